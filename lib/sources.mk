@@ -179,14 +179,14 @@ SMCTRL_SRC := \
 LIB_PROGRAM_SRC := $(LIB_CORE_SRC) $(LIB_TOPO_SRC) $(LIB_TMD_SRC) $(LIB_DRIVER_SRC) $(LIB_STATE_SRC) \
 	$(LIB_CONFINE_SRC) $(LIB_RECORDS_SRC) $(LIB_STAT_SRC) $(LIB_LEDGER_SRC) $(LIB_MEMORY_SRC)
 
-# libgpupart-manage.so.0: for programs that manage GPUs; injected processes do not need it.
+# libgpupart-manage.so.0 is for programs that manage GPUs. Confined processes do not need it.
 LIB_MANAGE_SRC := $(LIB_CORE_MANAGE_SRC) $(LIB_TOPO_MANAGE_SRC) $(LIB_CONFINE_MANAGE_SRC) $(LIB_MEMORY_MANAGE_SRC) \
 	$(LIB_RECORDS_MANAGE_SRC) $(LIB_STATE_MANAGE_SRC) $(LIB_STAT_MANAGE_SRC) $(LIB_PLAN_SRC) $(LIB_VERIFY_SRC)
 
 LIB_SRC := $(LIB_PROGRAM_SRC) $(LIB_MANAGE_SRC)
 
-# Files of libgpupart.so.0 that run at a launch or an allocation are built for speed, the others
-# for size.
+# Files of libgpupart.so.0 that run at a launch or an allocation are built for speed. The other
+# files are built for size.
 LIB_FAST_SRC := \
 	lib/confine/launch.c \
 	lib/driver/callback.c \

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The file of a tenant: opens it, locks it, and asks the kernel whether the owner of a slot is
- * alive.
+ * Opens and locks the file of a tenant, and finds out from the kernel whether the owner of a
+ * slot is alive.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -73,8 +73,8 @@ bool ledger_file_lives(int fd, unsigned int nr, const struct ledger_slot *slot,
 	if (pid <= 0 || (fd >= 0 && !ledger_file_locked(fd, LEDGER_LOCK_OF(nr), 1)))
 		return false;
 	/*
-	 * A child made by a raw clone() may hold the lock too. If the file cannot be opened,
-	 * the lock is the only evidence.
+	 * A child from a direct clone() system call may hold the lock too. If the file cannot be
+	 * opened, the lock is the only evidence.
 	 */
 	if (slot->pid_namespace != own_namespace)
 		return true;
@@ -104,7 +104,10 @@ int ledger_file_make_room(int fd, uint32_t nr_slots)
 
 	if (nr_slots > LEDGER_MAX_SLOTS)
 		nr_slots = LEDGER_MAX_SLOTS;
-	/* If a page cannot be allocated when it is written, the program is killed. */
+	/*
+	 * Allocate the pages now. If a page could not be allocated at the first write to it, the
+	 * kernel would kill the program.
+	 */
 	fsize_guard_begin(&guard);
 	err = posix_fallocate(fd, 0, LEDGER_END_OF(nr_slots));
 	fsize_guard_end(&guard);
@@ -125,10 +128,13 @@ static int make_empty(int fd, const char *tenant)
 	atomic_init(&header.shared.magic, SHARED_MAGIC(SHARED_LEDGER));
 	fsize_guard_begin(&guard);
 	err = ftruncate(fd, 0) || fchmod(fd, 0600) ? errno : 0;
-	/* Fail now, because a failure after the program has started could not be reported. */
+	/* Fail now, because a failure after the start of the program could not be reported. */
 	if (!err)
 		err = -ledger_file_make_room(fd, LEDGER_ROOM);
-	/* Write the magic number last, because this process may be killed before the end. */
+	/*
+	 * Write the magic number last, because this process may be killed before everything is
+	 * written.
+	 */
 	if (!err && pwrite(fd, (char *)&header + magic, sizeof(header) - magic, magic) !=
 			    (ssize_t)(sizeof(header) - magic))
 		err = EIO;
@@ -139,8 +145,8 @@ static int make_empty(int fd, const char *tenant)
 }
 
 /*
- * Checks that the file is a ledger, or creates one in it. Returns 0 or -errno. The caller holds
- * the guard.
+ * Checks that the file is a ledger. If it is not, writes an empty ledger into the file. Returns
+ * 0 or -errno. The caller holds the guard.
  */
 static int check_content(int fd, off_t size, const char *tenant)
 {
@@ -150,8 +156,8 @@ static int check_content(int fd, off_t size, const char *tenant)
 	    ledger_file_good(&header, size, tenant))
 		return 0;
 	/*
-	 * The quota also applies before the first process joins. tenant.c decides how long it
-	 * is kept.
+	 * The quota also applies before the first process joins. tenant.c decides how long the
+	 * quota is kept.
 	 */
 	if (shared_version(fd, SHARED_LEDGER, LEDGER_LAYOUT, &header.shared) == SHARED_OTHER)
 		return -EPROTO;

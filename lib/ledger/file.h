@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The file of a tenant: its layout and its locks. Also determines whether the owners of slots
- * are alive. Only ledger.c and query.c include this header.
+ * Declares the layout and the locks of a tenant's file, and the functions that find out whether
+ * the owners of slots are alive. Only ledger.c and query.c include this header.
  */
 #ifndef GPUPART_LIB_LEDGER_FILE_H
 #define GPUPART_LIB_LEDGER_FILE_H
@@ -10,26 +10,26 @@
 #include "lib/core/shared_header.h"
 #include "lib/ledger/ledger.h"
 
-#define LEDGER_LAYOUT	5	/* increase it with every change to the data after the header */
+#define LEDGER_LAYOUT	5	/* increase this number with every change of the data
+				 * after the header */
 #define LEDGER_WAIT_MS	5000
-#define LEDGER_ROOM	64	/* number of slots beyond those in use for which a new file
-				 * has room */
+#define LEDGER_ROOM	64	/* number of unused slots for which a new file has room */
 
 /*
- * Open file description locks, which are the same in every layout: byte 0 is the guard, and
- * each other byte is the lock of a slot.
+ * Bytes of the file with open file description locks. They are the same in every layout. Byte 0
+ * is the guard, and each other byte is the lock of a slot.
  */
 #define LEDGER_GUARD		0
 #define LEDGER_LOCK_OF(slot)	((slot) + 1)
 
 struct ledger_account {
-	_Atomic uint64_t used, reserved;	/* in bytes; reserved bytes were requested,
-						 * but not granted yet */
+	_Atomic uint64_t used, reserved;	/* in bytes; @reserved: requested, but
+						 * not granted yet */
 };
 
 /*
- * The slot's own process writes to it. If that process is dead, a process that holds the guard
- * clears the slot.
+ * The process that owns a slot writes to the slot. If the owner is dead, a process that holds
+ * the guard clears the slot.
  */
 struct ledger_slot {
 	_Alignas(64) _Atomic int32_t pid;	/* pid in the process's own pid namespace; 0:
@@ -37,21 +37,21 @@ struct ledger_slot {
 	_Atomic uint32_t simulated;
 	uint64_t start, pid_namespace;
 	char program[LEDGER_NAME_LEN];
-	_Atomic uint64_t uncounted;	/* calls that may have allocated memory that is not
-					 * counted */
+	_Atomic uint64_t uncounted;	/* number of calls that may have allocated
+					 * memory that is not counted */
 	struct ledger_account gpus[LEDGER_MAX_GPUS];
 };
 
 struct ledger_header {
-	struct shared_header shared;	/* the name in it is that of the tenant */
+	struct shared_header shared;	/* its name is the name of the tenant */
 	/*
 	 * GPUs are added under the guard and never removed. Quotas may be written at any time.
 	 */
 	struct shared_gpu gpus[LEDGER_MAX_GPUS];
-	_Atomic uint32_t nr_slots;	/* all slots from this number on are free; the file
-					 * has room for all slots below it */
+	_Atomic uint32_t nr_slots;	/* the file has room for the slots below this
+					 * number; all other slots are free */
 	_Atomic uint64_t quota;		/* quota for GPUs that are added later; 0: each
-					 * process sets the quota itself */
+					 * process sets this quota itself */
 };
 
 _Static_assert(LEDGER_MAX_GPUS <= SHARED_MAX_GPUS, "other versions can read all GPUs");
@@ -62,8 +62,8 @@ struct ledger_block {
 };
 
 /*
- * The result of ledger_join(). It occupies whole pages of memory, which are empty in the child
- * of a fork.
+ * The result of ledger_join(). The object occupies whole pages of memory. In the child of a fork
+ * these pages are empty.
  */
 struct ledger {
 	struct ledger_block *block;	/* NULL: this process is the child of a fork */
@@ -79,16 +79,16 @@ struct ledger {
 	((off_t)(offsetof(struct ledger_block, slots) + (nr_slots) * sizeof(struct ledger_slot)))
 
 /*
- * ledger_file_begin() delays all forks until ledger_file_end(). Call it before a descriptor of
- * a ledger's file is opened, because a child would keep the file's locks. Close the descriptor
- * soon.
+ * ledger_file_begin() delays all forks until ledger_file_end(). Call ledger_file_begin() before
+ * a descriptor of a ledger's file is opened, because the child of a fork would keep the file's
+ * locks. Close the descriptor soon.
  */
 void ledger_file_begin(void);
 void ledger_file_end(void);
 
 /*
  * Calls ledger_file_begin() now and ledger_file_end() at the end of the block. Variables that
- * are declared after it are cleaned up before that.
+ * are declared after this macro are cleaned up before the call of ledger_file_end().
  */
 #define LEDGER_FILE_HOLD() \
 	__attribute__((cleanup(ledger_file_held))) int held = (ledger_file_begin(), 0)
@@ -100,10 +100,10 @@ static inline void ledger_file_held(const int *held)
 }
 
 /*
- * Opens the file of this user's tenant and locks its guard. Closing the descriptor releases the
- * guard. A file that is not a ledger and that no process uses becomes an empty ledger. @make:
- * whether to create the file if it does not exist. Returns a descriptor or -errno. -EAGAIN:
- * another process holds the guard.
+ * Opens the file of this user's tenant and locks its guard. When the descriptor is closed, the
+ * guard is released. If the file is not a ledger and no process uses it, it becomes an empty
+ * ledger. @make: whether to create the file if it does not exist. Returns a descriptor or
+ * -errno. -EAGAIN: another process holds the guard.
  */
 int ledger_file_open(const char *tenant, bool make);
 
@@ -111,8 +111,8 @@ int ledger_file_open(const char *tenant, bool make);
 int ledger_file_open_any(const char *tenant, bool make);
 
 /*
- * Like ledger_file_open(), but waits for the guard. If it succeeds, it has called
- * ledger_file_begin(), and the caller calls ledger_file_end().
+ * Like ledger_file_open(), but waits for the guard. If the function succeeds, it has called
+ * ledger_file_begin(), and the caller must call ledger_file_end().
  */
 int ledger_file_open_wait(const char *tenant, bool make);
 
@@ -129,15 +129,16 @@ bool ledger_file_good(const struct ledger_header *header, off_t size, const char
 int ledger_file_make_room(int fd, uint32_t nr_slots);
 
 /*
- * ledger_file_find_gpu() returns the index of a GPU, or -ENOENT. ledger_file_add_gpu() also
- * adds the GPU if necessary, or returns -ENOSPC; its caller holds the guard.
+ * ledger_file_find_gpu() returns the index of a GPU, or -ENOENT. ledger_file_add_gpu() also adds
+ * the GPU if necessary. If there is no room for the GPU, it returns -ENOSPC. The caller of
+ * ledger_file_add_gpu() holds the guard.
  */
 int ledger_file_find_gpu(const struct ledger_header *header, const char *pci);
 int ledger_file_add_gpu(struct ledger_header *header, const char *pci);
 
 /*
- * Removes the file if no process uses it. @own: the number of a slot whose process does not
- * matter, or -1. The caller holds the guard. Returns whether the file was removed.
+ * Removes the file if no process uses it. @own: the number of a slot whose process is ignored,
+ * or -1. The caller holds the guard. Returns whether the file was removed.
  */
 bool ledger_file_remove(int fd, const char *tenant, int own);
 

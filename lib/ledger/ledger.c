@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A process in its tenant's file: owns a slot, records the charges of the process in the slot,
- * and keeps the sum of all slots within the quota.
+ * Acquires a slot for this process in its tenant's file, records the charges of the process in
+ * the slot, and keeps the sum of all slots within the quota.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,10 +18,7 @@ struct sums {
 	uint64_t used, reserved;
 };
 
-/*
- * Frees the slots of dead processes, and returns early if there are none. The caller holds the
- * guard.
- */
+/* Frees the slots of dead processes. The caller holds the guard. */
 static void sweep_slots(int fd, struct ledger_block *block, uint64_t own_namespace)
 {
 	uint32_t nr = atomic_load_explicit(&block->header.nr_slots, memory_order_relaxed);
@@ -78,8 +75,8 @@ static int take_slot(int fd, struct ledger_block *block, uint64_t own_namespace)
 }
 
 /*
- * The mapping keeps the file open after all descriptors are closed, and so keeps the slot's
- * lock. The child of a fork does not inherit the mapping.
+ * The mapping keeps the file open after all descriptors are closed. So this process keeps the
+ * lock of its slot. The child of a fork does not inherit the mapping.
  */
 static int enter(int fd, struct ledger *new)
 {
@@ -153,9 +150,9 @@ static bool is_ours(const struct ledger *ledger, int fd)
 }
 
 /*
- * Opens the tenant's file again, if it is still the file that this process uses. @locked:
- * whether to open the file for writing and lock its guard; otherwise it is opened for reading
- * only.
+ * Opens the tenant's file again. Fails if it is no longer the file that this process uses.
+ * @locked: whether to open the file for writing and lock its guard; otherwise it is opened for
+ * reading only.
  */
 static int reopen(const struct ledger *ledger, bool locked)
 {
@@ -171,7 +168,7 @@ static int reopen(const struct ledger *ledger, bool locked)
 void ledger_last_out(struct ledger *ledger)
 {
 	LEDGER_FILE_HOLD();
-	/* The process that holds the guard uses the file already, or is joining. */
+	/* The process that holds the guard already uses the file, or is joining the tenant. */
 	STATE_CLOSED int fd = ledger->block ? reopen(ledger, true) : -1;
 
 	if (fd >= 0)
@@ -248,8 +245,8 @@ static uint64_t add(uint64_t a, uint64_t b)
 }
 
 /*
- * Read the reserved bytes first, so that bytes that are moved from reserved to used meanwhile
- * are not missed.
+ * Read the reserved bytes first. Another thread may move bytes from reserved to used at the same
+ * time, and these bytes must not be missed.
  */
 static void sum_slot(struct ledger_slot *slot, int gpu, struct sums *sums)
 {
@@ -260,14 +257,15 @@ static void sum_slot(struct ledger_slot *slot, int gpu, struct sums *sums)
 }
 
 /*
- * Returns the sum over all slots in use, which is at least the charge of the living processes.
+ * Returns the sum of all slots in use. This sum includes the charges of all living processes,
+ * and may include charges of dead processes.
  */
 static struct sums sum_taken(struct ledger *ledger, int gpu)
 {
 	/*
 	 * This read and the reservations are sequentially consistent. If another process joins
-	 * and reserves, either this process sees its reservation, or that process sees the
-	 * reservation of this one.
+	 * and reserves memory at the same time, at least one of the two processes sees the
+	 * other's reservation.
 	 */
 	uint32_t nr = atomic_load(&ledger->block->header.nr_slots);
 	struct sums sums = { 0 };
@@ -297,7 +295,7 @@ static struct sums sum_living(struct ledger *ledger, int fd, int gpu)
 }
 
 /*
- * Add to the used bytes first. The bytes may then count twice for a moment, but are never
+ * Add to the used bytes first. For a short time the bytes may count twice, but they are never
  * missed.
  */
 static void grant(struct ledger_account *mine, uint64_t bytes)
@@ -307,8 +305,8 @@ static void grant(struct ledger_account *mine, uint64_t bytes)
 }
 
 /*
- * Returns 0, -ENOMEM, or -EAGAIN if the result depends on reservations of other processes that
- * may not be granted.
+ * Returns 0 or -ENOMEM. Returns -EAGAIN if the result depends on reservations of other processes
+ * that may still be refused.
  */
 static int decide(struct ledger *ledger, int fd, int gpu, uint64_t bytes)
 {
@@ -327,11 +325,12 @@ static int decide(struct ledger *ledger, int fd, int gpu, uint64_t bytes)
 }
 
 /*
- * Called when the fast path found that the quota would be exceeded. Here the charges of dead
- * processes do not count, and the function waits for reservations that may not be granted. A
- * process that holds the guard competes only with processes that do not hold it. If the guard
- * is not available, the decision is made without it, because no decision can exceed the quota.
- * So a process that was stopped while it held the guard blocks no other process.
+ * Called when the fast path found that the charge would exceed the quota. This function first
+ * removes the charges of dead processes, and it waits for reservations that may still be
+ * refused. A process that holds the guard competes only with processes that do not hold the
+ * guard. If the guard is not available, the process decides without the guard, because no
+ * decision can exceed the quota. So a process that was stopped while it held the guard blocks no
+ * other process.
  */
 static int charge_in_turn(struct ledger *ledger, int gpu, uint64_t bytes)
 {
@@ -410,7 +409,7 @@ void ledger_record_uncounted(struct ledger *ledger, uint64_t nr)
 	if (!ledger->block)
 		return;
 	told = atomic_load_explicit(&ledger->slot->uncounted, memory_order_relaxed);
-	/* Another thread may already have reported a later count. */
+	/* Another thread may already have recorded a later count. */
 	while (told < nr &&
 	       !atomic_compare_exchange_weak(&ledger->slot->uncounted, &told, nr))
 		;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The GPU memory that the processes of a tenant are charged for, and the quota of the tenant.
- * Each tenant has one file, which all its processes map. Programs that only read the file link
- * query.c, file.c and state_dir.c, which depend on libc only.
+ * The GPU memory that is charged to the processes of a tenant, and the quota of the tenant. Each
+ * tenant has one file, which all its processes map. Programs that only read the file can be
+ * linked with query.c, file.c and state_dir.c alone. These sources need only libc.
  */
 #ifndef GPUPART_LIB_LEDGER_LEDGER_H
 #define GPUPART_LIB_LEDGER_LEDGER_H
@@ -14,37 +14,36 @@
 #include "lib/core/state_dir.h"
 
 #define LEDGER_MAX_GPUS		32
-#define LEDGER_MAX_SLOTS	4096	/* maximum number of processes of a tenant at the
-					 * same time */
+#define LEDGER_MAX_SLOTS	4096	/* maximum number of processes that a tenant can have */
 #define LEDGER_NAME_LEN		STATE_DIR_NAME_LEN
 #define LEDGER_PCI_LEN		20	/* "0000:0d:00.0" as in gpupart_gpu_info */
 
 /*
  * A mapping of a tenant's file, with a slot for this process. The slot contains all charges of
- * the process and counts while the process lives. A kernel lock on the file shows that the
- * process lives. The kernel releases the lock when it releases the memory of the process: when
- * the process ends, is killed or calls exec, and never earlier.
+ * the process. It is valid while the process lives. A kernel lock on the file shows that the
+ * process lives. The kernel releases this lock when it releases the memory of the process. This
+ * happens when the process ends, is killed or calls exec, and never earlier.
  *
- * In the child of a fork the mapping is empty, because the child has no GPU memory. There the
- * charging functions return -ESRCH, and the other functions do nothing. The child must call
- * ledger_join() to get its own slot. Any thread may call any function at any time. Three
- * functions may wait for another process: ledger_join(), ledger_gpu() and, if the quota would
- * be exceeded, ledger_charge(). They wait for at most 5 s if that process was stopped in the
- * middle of a change.
+ * In the child of a fork the mapping is empty, because the child has no GPU memory. In the
+ * child, the functions that charge memory return -ESRCH, and the other functions do nothing. The
+ * child must call ledger_join() to get its own slot. Any thread may call any function at any
+ * time. Three functions may wait for another process: ledger_join(), ledger_gpu() and
+ * ledger_charge(). ledger_charge() waits only if the charge would exceed the quota. If the other
+ * process was stopped during a change, these functions wait for at most 5 s.
  */
 struct ledger;
 
 /*
- * Opens the file of this user's tenant, or creates it, and takes a slot. Returns 0 or -errno.
- * -EINVAL: @tenant is not a valid name. -EPERM: the directory or the file is not private to
- * this user. -EPROTO: processes with another version of this file use it. -EUSERS: all slots
- * are in use. -EBUSY: another process has kept the file locked for 5 s.
+ * Opens or creates the file of this user's tenant, and acquires a slot. Returns 0 or -errno.
+ * -EINVAL: @tenant is not a valid name. -EPERM: the directory or the file is not private to this
+ * user. -EPROTO: processes with another version of this file use it. -EUSERS: all slots are in
+ * use. -EBUSY: another process has kept the file locked for 5 s.
  */
 int ledger_join(const char *tenant, struct ledger **ledger);
 
 /*
- * Called at the end of a process, when other threads may still run. Removes the file if no
- * other process uses it. The slot of this process is freed when the process ends.
+ * Called at the end of a process. Other threads of the process may still be running. Removes the
+ * file if no other process uses it. The slot of this process is freed when the process ends.
  */
 void ledger_last_out(struct ledger *ledger);
 
@@ -61,20 +60,21 @@ int ledger_gpu(struct ledger *ledger, const char *pci);
 void ledger_set_simulated(struct ledger *ledger);
 
 /*
- * Charges @bytes. If that would exceed the tenant's quota, returns -ENOMEM and charges nothing.
+ * Charges @bytes. If the new total would exceed the tenant's quota, returns -ENOMEM and charges
+ * nothing.
  */
 int ledger_charge(struct ledger *ledger, int gpu, uint64_t bytes);
 /*
- * Charges an amount that cannot be refused, such as that of a context. The total may exceed the
- * quota.
+ * Charges an amount that cannot be refused, such as the memory of a context. The total may then
+ * exceed the quota.
  */
 void ledger_charge_always(struct ledger *ledger, int gpu, uint64_t bytes);
-/* Refunds bytes that this process was charged. The charge never becomes negative. */
+/* Refunds @bytes of this process's charge. The charge never becomes negative. */
 void ledger_release(struct ledger *ledger, int gpu, uint64_t bytes);
 
 /*
- * Records @nr, the number of calls of this process so far that may have allocated memory that
- * is not charged.
+ * Records @nr, the number of this process's calls so far that may have allocated memory without
+ * a charge.
  */
 void ledger_record_uncounted(struct ledger *ledger, uint64_t nr);
 
@@ -96,32 +96,33 @@ uint64_t ledger_quota(struct ledger *ledger, int gpu);
  * each process.
  */
 uint64_t ledger_used(struct ledger *ledger, int gpu);
-/* Returns the charge of this process only, with a single read. */
+/* Returns the charge of only this process. This needs a single read. */
 uint64_t ledger_used_own(struct ledger *ledger, int gpu);
 
 struct ledger_process {
 	int pid;		/* pid in this namespace; 0: the process is alive, but has no
 				 * pid in this namespace */
 	int inner;		/* pid in the pid namespace of the process */
-	uint64_t pid_namespace, start;	/* that namespace, and the start time of the process:
-					 * state_dir.h */
+	uint64_t pid_namespace, start;	/* this pid namespace, and the start time of the
+					 * process: state_dir.h */
 	char program[LEDGER_NAME_LEN];	/* printable ASCII */
 	bool simulated;		/* the process's GPUs are simulated */
-	uint64_t uncounted;	/* calls that may have allocated memory that is not counted */
+	uint64_t uncounted;	/* number of calls that may have allocated memory that
+				 * is not counted */
 	uint64_t used[LEDGER_MAX_GPUS];	/* in bytes, for each GPU by index */
 };
 
 struct ledger_share {
 	char pci[LEDGER_PCI_LEN];
-	uint64_t quota;		/* in bytes; 0: none */
+	uint64_t quota;		/* quota in bytes; 0: no quota */
 	uint64_t used;		/* in bytes, by all processes together */
 };
 
 struct ledger_view {
 	char tenant[LEDGER_NAME_LEN];
-	uint64_t quota;		/* quota for GPUs that are added later; 0: none */
-	bool other_version;	/* the file has another version: its processes are unknown,
-				 * and it cannot be changed */
+	uint64_t quota;		/* quota for GPUs that are added later; 0: no quota */
+	bool other_version;	/* the file has another version, so its processes are
+				 * unknown and it cannot be changed */
 	unsigned int nr_gpus, nr_processes;
 	struct ledger_share gpus[LEDGER_MAX_GPUS];
 	struct ledger_process processes[];	/* the living processes */
@@ -139,11 +140,11 @@ int ledger_read(uid_t uid, const char *tenant, struct ledger_view **view);
 unsigned int ledger_list(uid_t uid, char (*names)[LEDGER_NAME_LEN], unsigned int max);
 
 /*
- * Like ledger_set_quota(), but for a tenant of this user that this process need not belong to.
- * It adds a GPU that is not in the file yet. @pci: the GPU; NULL: all GPUs, including those
- * that are added later. @make: whether to create the file if it does not exist; if @make is
- * false, -ENOENT is returned. If @make is true and the quota for new GPUs was different, the
- * quota is set for all GPUs, as for @pci NULL. Other errors are those of ledger_join().
+ * Like ledger_set_quota(), but for any tenant of this user, even if this process does not belong
+ * to the tenant. If the GPU is not in the file yet, adds the GPU. @pci: the GPU; NULL: all GPUs,
+ * including those that are added later. @make: if the file does not exist, true creates the
+ * file, and false returns -ENOENT. If @make is true and the quota for new GPUs was different,
+ * sets the quota for all GPUs, as if @pci were NULL. Other errors are those of ledger_join().
  */
 int ledger_set_quota_of(const char *tenant, const char *pci, uint64_t bytes, bool make,
 			uint64_t *before);

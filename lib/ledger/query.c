@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads a tenant's file from outside: its processes and their use of memory. It uses system
- * calls only, so that no change of the file can kill the reader. It also changes the quota and
- * removes the file.
+ * Reads the processes of any tenant, and their use of memory, from the tenant's file. It reads
+ * the file only with system calls, so that no change of the file can kill the reader. It also
+ * changes the quota and removes the file.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -17,8 +17,9 @@
 #define PREFIX "mem-"
 
 /*
- * Reads the counts until two reads in a row are equal; otherwise the slot is being written. If
- * a process writes all the time, the counts of the last read are used.
+ * Reads the counts until two consecutive reads return the same counts. Different counts mean
+ * that a process was writing. If a process writes all the time, the function uses the counts of
+ * the last read.
  */
 static bool read_slot(int fd, unsigned int nr, struct ledger_slot *slot)
 {
@@ -69,7 +70,7 @@ static void add_process(struct ledger_view *view, struct ledger_slot *slot,
 	}
 }
 
-/* Processes of pid namespaces below this one have pids here too. */
+/* A process in an inner pid namespace has a pid in this namespace too. */
 static void find_pids(struct ledger_view *view)
 {
 	struct state_dir_nested nested = { .made = false };
@@ -109,7 +110,10 @@ static void fill_view(int fd, struct ledger_view *view, const struct ledger_head
 	find_pids(view);
 }
 
-/* Used if the file has another version: reads the data in its header, without its processes. */
+/*
+ * Used if the file has another version. Reads the data in the header of the file, but not its
+ * processes.
+ */
 static int look_other(int fd, struct ledger_view **view)
 {
 	struct ledger_view *new;
@@ -145,7 +149,10 @@ int ledger_read(uid_t uid, const char *tenant, struct ledger_view **view)
 
 	if (fd < 0)
 		return fd;
-	/* Read in this order, because the file grows before its number of slots does. */
+	/*
+	 * Read the header before the size of the file, because a process extends the file before
+	 * it increases the number of slots.
+	 */
 	if (pread(fd, &header, sizeof(header), 0) != sizeof(header) || fstat(fd, &st) ||
 	    !ledger_file_good(&header, st.st_size, tenant)) {
 		err = look_other(fd, view);
@@ -211,8 +218,8 @@ int ledger_set_quota_of(const char *tenant, const char *pci, uint64_t bytes, boo
 	if (header == MAP_FAILED)
 		gpu = -errno;
 	/*
-	 * If there is no room, a program that is started with this quota could not join. Report
-	 * that now.
+	 * If there is no room for the GPU, a program that is started with this quota could not
+	 * join. Report the error now.
 	 */
 	else if (make)
 		gpu = ledger_file_make_room(fd, atomic_load(&header->nr_slots) + LEDGER_ROOM);
@@ -238,8 +245,7 @@ bool ledger_sweep(const char *tenant)
 		return false;
 	LEDGER_FILE_HOLD();
 	/*
-	 * The process that holds the guard is joining, or is removing the file like this
-	 * process.
+	 * The process that holds the guard is joining the tenant, or is also removing the file.
 	 */
 	STATE_CLOSED int fd = ledger_file_open_any(tenant, false);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Charges a GPU's memory to the tenant: see account.h. Measurements show how the driver
- * allocates memory (slabs, units, pools): Documentation/internals/hardware.md, "Memory".
+ * Charges a GPU's memory to the tenant: see account.h. Measurements of how the driver allocates
+ * slabs, units and pools are in Documentation/internals/hardware.md, "Memory".
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,8 +11,7 @@
 #include "lib/memory/nvml_usage.h"
 #include "lib/memory/tenant.h"
 
-#define UNIT		(2ull << 20)	/* the driver allocates physical memory in these
-					 * units */
+#define UNIT		(2ull << 20)	/* unit in which the driver allocates physical memory */
 #define POOL_UNIT	(32ull << 20)	/* pools grow in these steps */
 /*
  * This amount is charged in addition to the memory that the driver has allocated for itself.
@@ -22,9 +21,10 @@
 #define SPARE		(64ull << 20)
 #define SPARE_SLACK	(8ull << 20)
 /*
- * While much of the quota is free, an amount is charged in advance for pools, so that most
- * calls need no check. It is enough for a few more allocations of the current size, and is
- * doubled if it was used up quickly. It is at most this fraction of the free quota.
+ * While much of the quota is free, an amount is charged in advance for pools, so that most calls
+ * need no check. The amount is enough for a few more allocations of the current size. If this
+ * amount was used up quickly, the next amount is twice as large. It is at most 1/PLENTY of the
+ * free quota.
  */
 #define POOL_AHEAD	(64ull << 20)
 #define POOL_AHEAD_NR	8
@@ -32,9 +32,9 @@
 #define POOL_AHEAD_NS	20000000ull
 #define PLENTY		16
 #define MEASURE_NS	20000000ull
-#define GROWN_WAITS	10	/* time to wait for calls of other threads to end, in ms */
+#define GROWN_WAITS	10	/* maximum time in ms to wait until calls of other threads end */
 
-#define MAX_EMPTY	4	/* maximum number of empty slabs that are kept */
+#define MAX_EMPTY	4	/* maximum number of empty slabs that stay charged */
 #define CREDIT_EACH	512	/* the credit that the smallest allocation uses, in bytes */
 
 static uint64_t least(uint64_t a, uint64_t b)
@@ -70,7 +70,10 @@ static uint64_t graphs_reserved(const struct memory_gpu *gpu)
 	return bytes;
 }
 
-/* Reduces the charge for pools to @bytes plus the bytes that the calls in flight may need. */
+/*
+ * Reduces the charge for pools to @bytes plus the bytes that calls in flight may need. Never
+ * increases the charge.
+ */
 static void pools_lower(struct memory_gpu *gpu, uint64_t bytes)
 {
 	bytes += gpu->growing;
@@ -81,8 +84,8 @@ static void pools_lower(struct memory_gpu *gpu, uint64_t bytes)
 }
 
 /*
- * Reduces the charge for pools to the memory that they have. The next allocation from a pool is
- * then checked.
+ * Reduces the charge for pools to the memory that the pools have. Then the next allocation from
+ * a pool is checked.
  */
 static void pools_tighten(struct memory_gpu *gpu)
 {
@@ -101,8 +104,9 @@ void memory_gpu_captures(int more)
 
 /*
  * Releases unused memory, as the driver does before it reports that it is out of memory. Memory
- * that was freed in stream order is only released after a wait, which would end a capture.
- * During the wait other threads may change every member of @gpu.
+ * that was freed in stream order is released only after a wait for the GPU. During a capture
+ * there is no such wait, because it would end the capture. During the wait, other threads may
+ * change every member of @gpu.
  */
 static void give_back(struct memory_gpu *gpu)
 {
@@ -122,7 +126,8 @@ static void give_back(struct memory_gpu *gpu)
 }
 
 /*
- * The charge includes the missing part of the charge for code, which the program must not use.
+ * Charges @bytes and also the missing part of the charge for code, because the program must not
+ * use that part for @bytes.
  */
 static int charge_now(struct memory_gpu *gpu, uint64_t bytes)
 {
@@ -135,9 +140,9 @@ static int charge_now(struct memory_gpu *gpu, uint64_t bytes)
 }
 
 /*
- * If a pool has grown for a call that has not ended, the growth may count twice: another call
- * may have read the pool's new size. It counts twice until the first call ends, so wait for
- * that.
+ * Charges @bytes after other calls have ended. If a pool has grown for a call that has not
+ * ended, another call may have read the pool's new size. Then the growth counts twice until the
+ * first call ends.
  */
 static int charge_when_grown(struct memory_gpu *gpu, uint64_t bytes)
 {
@@ -154,7 +159,7 @@ static int charge_when_grown(struct memory_gpu *gpu, uint64_t bytes)
 	return -ENOMEM;
 }
 
-/* Returns whether a slab is empty. Empty slabs are released. */
+/* Returns true if @item is an empty slab of @gpu. */
 static bool is_empty(const struct memory_item *item, const void *gpu)
 {
 	return item->by == MEMORY_BY_SLAB && item->gpu == gpu && !item->nr;
@@ -237,7 +242,7 @@ int memory_gpu_slab(struct memory_gpu *gpu, uint64_t address, const void *ctx)
 
 	if (memory_gpu_charge(gpu, MEMORY_SLAB))
 		return -ENOMEM;
-	/* Another thread may have created the item while this thread waited for the GPU. */
+	/* While this thread waited for the GPU, another thread may have created the item. */
 	if (memory_gpu_slab_enter(address)) {
 		memory_gpu_release(gpu, MEMORY_SLAB);
 		return 0;
@@ -245,7 +250,7 @@ int memory_gpu_slab(struct memory_gpu *gpu, uint64_t address, const void *ctx)
 	gpu->held += MEMORY_SLAB;
 	slab = memory_table_add(MEMORY_BY_SLAB, address / MEMORY_SLAB);
 	if (!slab)
-		return 0;	/* the charge stays for ever, which is better than no charge */
+		return 0;	/* this charge is never refunded, which is better than no charge */
 	slab->bytes = MEMORY_SLAB;
 	slab->gpu = gpu;
 	slab->ctx = ctx;
@@ -261,7 +266,10 @@ void memory_gpu_slab_leave(uint64_t address)
 		drop_empty(slab->gpu);
 }
 
-/* Charges at least @bytes, if that fits into the quota. */
+/*
+ * Raises the charge for the driver's own memory to at least @bytes. Returns false if this exceeds
+ * the quota.
+ */
 static bool overhead_fits(struct memory_gpu *gpu, uint64_t bytes)
 {
 	if (bytes <= gpu->overhead)
@@ -273,8 +281,8 @@ static bool overhead_fits(struct memory_gpu *gpu, uint64_t bytes)
 }
 
 /*
- * The driver has allocated @taken. Charges this and some spare bytes, and reduces the charge
- * for pools if necessary.
+ * Charges the @taken bytes that the driver has allocated, and some spare bytes. If necessary, it
+ * reduces the charge for pools.
  */
 static int overhead_grows(struct memory_gpu *gpu, uint64_t taken, bool strict)
 {
@@ -285,7 +293,7 @@ static int overhead_grows(struct memory_gpu *gpu, uint64_t taken, bool strict)
 		return 0;
 	if (memory_device_pools_unused(gpu)) {
 		give_back(gpu);
-		/* That may have taken a long time, so the measurement may be outdated. */
+		/* The wait may have taken a long time, so the measurement may be outdated. */
 		gpu->due = true;
 		if (overhead_fits(gpu, taken + SPARE))
 			return 0;
@@ -305,7 +313,9 @@ static int set_overhead(struct memory_gpu *gpu, uint64_t taken, bool strict)
 	uint64_t want = taken ? taken + SPARE : 0;
 
 	gpu->lacking = 0;
-	/* The charge is close enough: do not change it with every kernel. */
+	/*
+	 * The charge is close enough. It would be too slow to change the charge for every kernel.
+	 */
 	if (gpu->overhead >= want - (taken ? SPARE / 2 : 0) && gpu->overhead <= want + SPARE_SLACK)
 		return 0;
 	if (want > gpu->overhead)
@@ -315,7 +325,7 @@ static int set_overhead(struct memory_gpu *gpu, uint64_t taken, bool strict)
 	return 0;
 }
 
-/* A process that was in the driver's list and is no longer in it has no memory. */
+/* If the process was in the driver's list before and is not in it now, it has no memory. */
 static bool own_figure(struct memory_gpu *gpu, uint64_t *own)
 {
 	int err = memory_real_own(gpu->pci, gpu->device, own);
@@ -359,8 +369,8 @@ static uint64_t growth(uint64_t bytes)
 }
 
 /*
- * Raises the charge for pools to at least @bytes. Returns -ENOMEM, and changes nothing, if that
- * does not fit.
+ * Raises the charge for pools to at least @bytes. If the new charge does not fit into the quota,
+ * changes nothing and returns -ENOMEM.
  */
 static int pools_raise(struct memory_gpu *gpu, uint64_t bytes)
 {
@@ -374,7 +384,7 @@ static int pools_raise(struct memory_gpu *gpu, uint64_t bytes)
 
 /*
  * Sets the charge for pools to @bytes plus the bytes that the calls in flight may need. Returns
- * -ENOMEM if that does not fit.
+ * -ENOMEM if the new charge does not fit into the quota.
  */
 static int pools_set(struct memory_gpu *gpu, uint64_t bytes)
 {
@@ -385,7 +395,7 @@ static int pools_set(struct memory_gpu *gpu, uint64_t bytes)
 static uint64_t ahead_wanted(struct memory_gpu *gpu, uint64_t bytes)
 {
 	uint64_t quota = ledger_quota(tenant_ledger(), gpu->index), now = memory_device_ns();
-	/* Use the charge of this process only, which is a single read. */
+	/* Use only the charge of this process, because it needs only a single read. */
 	uint64_t own = ledger_used_own(tenant_ledger(), gpu->index);
 	uint64_t ahead = POOL_AHEAD + POOL_AHEAD_NR * bytes;
 
@@ -399,8 +409,8 @@ static uint64_t ahead_wanted(struct memory_gpu *gpu, uint64_t bytes)
 bool memory_gpu_pool_credit(struct memory_gpu *gpu, uint64_t bytes)
 {
 	/*
-	 * The sum may wrap around if the size is larger than any GPU. The driver refuses such a
-	 * call.
+	 * The sum may wrap around if the size is larger than the memory of any GPU. But the
+	 * driver refuses a call with such a size.
 	 */
 	if (gpu->credit < bytes + CREDIT_EACH)
 		return false;
@@ -413,8 +423,8 @@ bool memory_gpu_pool_ahead(struct memory_gpu *gpu, uint64_t bytes)
 	uint64_t ahead;
 
 	/*
-	 * The end of a call that is charged in advance is not observed. So the growth of a pool
-	 * for a large call could not be attributed to it.
+	 * The end of a call that is charged in advance is not observed. So if a pool grew for a
+	 * large call, this growth could not be attributed to the call.
 	 */
 	if (!memory_cuda->pool_attr || gpu->lacking || bytes > POOL_AHEAD)
 		return false;
@@ -424,7 +434,7 @@ bool memory_gpu_pool_ahead(struct memory_gpu *gpu, uint64_t bytes)
 		return false;
 	gpu->ahead = ahead;
 	/*
-	 * Each allocation may take twice its size, and all allocations together may take one
+	 * Each allocation may need twice its size, and all allocations together may need one
 	 * more unit.
 	 */
 	gpu->credit = (ahead - POOL_UNIT) / 2;
@@ -443,12 +453,12 @@ static int pool_charge(struct memory_gpu *gpu, void *pool, uint64_t bytes)
 		return 0;
 	gpu->ahead = gpu->credit = 0;
 	/*
-	 * Memory that another stream has freed may not be available to this stream yet. The
-	 * pool then grows.
+	 * If another stream has freed memory, this memory may not be available to this stream
+	 * yet. Then the pool grows.
 	 */
 	if (!gpu->many_streams && memory_device_pool_unused(pool) >= bytes + gpu->growing)
 		return 0;
-	/* This may release memory, which changes the reserved size. */
+	/* The following calls may release memory, which changes the reserved size. */
 	if (!gpu->lacking && !pools_set(gpu, reserved + growth(bytes)))
 		return 0;
 	pools_tighten(gpu);
@@ -464,7 +474,7 @@ int memory_gpu_pool_before(struct memory_gpu *gpu, void *pool, const void *strea
 	int err;
 
 	if (!stream)
-		stream = gpu;	/* the default stream: any value except NULL */
+		stream = gpu;	/* for the default stream, any value except NULL */
 	gpu->many_streams |= gpu->stream && gpu->stream != stream;
 	gpu->stream = stream;
 	err = pool_charge(gpu, pool, bytes);

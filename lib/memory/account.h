@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The GPU memory that this process is charged for in its tenant's ledger: allocations, memory
- * that pools and graphs keep, and memory that the driver allocates for itself. The caller of
- * each function holds memory_device_lock().
+ * Charges this process's GPU memory to its tenant's ledger. This memory consists of allocations,
+ * memory that pools and graphs keep, and memory that the driver allocates for itself. The caller
+ * of each function holds memory_device_lock().
  */
 #ifndef GPUPART_LIB_MEMORY_ACCOUNT_H
 #define GPUPART_LIB_MEMORY_ACCOUNT_H
@@ -14,19 +14,22 @@ struct memory_item;
 /*
  * memory_gpu_charge() returns 0 or -ENOMEM. Before it returns -ENOMEM, it releases everything
  * that the process can release: unused memory of pools, and spare charges. It does not use the
- * charge in advance for code.
+ * amount that was charged in advance for code.
  */
 int memory_gpu_charge(struct memory_gpu *gpu, uint64_t bytes);
 void memory_gpu_charge_always(struct memory_gpu *gpu, uint64_t bytes);
 void memory_gpu_release(struct memory_gpu *gpu, uint64_t bytes);
 
-/* Returns the memory that an allocation of @bytes takes, in bytes. */
+/* Returns the number of bytes that an allocation of @bytes needs in memory. */
 uint64_t memory_gpu_rounded(uint64_t bytes);
 
-/* Refunds the charge of an item that is in no table, and frees the item. */
+/* Refunds the charge of an item that is not in the table, and frees the item. */
 void memory_gpu_item_goes(struct memory_item *item);
 
-/* Does the same for all items in the table for which @which returns true. */
+/*
+ * Removes from the table all items for which @which returns true. Refunds their charges and
+ * frees them.
+ */
 void memory_gpu_items_go(bool (*which)(const struct memory_item *item, const void *arg),
 			 const void *arg);
 
@@ -43,62 +46,68 @@ int memory_gpu_slab(struct memory_gpu *gpu, uint64_t address, const void *ctx);
 void memory_gpu_slab_leave(uint64_t address);
 
 /*
- * Measures the memory that the driver uses itself (contexts, code, stacks) and charges it.
- * @strict: whether to fail with -ENOMEM in *err if an increase does not fit. While calls of
- * other threads are in flight, the measurement is postponed. Returns false if the driver does
+ * Measures and charges the memory that the driver uses for contexts, code and stacks. @strict:
+ * whether to fail with -ENOMEM in *err if the increase does not fit into the quota. While calls
+ * of other threads are in flight, the measurement is postponed. Returns false if the driver does
  * not report this memory.
  */
 bool memory_gpu_measure(struct memory_gpu *gpu, bool strict, int *err);
-/* Does the same if the last measurement is not recent. */
+/* Like memory_gpu_measure(), but does nothing if the last measurement is recent. */
 void memory_gpu_measure_soon(struct memory_gpu *gpu);
 
-/* Called when the program changed pools: their charge must be checked again. */
+/*
+ * Called when the program changed pools, because the charge for pools must then be checked again.
+ */
 void memory_gpu_pools_changed(struct memory_gpu *gpu);
 
 /*
  * Called before @bytes are allocated from a pool. Returns true if the bytes were charged in
- * advance. The end of the call is then not observed.
+ * advance. In this case the end of the call is not observed.
  */
 bool memory_gpu_pool_credit(struct memory_gpu *gpu, uint64_t bytes);
 /*
- * Called if memory_gpu_pool_credit() returned false. If there is enough free quota, charges
- * these bytes and more in advance and returns true.
+ * Called if memory_gpu_pool_credit() returned false. If there is enough free quota, charges more
+ * than @bytes in advance and returns true.
  */
 bool memory_gpu_pool_ahead(struct memory_gpu *gpu, uint64_t bytes);
 /*
- * Called if memory_gpu_pool_ahead() returned false. Returns 0 if the pool has room for @bytes
- * or its growth was charged; otherwise returns -ENOMEM. After a return of 0 the caller calls
- * memory_gpu_pool_ends() with the same @bytes, and then memory_gpu_pool_after().
+ * Called if memory_gpu_pool_ahead() returned false. Returns 0 if the pool has room for @bytes or
+ * if its growth was charged. Otherwise returns -ENOMEM. If the function returned 0, the caller
+ * must later call memory_gpu_pool_ends() with the same @bytes, and then memory_gpu_pool_after().
  */
 int memory_gpu_pool_before(struct memory_gpu *gpu, void *pool, const void *stream, uint64_t bytes);
 /*
- * Called when the call has ended: the growth of its pool is now part of the size of the pools.
+ * Called when an allocation from a pool has ended. The size of the pools now includes the growth
+ * of this pool.
  */
 void memory_gpu_pool_ends(struct memory_gpu *gpu, uint64_t bytes);
-/* Charges the memory that pools have now. Returns -ENOMEM if that does not fit. */
+/*
+ * Charges the memory that pools have now. Returns -ENOMEM if this charge does not fit into the
+ * quota.
+ */
 int memory_gpu_pool_after(struct memory_gpu *gpu);
 /*
  * Called after memory_gpu_pool_after() failed and the caller freed the new memory. Makes the
- * pools release unused memory, and charges the rest.
+ * pools release their unused memory, and charges the remaining memory.
  */
 void memory_gpu_pool_undone(struct memory_gpu *gpu);
 
 /*
- * Called with @more 1 when a capture begins and -1 when it ends. During a capture the library
- * never waits for the GPU.
+ * Called with 1 in @more when a capture begins, and with -1 when a capture ends. During a
+ * capture the library never waits for the GPU.
  */
 void memory_gpu_captures(int more);
 
 /*
- * memory_gpu_graph_before() is called before a graph runs that may allocate @bytes more.
+ * Call memory_gpu_graph_before() before the launch of a graph that may allocate @bytes more.
  * memory_gpu_graph_after() charges the memory that graphs have now.
  */
 int memory_gpu_graph_before(struct memory_gpu *gpu, uint64_t bytes);
 void memory_gpu_graph_after(struct memory_gpu *gpu);
 
 /*
- * Computes the values that the program sees: *free, the bytes that it can still allocate, and
- * *total, the bytes of the GPU.
+ * Computes the values that the program sees. *free is the number of bytes that the program can
+ * still allocate. *total is the size of the GPU's memory in bytes.
  */
 void memory_gpu_answer(struct memory_gpu *gpu, uint64_t *free, uint64_t *total);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A hash table of allocations with chains, which doubles its size as it fills: see
- * allocations.h.
+ * A hash table of allocations: see allocations.h. The table has chains and doubles its size when
+ * it is full.
  */
 #include <stdlib.h>
 #include "lib/memory/allocations.h"

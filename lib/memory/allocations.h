@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A table of the GPU memory that a process has allocated, by address or handle. The caller of
- * each function holds memory_device_lock().
+ * A table of the GPU memory that a process has allocated. The keys are addresses or handles. The
+ * caller of each function holds memory_device_lock().
  */
 #ifndef GPUPART_LIB_MEMORY_ALLOCATIONS_H
 #define GPUPART_LIB_MEMORY_ALLOCATIONS_H
@@ -13,8 +13,7 @@
 enum memory_key {
 	MEMORY_BY_ADDRESS, MEMORY_BY_ARRAY, MEMORY_BY_HANDLE, MEMORY_BY_MAPPING, MEMORY_BY_IPC,
 	MEMORY_BY_EXTERNAL, MEMORY_BY_EXEC, MEMORY_BY_SLAB, MEMORY_BY_OWNER,
-	MEMORY_BY_HOST_POOL,	/* memory from such a pool is not on a GPU, so it is not
-				 * counted */
+	MEMORY_BY_HOST_POOL,	/* a pool whose memory is not on a GPU and is not counted */
 };
 
 struct memory_gpu;
@@ -22,28 +21,28 @@ struct memory_gpu;
 struct memory_item {
 	struct memory_item *next;
 	uint64_t key, bytes;
-	const void *ctx;		/* the item is freed with this context; NULL: it
-					 * belongs to no context */
+	const void *ctx;		/* the context with which the item is freed;
+					 * NULL: no context */
 	struct memory_gpu *gpu;
-	struct memory_item *of;		/* for a mapping: the mapped item, which may be in no
-					 * table */
+	struct memory_item *of;		/* for a mapping: the mapped item, which may not
+					 * be in the table */
 	unsigned int handles, mappings;	/* for physical memory: number of handles and of
 					 * mappings */
 	unsigned int nr;		/* number of allocations in a slab */
 	uint8_t by;
 	bool unseen;			/* not included in the driver's figure for this process */
-	bool foreign;			/* another process is charged for it */
+	bool foreign;			/* another process is charged for the item */
 	uint64_t trims;			/* for a graph: @trims of its GPU at its last run,
 					 * plus 1 */
 };
 
 /*
- * Adds an item to the table, with one handle. The item belongs to the table. Returns NULL if
- * memory is short.
+ * Adds an item with one handle to the table. The table owns the item. Returns NULL if memory is
+ * short.
  */
 struct memory_item *memory_table_add(enum memory_key by, uint64_t key);
 struct memory_item *memory_table_find(enum memory_key by, uint64_t key);
-/* Removes an item from the table. The caller frees the item or puts it back. */
+/* Removes an item from the table. The caller frees the item or adds it to the table again. */
 struct memory_item *memory_table_take(enum memory_key by, uint64_t key);
 void memory_table_put(struct memory_item *item);
 /*
@@ -59,9 +58,9 @@ struct memory_item *memory_table_search(bool (*wanted)(const struct memory_item 
 						       const void *arg), const void *arg);
 
 /*
- * Small allocations share a slab: 2 MiB of address space and of memory. The key of a slab is
- * its address divided by its size. Measured on an H200, allocations of up to 1 MiB are small:
- * Documentation/internals/hardware.md, "Memory".
+ * Small allocations share a slab. A slab is a range of 2 MiB of addresses, together with its
+ * memory. The key of a slab is its address divided by its size. On an H200, allocations of up to
+ * 1 MiB are small, as measured in Documentation/internals/hardware.md, "Memory".
  */
 #define MEMORY_SLAB	(2ull << 20)
 #define MEMORY_SMALL	(1ull << 20)

@@ -49,7 +49,7 @@ struct memory_gpu *memory_now_device(int device)
 	gpu = memory_device_join(device);
 	if (!gpu)
 		return NULL;
-	/* Includes the calls before this process joined. */
+	/* The number includes the calls before this process joined the tenant. */
 	ledger_record_uncounted(tenant_ledger(), atomic_load(&nr_uncounted));
 	if (!device && !memory_cuda->device_count(&count) && count == 1)
 		only_gpu = gpu;
@@ -104,7 +104,10 @@ void memory_now_refuse(struct memory_now *now)
 
 void memory_now_out_of_memory(const struct memory_now *now)
 {
-	/* The program gets this value as the result of its call (measured). */
+	/*
+	 * The driver returns this value to the program as the result of the call. This was
+	 * measured.
+	 */
 	*(int *)(uintptr_t)now->params->result = CUDA_ERROR_OUT_OF_MEMORY;
 	atomic_fetch_add(&nr_refused, 1);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A driver call that allocates or frees memory, from its begin to its end, and functions that
- * the handlers of such calls share. The caller of each function except memory_uncounted() holds
- * memory_device_lock().
+ * The state of a driver call that allocates or frees memory, from the begin to the end of the
+ * call. Also declares functions that the handlers of such calls share. The caller of each
+ * function except memory_uncounted() holds memory_device_lock().
  */
 #ifndef GPUPART_LIB_MEMORY_CALL_STATE_H
 #define GPUPART_LIB_MEMORY_CALL_STATE_H
@@ -19,11 +19,11 @@ struct memory_now;
  */
 struct memory_handler {
 	void (*begin)(struct memory_now *now);
-	void (*end)(struct memory_now *now);	/* called if the driver call succeeded */
+	void (*end)(struct memory_now *now);	/* called only if the driver call succeeded */
 	/* Frees @got, the result of a call that succeeded. */
 	void (*undo)(const struct memory_now *now, uint64_t got);
-	uint8_t by;				/* kind of key of the items that the call
-						 * creates */
+	uint8_t by;				/* kind of the keys of items that the
+						 * call creates */
 	bool failed_too;			/* @end is also called if the driver call
 						 * failed */
 };
@@ -35,19 +35,18 @@ struct memory_now {
 	const struct cuda_call_params *params;
 	struct memory_gpu *gpu;
 	uint64_t charged, before;
-	uint64_t grows;			/* bytes requested from a pool, which may grow for
-					 * them */
-	struct memory_item *taken;	/* item that the begin of a free removed from the
-					 * table */
-	struct memory_change change;	/* the changed arguments of a call that is refused */
+	uint64_t grows;			/* bytes requested from a pool, which may have to grow */
+	struct memory_item *taken;	/* item that was removed from the table at the
+					 * begin of a free */
+	struct memory_change change;	/* the original arguments of a call that is refused */
 	bool refused, in_flight, blind;
 	bool small;			/* the allocation is in a slab */
 	bool lost;			/* the GPU of the call is unknown: the call is
 					 * uncounted if it succeeds */
-	bool ignored;			/* the begin found that the end need not be observed */
+	bool ignored;			/* the end of the call need not be observed */
 };
 
-/* The value that the driver wrote to the address in the first argument. */
+/* Returns the value that the driver wrote to the address in the first argument. */
 static inline uint64_t memory_now_first(const struct memory_now *now)
 {
 	return now->words[0];
@@ -59,18 +58,18 @@ static inline uint64_t memory_now_out(const struct memory_now *now)
 }
 
 /*
- * Returns NULL if there is no such device or the tenant's file cannot be joined. The memory is
- * then not counted.
+ * Returns the GPU of a device. Returns NULL if there is no such device or this process cannot
+ * join the tenant's file. The memory is then not counted.
  */
 struct memory_gpu *memory_now_device(int device);
 /* Returns the GPU of the current context. Also returns NULL if there is no current context. */
 struct memory_gpu *memory_now_gpu(void);
-/* Returns the only GPU, once it is known, if CUDA shows one device; otherwise returns NULL. */
+/* If CUDA shows only one device and its GPU is known, returns this GPU. Otherwise returns NULL. */
 struct memory_gpu *memory_now_only_gpu(void);
 
 /*
- * Called when a call begins to change the memory of @gpu. This memory is not measured before
- * memory_now_flight_ends().
+ * Called when a call begins to change the memory of @gpu. The memory of @gpu is not measured
+ * before memory_now_flight_ends() is called.
  */
 void memory_now_flight_begins(struct memory_now *now, struct memory_gpu *gpu);
 void memory_now_flight_ends(struct memory_now *now);
@@ -81,9 +80,12 @@ void memory_now_flight_ends(struct memory_now *now);
 struct memory_item *memory_now_note(const struct memory_now *now, enum memory_key by,
 				    uint64_t key, uint64_t bytes);
 
-/* Makes the driver refuse the call. It may only be called at the begin of the call. */
+/* Makes the driver refuse the call. This function may be called only at the begin of the call. */
 void memory_now_refuse(struct memory_now *now);
-/* Makes the call fail with the error "out of memory". It is called at the end of the call. */
+/*
+ * Makes the call fail with the error "out of memory". This function is called at the end of the
+ * call.
+ */
 void memory_now_out_of_memory(const struct memory_now *now);
 /* Frees the result of a call that succeeded. This may wait for a GPU. */
 void memory_now_undo(const struct memory_now *now);
@@ -92,9 +94,9 @@ void memory_now_undo(const struct memory_now *now);
 void memory_uncounted(const char *name);
 
 /*
- * Handlers of calls whose memory can only be found by measuring. They allocate three kinds of
- * memory: memory of the driver for contexts and modules, memory of graphs, and memory that
- * another process is charged for.
+ * Handlers of calls that allocate an amount of memory that can only be measured. There are three
+ * kinds of such memory: memory of the driver for contexts and modules, memory of graphs, and
+ * memory for which another process is charged.
  */
 void memory_own_ctx_begins(struct memory_now *now);
 void memory_own_module_begins(struct memory_now *now);
@@ -115,7 +117,7 @@ void memory_own_graph_trimmed(struct memory_now *now);
 void memory_own_foreign_begins(struct memory_now *now);
 void memory_own_foreign_ends(struct memory_now *now);
 
-/* Called in the child of a fork. */
+/* The child of a fork calls this function. */
 void memory_now_forked(void);
 
 #endif

@@ -14,8 +14,8 @@ const struct cuda_api *memory_cuda;
 static struct memory_gpu *by_device[MEMORY_MAX_DEVICES];
 
 /*
- * After a failure, which may have taken the full waiting time, the ledger is not tried again
- * for this time.
+ * After a failure to join the ledger, the next try is delayed by this time, because each try can
+ * take the full waiting time.
  */
 #define REST_FACTOR	10
 #define REST_LEAST_NS	1000000000ull

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The memory quota inside a process: handles the driver calls that watched_functions.h lists.
- * When a call begins, its memory is charged, or its arguments are changed so that the driver
- * refuses the call. When the call ends, its result is recorded, or freed.
+ * Enforces the memory quota inside a process. Handles the driver calls that watched_functions.h
+ * lists. When a call begins, its memory is charged, or its arguments are changed so that the
+ * driver refuses the call. When the call ends, its result is recorded, or freed.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -21,9 +21,9 @@ static void on_call(const struct driver_function *fn, const struct cuda_call_par
 static void on_other_call(const struct driver_function *fn, const struct cuda_call_params *params);
 
 /*
- * Other observers handle graphs too. At the begin of a call this observer is the last to change
- * arguments. At the end it restores them before the other observers are called. Memory that the
- * library itself allocates is counted.
+ * Other observers handle graphs too. At the begin of a call, this observer changes the arguments
+ * after all other observers. At the end of a call, this observer restores the arguments before
+ * the other observers are called. Memory that the library itself allocates is counted too.
  */
 static const struct driver_observer observer = {
 	.name = "memory", .inner = true, .own = true, .stays = true,
@@ -33,13 +33,16 @@ static const struct driver_observer observer = {
 
 static atomic_bool on;
 
-/* The call that this thread is making. */
+/* The driver call that this thread is making. */
 static _Thread_local struct memory_now now_here;
 
 /* True while this thread makes driver calls for the library and not for the program. */
 static _Thread_local bool inside;
 
-/* Small allocations are charged by slab when their addresses are known. */
+/*
+ * Returns true for a small allocation. Small allocations are charged by slab when their addresses
+ * are known.
+ */
 static bool is_small(const struct memory_call *call, const uint64_t *words)
 {
 	return call->fn.kind == MEMORY_LINEAR && words[1] <= MEMORY_SMALL;
@@ -58,7 +61,9 @@ static void begin_allocation(struct memory_now *now)
 		return;
 	bytes = memory_gpu_rounded(memory_calls_bytes(now->call, now->words));
 	memory_gpu_measure_soon(gpu);
-	/* The size is larger than the GPU's memory: the driver's own error is correct. */
+	/*
+	 * The size is larger than the GPU's memory, so the driver itself returns the correct error.
+	 */
 	if (bytes > gpu->total && now->call->fn.kind != MEMORY_MANAGED)
 		return;
 	if (bytes && memory_gpu_charge(gpu, bytes)) {
@@ -169,7 +174,7 @@ static void end_external(struct memory_now *now)
 		return;
 	}
 	item = memory_now_note(now, now->handler->by, memory_now_out(now), bytes);
-	/* The memory is part of the driver's figure for the process that exported it. */
+	/* The driver's figure for the process that exported the memory includes this memory. */
 	now->gpu->held += bytes;
 	now->gpu->unseen += bytes;
 	if (item)
@@ -178,7 +183,7 @@ static void end_external(struct memory_now *now)
 
 static void physical_put(struct memory_item *item)
 {
-	/* An item without handles is in no table. */
+	/* An item without handles is not in the table. */
 	if (!item->handles && !item->mappings)
 		memory_gpu_item_goes(item);
 }
@@ -226,7 +231,7 @@ static bool is_mapped_at(const struct memory_item *item, const void *address)
 	       (uintptr_t)address - item->key < item->bytes;
 }
 
-/* The result is a handle of the mapped memory: either a handle that exists, or a new one. */
+/* The result is a handle of the mapped memory. It is either an existing handle or a new handle. */
 static void end_retain(struct memory_now *now)
 {
 	const void *address = (const void *)(uintptr_t)now->words[1];
@@ -238,7 +243,7 @@ static void end_retain(struct memory_now *now)
 	memory_table_put(mapping->of);
 }
 
-/* The memory belongs to the GPU of the stream, whatever the current context is. */
+/* The memory belongs to the GPU of the stream, even if the current context is on another GPU. */
 static struct memory_gpu *gpu_of_stream(void *stream, const void *ctx)
 {
 	struct memory_gpu *current = memory_now_gpu();
@@ -272,7 +277,7 @@ static void begin_async(struct memory_now *now)
 	now->ignored = true;
 	if (gpu && memory_gpu_pool_credit(gpu, bytes))
 		return;
-	/* Check this first, because the next driver calls could end a capture. */
+	/* Check for a capture first, because the driver calls below could end the capture. */
 	if (memory_cuda->stream_capturing(stream, &capturing) || capturing)
 		return;
 	if (now->call->fn.kind == MEMORY_ASYNC_POOL)
@@ -344,10 +349,7 @@ static void end_pools_changed(struct memory_now *now)
 		memory_gpu_pools_changed(gpu);
 }
 
-/*
- * Launches of graphs are frequent, so they are only observed when there is a graph that
- * allocates memory.
- */
+/* Launches of graphs are frequent, so they are observed only if some graph allocates memory. */
 static void end_graph_made(struct memory_now *now)
 {
 	static bool watched;
@@ -365,8 +367,8 @@ static void end_capture_begins(struct memory_now *now)
 }
 
 /*
- * Also counts the end of a capture that became invalid. Does not count a call by a thread that
- * may not end the capture.
+ * The end of a capture that became invalid is counted too. A call by a thread that may not end
+ * the capture is not counted.
  */
 static void end_capture_ends(struct memory_now *now)
 {
@@ -408,7 +410,7 @@ static void end_uncounted(struct memory_now *now)
 	memory_uncounted(now->params->name);
 }
 
-/* For each of these kinds of call: a function that frees the result of a call. */
+/* For each of these kinds of calls, defines a function that frees the result of such a call. */
 #define UNDO(name, call)                                                                  \
 	static void undo_##name(const struct memory_now *now, uint64_t got)               \
 	{                                                                                 \
@@ -432,7 +434,7 @@ static void undo_async(const struct memory_now *now, uint64_t got)
 {
 	void *stream = memory_calls_stream(now->call, now->words);
 
-	/* The pool frees the memory when the stream has been waited for. */
+	/* The pool frees the memory when a wait for the stream has ended. */
 	if (!memory_cuda->free_async(got, stream))
 		memory_cuda->stream_sync(stream);
 }
@@ -541,7 +543,8 @@ static void end(struct memory_now *now, const struct cuda_call_params *params)
 }
 
 /*
- * This call is deeper in the stack than a call that has not ended: the driver itself makes it.
+ * Another call of this thread has not ended, and this call is deeper in the stack. So the driver
+ * itself makes this call.
  */
 static bool is_nested(const struct memory_now *now, const void *arguments)
 {
@@ -583,9 +586,9 @@ static void on_other_call(const struct driver_function *fn, const struct cuda_ca
 }
 
 /*
- * If the parent had used a GPU, CUDA does not work in the child of a fork. Otherwise the
- * child's driver calls are reported in the same way as the parent's, and the child joins with
- * its first GPU.
+ * If the parent had used a GPU, CUDA does not work in the child of a fork. Otherwise the child's
+ * driver calls are reported like those of the parent, and the child joins the tenant when it
+ * uses its first GPU.
  */
 static void after_fork(void)
 {
@@ -594,7 +597,7 @@ static void after_fork(void)
 	memory_now_forked();
 }
 
-/* Called once. Without a driver there is nothing to count. */
+/* This function is called once. Without a driver there is nothing to count. */
 static int watch(struct gpupart *gp)
 {
 	const struct cuda_api *cuda;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Asks NVML, or the simulated driver, how much memory is used: see nvml_usage.h. Each query
- * takes about 10 us (measured on an H200), so callers ask rarely.
+ * Queries the used memory from NVML or from the simulated driver: see nvml_usage.h. Each query
+ * takes about 10 us, as measured on an H200, so callers should query rarely.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -31,8 +31,8 @@ static int (*simulated)(int device, uint64_t *own, uint64_t *all);
 static int (*simulated_processes)(int device);
 
 /*
- * Do not use dlsym() here. In a tenant it returns the functions that report the quota, but the
- * true values are needed.
+ * Do not use dlsym() here. In a tenant, dlsym() returns replacements that report the quota, but
+ * this file needs the true values.
  */
 static void *own_symbol(void *lib, const char *name)
 {

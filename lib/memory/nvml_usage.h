@@ -16,8 +16,8 @@ void memory_real_open(const struct cuda_api *cuda);
 
 /*
  * Returns the bytes that this process uses on the GPU at @pci, which is CUDA's device @device.
- * They include contexts and code, but not managed memory. -ENOENT: the process is not in the
- * driver's list, which also happens in a pid namespace that the driver does not know.
+ * These bytes include contexts and code, but not managed memory. -ENOENT: the process is not in
+ * the driver's list. This also happens in a pid namespace that the driver does not know.
  * -EOPNOTSUPP: the driver does not report this usage.
  */
 int memory_real_own(const char *pci, int device, uint64_t *bytes);

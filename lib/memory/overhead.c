@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: MIT
-/* Handlers of calls whose memory can only be found by measuring. */
+/* Handlers of calls that allocate an amount of memory that can only be measured. */
 #include <errno.h>
 #include <stdlib.h>
 #include "lib/memory/call_state.h"
 #include "lib/memory/nvml_usage.h"
 
-/* Measured overhead of a context on an H200: Documentation/internals/hardware.md, "Memory". */
+/*
+ * The overhead of a context on an H200, as measured in Documentation/internals/hardware.md,
+ * "Memory".
+ */
 #define CONTEXT_BYTES (518ull << 20)
 
-/* If the driver reports this process's usage, the amount is the growth of that usage. */
+/*
+ * Called at the begin of a call. If the driver reports this process's usage, the amount of the call
+ * is the growth of this usage.
+ */
 static void begins(struct memory_now *now, struct memory_gpu *gpu)
 {
 	int err;
@@ -35,9 +41,10 @@ static bool is_context(const struct memory_now *now)
 }
 
 /*
- * If the driver does not report this process's usage, use the growth of the total usage of the
- * GPU, but only while no other process uses the GPU. Otherwise use the known overhead for a
- * context. For other calls return false, because their amount is unknown.
+ * Computes the amount of a call if the driver does not report this process's usage. If no other
+ * process uses the GPU, the amount is the growth of the GPU's total usage. If other processes
+ * use the GPU, the amount for a context is CONTEXT_BYTES. For other calls the function then
+ * returns false, because their amount is unknown.
  */
 static bool blind_bytes(const struct memory_now *now, uint64_t *bytes)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Parses the size of a memory quota: "20G", "512M", "1.5GiB", "1000000". Any thread may call
- * it.
+ * Parses the size of a memory quota, such as "20G", "512M", "1.5GiB" or "1000000". Any thread
+ * may call this function.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -35,8 +35,8 @@ static uint64_t unit_of(const char *text)
 }
 
 /*
- * Parses digits and, before a unit, a fraction. *end is set to the rest of the text. Returns
- * the number of bytes, rounded down.
+ * Parses digits, which may have a fraction if a unit follows. *end is set to the rest of the
+ * text. Returns the number of bytes, rounded down.
  */
 static uint64_t read_size(const char *text, uint64_t *whole, const char **end)
 {

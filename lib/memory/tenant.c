@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tenants. Their ledgers are in the same directory as the state pages. Lists tenants, sets
- * their quotas, removes tenants that no process uses, and manages the tenant of this process.
+ * Lists tenants, sets their quotas, removes tenants that no process uses, and manages the tenant
+ * of this process. The ledgers of tenants are in the same directory as the state pages.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -37,7 +37,7 @@ struct ledger *tenant_ledger(void)
 	return atomic_load_explicit(&own_ledger, memory_order_acquire);
 }
 
-/* The driver is loaded at this time or soon after it, so this is checked again for each GPU. */
+/* The driver may not be loaded yet at this time, so this is checked again for each GPU. */
 static void mark_simulated(struct ledger *ledger)
 {
 	const struct cuda_api *cuda = cuda_loaded();
@@ -80,7 +80,8 @@ int tenant_gpu(const char *pci)
 	mark_simulated(tenant_ledger());
 	grant_limit(geteuid(), address, own.name, &given);
 	/*
-	 * A quota for all GPUs takes precedence, but cannot exceed the quota that was granted.
+	 * A quota for all GPUs takes precedence over the grant's quota, but it cannot exceed the
+	 * grant's quota.
 	 */
 	bytes = ledger_set_quota_first(tenant_ledger(), gpu,
 				       given.memory && (!own.quota || given.memory < own.quota)
@@ -90,7 +91,7 @@ int tenant_gpu(const char *pci)
 	return gpu;
 }
 
-/* Leaves a tenant that this process created for itself and that no job keeps. */
+/* Leaves the tenant that this process created for itself. No job keeps this tenant. */
 static void leave(void)
 {
 	if (own.pid == getpid())
@@ -196,7 +197,7 @@ int tenant_limit(struct gpupart *gp, const char *pci, uint64_t bytes)
 	return gpupart_tenant_quota_set(gp, NULL, pci, bytes, NULL);
 }
 
-/* The living jobs. They are listed once, when the first tenant needs them. */
+/* The living jobs. This list is filled when the first tenant needs it. */
 struct living {
 	bool asked, unsure;
 	struct gpupart_job *jobs;
@@ -209,8 +210,8 @@ static void ask(struct living *living)
 
 	living->asked = true;
 	/*
-	 * One pass is usually enough. There are more passes if there are more jobs than
-	 * expected. Listing jobs costs more than listing tenants.
+	 * One pass is usually enough. If there are more jobs than expected, another pass is
+	 * needed.
 	 */
 	while (nr > room) {
 		free(living->jobs);
@@ -232,7 +233,8 @@ static const struct gpupart_job *job_of(const struct living *living, const char 
 }
 
 /*
- * Finds this out from the tenant's processes, or from its job if the tenant has no process yet.
+ * Finds out whether a tenant is simulated. Reads this from the tenant's processes. If the tenant
+ * has no process yet, reads it from the tenant's job.
  */
 static bool is_simulated(const struct living *living, uid_t uid, const struct ledger_view *view)
 {
@@ -260,8 +262,8 @@ static int by_name(const void *a, const void *b)
 }
 
 /*
- * Returns whether this user's tenant, which has no process, is removed. It is kept if its job
- * is alive.
+ * Removes a tenant of this user that has no process, except if the job of the tenant is alive.
+ * Returns true if it removed the tenant.
  */
 static bool forget(struct visit *visit, const char *tenant)
 {
@@ -373,7 +375,7 @@ static void see_processes(struct visit *visit, uid_t uid, const struct ledger_vi
 	}
 }
 
-/* @arg: the structure that says what to list. */
+/* @arg points to the structure that selects the tenants to list. */
 static int list_seen(struct gpupart *gp, const void *arg, void *rows, unsigned int max)
 {
 	struct visit visit = { .see = *(const see_fn *)arg, .list = rows, .max = max };
@@ -399,8 +401,8 @@ int gpupart_tenant_process_list(struct gpupart *gp, struct gpupart_tenant_proces
 }
 
 /*
- * If @name is NULL, use this process's own tenant. Returns its name, or NULL with the error
- * sentence set.
+ * Returns @name or, if @name is NULL, the name of this process's own tenant. If there is no such
+ * tenant, sets the error sentence and returns NULL.
  */
 static const char *name_of(struct gpupart *gp, const char *name, int *err)
 {
@@ -489,7 +491,7 @@ int gpupart_tenant_quota_set(struct gpupart *gp, const char *name, const char *p
 int gpupart_tenant_begin(struct gpupart *gp, const char *name, const char *pci, uint64_t bytes,
 			 uint64_t *before)
 {
-	/* First remove the tenants that are no longer needed. */
+	/* Before anything else, remove the tenants that are no longer needed. */
 	gpupart_tenant_list(gp, NULL, 0, sizeof(struct gpupart_tenant));
 	return set_quota(gp, name, pci, bytes, true, before);
 }

@@ -7,22 +7,22 @@
 #include "lib/ledger/ledger.h"
 
 /*
- * Returns the ledger of this process's tenant, or NULL if gpupart_memory_start() was not
- * called. The address of the ledger does not change while the process lives. In the child of a
- * fork it is another ledger, beginning with the child's first call of tenant_gpu().
+ * Returns the ledger of this process's tenant, or NULL if gpupart_memory_start() was not called.
+ * The address of the ledger does not change while the process lives. From its first call of
+ * tenant_gpu() on, the child of a fork has another ledger.
  */
 struct ledger *tenant_ledger(void);
 
 /* Like gpupart_memory_start(), but does not start to count memory. */
 int tenant_start(struct gpupart *gp, const char *name, uint64_t bytes);
 
-/* Like gpupart_memory_limit(), for a tenant that was started. */
+/* Like gpupart_memory_limit(), but the tenant must have been started. */
 int tenant_limit(struct gpupart *gp, const char *pci, uint64_t bytes);
 
 /*
- * Returns the index in the ledger of the GPU at @pci. If there is a quota for each GPU, the GPU
- * gets this quota now. The child of a fork joins the ledger here. Returns the errors of
- * ledger_gpu(), or -ESRCH if this process belongs to no tenant.
+ * Returns the ledger's index of the GPU at @pci. If there is a quota for each GPU, the function
+ * sets this quota for the GPU. The child of a fork joins the ledger in this function. Returns
+ * the errors of ledger_gpu(), or -ESRCH if this process belongs to no tenant.
  */
 int tenant_gpu(const char *pci);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * DATA: see watched_functions.h. Argument layouts are those of generated_cuda_meta.h,
- * structures those of cuda.h.
+ * DATA: see watched_functions.h. The layouts of arguments come from generated_cuda_meta.h, and
+ * the layouts of structures come from cuda.h.
  */
 #include <string.h>
 #include "lib/memory/watched_functions.h"
@@ -26,7 +26,7 @@ const struct memory_call memory_calls[] = {
 	NOW(cuMemAllocFromPoolAsync, ASYNC_POOL),
 	NOW_AT(cuMemAllocFromPoolAsync_ptsz, ASYNC_POOL, MEMORY_OWN_STREAM),
 	/*
-	 * These functions also free memory of cuMemAlloc. Memory of a pool is charged by the
+	 * These functions also free memory from cuMemAlloc(). Memory of a pool is charged by the
 	 * size of the pool.
 	 */
 	NOW(cuMemFreeAsync, FREE), NOW(cuMemFreeAsync_ptsz, FREE),
@@ -61,7 +61,7 @@ const struct memory_call memory_calls[] = {
 	LATER(cuGraphUpload_ptsz, GRAPH_RUNS), LATER(cuGraphExecDestroy, GRAPH_GOES),
 	LATER(cuDeviceGraphMemTrim, GRAPH_TRIMMED), NOW(cuMemGetInfo_v2, ASK_FREE),
 	NOW(cuDeviceTotalMem_v2, ASK_TOTAL),
-	/* Functions from the time of 32-bit addresses, which programs cannot reach today. */
+	/* Old functions for 32-bit addresses. Programs of today cannot call them. */
 	NOW(cuMemAlloc, UNCOUNTED), NOW(cu64MemAlloc, UNCOUNTED), NOW(cuMemAllocPitch, UNCOUNTED),
 	NOW(cu64MemAllocPitch, UNCOUNTED), NOW(cuArrayCreate, UNCOUNTED),
 	NOW(cuArray3DCreate, UNCOUNTED), NOW(cu64ArrayCreate, UNCOUNTED),
@@ -80,7 +80,7 @@ struct volume {
 	unsigned int format, channels, flags;
 };
 
-/* The begin of CUmemAllocationProp. */
+/* The first members of CUmemAllocationProp. */
 struct physical {
 	int type, handles;
 	struct {
@@ -88,7 +88,7 @@ struct physical {
 	} location;
 };
 
-/* CUDA_ARRAY3D_* flags: if there are many layers or faces, they are stored like depth. */
+/* CUDA_ARRAY3D_* flags. Layers and faces are stored in the same way as depth. */
 #define ARRAY_SPARSE	0x40
 #define ARRAY_DEFERRED	0x80
 
@@ -109,8 +109,8 @@ static uint64_t up_to(uint64_t n, uint64_t unit)
 }
 
 /*
- * Returns the bits per element of a channel of a CUarray_format. If the format describes all
- * channels together, sets *channels.
+ * Returns the bits per element of a channel of a CUarray_format. If the format itself determines
+ * the number of channels, sets *channels to this number.
  */
 static unsigned int bits_of(unsigned int format, unsigned int *channels)
 {
@@ -138,8 +138,8 @@ static unsigned int bits_of(unsigned int format, unsigned int *channels)
 	*channels = 1;
 	if (format >= 0x93 && format <= 0x9e)		/* BC2 to BC7: 16 bytes */
 		return 8;
-	return 32;					/* multi-planar formats have at most
-							 * this */
+	return 32;					/* multi-planar formats have at most 32
+							 * bits */
 }
 
 /* The width and height are rounded up to the blocks of the memory layout. */
@@ -161,8 +161,8 @@ static uint64_t array_bytes(size_t width, size_t height, size_t depth, unsigned 
 static uint64_t volume_bytes(const struct volume *v, unsigned int levels)
 {
 	/*
-	 * The number of layers and faces does not shrink, so all levels of the array have the
-	 * same depth.
+	 * The number of layers and faces is the same in each level of an array, so all levels
+	 * have the same depth.
 	 */
 	bool layered = v->flags & (0x01 | 0x04);
 	uint64_t sum = 0, level;
@@ -185,7 +185,10 @@ static bool is_array(const struct memory_call *call)
 	return call->fn.kind >= MEMORY_ARRAY && call->fn.kind <= MEMORY_MIPMAP;
 }
 
-/* For most functions the second argument is a size. For arrays it is a descriptor. */
+/*
+ * For most functions the second argument is a size. For functions of arrays this argument is a
+ * descriptor.
+ */
 uint64_t memory_calls_bytes(const struct memory_call *call, const uint64_t *words)
 {
 	const struct plane *plane = (const void *)(uintptr_t)words[1];
@@ -243,9 +246,9 @@ int memory_calls_device(const struct memory_call *call, const uint64_t *words)
 }
 
 /*
- * This size is larger than any GPU and a multiple of every granularity. Measured on an H200:
- * cuMemAlloc_v2 returns out of memory if its size is changed to this value when the call
- * begins.
+ * This size is larger than any GPU and a multiple of every granularity. On an H200,
+ * cuMemAlloc_v2 returned "out of memory" when its size was changed to this value at the begin of
+ * the call.
  */
 #define IMPOSSIBLE	(1ull << 62)
 #define TOO_WIDE	(1ull << 40)	/* too large for any array: the driver reports an
@@ -264,10 +267,10 @@ void memory_calls_refuse(const struct memory_call *call, const uint64_t *words,
 		change->descriptor[0] = TOO_WIDE;
 		value = (uintptr_t)change->descriptor;
 	} else if (call->fn.kind == MEMORY_PITCH) {
-		word++;		/* now the width */
+		word++;		/* the word is now the width */
 		value = 0;
 	} else if (call->fn.kind == MEMORY_GRAPH_RUNS) {
-		word--;		/* now the graph */
+		word--;		/* the word is now the graph */
 		value = 0;
 	}
 	change->word = word;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The driver functions that allocate, free or report GPU memory, and the places of the amount
- * in their arguments.
+ * The driver functions that allocate, free or report GPU memory. For each function, the table
+ * says which arguments contain the amount.
  */
 #ifndef GPUPART_LIB_MEMORY_WATCHED_FUNCTIONS_H
 #define GPUPART_LIB_MEMORY_WATCHED_FUNCTIONS_H
@@ -10,7 +10,7 @@
 #include "lib/driver/callback.h"
 
 enum memory_kind {
-	/* Functions that allocate memory directly. They can be refused before they run. */
+	/* Functions that allocate memory directly. Their calls can be refused at the begin. */
 	MEMORY_LINEAR, MEMORY_PITCH, MEMORY_MANAGED, MEMORY_ARRAY, MEMORY_ARRAY_3D,
 	MEMORY_MIPMAP, MEMORY_PHYSICAL,
 	MEMORY_LAST_ALLOCATION = MEMORY_PHYSICAL,
@@ -23,7 +23,7 @@ enum memory_kind {
 	MEMORY_IPC_OPEN, MEMORY_IPC_CLOSE, MEMORY_EXTERNAL, MEMORY_EXTERNAL_FREE,
 	MEMORY_ASYNC, MEMORY_ASYNC_POOL,
 	MEMORY_POOL_MADE, MEMORY_POOL_GOES, MEMORY_POOL_CHANGED,
-	/* Functions that change what the driver allocates for itself. */
+	/* Functions that change the amount of memory that the driver allocates for itself. */
 	MEMORY_CTX_MADE, MEMORY_PRIMARY_MADE, MEMORY_CTX_GOES, MEMORY_PRIMARY_RELEASED,
 	MEMORY_PRIMARY_RESET, MEMORY_MODULE_MADE, MEMORY_MODULE_GOES,
 	MEMORY_LIBRARY_MADE, MEMORY_LIBRARY_GOES, MEMORY_LIMIT_SET,
@@ -36,7 +36,7 @@ enum memory_kind {
 	 */
 	MEMORY_CAPTURE_BEGINS,
 	MEMORY_ASK_FREE, MEMORY_ASK_TOTAL,
-	/* A function that allocates an amount that cannot be found out. */
+	/* A function that allocates an unknown amount of memory. */
 	MEMORY_UNCOUNTED,
 	MEMORY_NR_KINDS,
 };
@@ -44,12 +44,13 @@ enum memory_kind {
 #define MEMORY_OWN_STREAM 1	/* stream 0 is the default stream of the calling thread */
 
 /*
- * A group of functions on the launch path. They are observed only when this becomes necessary.
+ * A group of functions on the launch path. The observation of these functions begins only when
+ * it becomes necessary.
  */
 #define MEMORY_LATER	1
 
 struct memory_call {
-	struct driver_function fn;	/* its kind: enum memory_kind */
+	struct driver_function fn;	/* kind of the function: enum memory_kind */
 	/*
 	 * For contexts: the offset in bytes of CUDA's device number. For other functions: 0 or
 	 * MEMORY_OWN_STREAM.
@@ -60,23 +61,26 @@ struct memory_call {
 extern const struct memory_call memory_calls[];
 
 /*
- * Returns the bytes that a call of kind MEMORY_LINEAR to MEMORY_LAST_ALLOCATION requests.
- * Returns UINT64_MAX if the call requests more than any GPU has.
+ * Returns the number of bytes that a call of the kinds MEMORY_LINEAR to MEMORY_LAST_ALLOCATION
+ * requests. Returns UINT64_MAX if the call requests more memory than any GPU has.
  */
 uint64_t memory_calls_bytes(const struct memory_call *call, const uint64_t *words);
 
-/* Returns the bytes that a MEMORY_PITCH call allocated, computed with the driver's row size. */
+/*
+ * Returns the number of bytes that a MEMORY_PITCH call allocated. Computes this number from the row
+ * size that the driver returned.
+ */
 uint64_t memory_calls_pitched(const uint64_t *words);
 
 /*
- * Returns the stream of a MEMORY_ASYNC or MEMORY_ASYNC_POOL call. A return of 0 means the
- * default stream; it may be that of the calling thread.
+ * Returns the stream of a MEMORY_ASYNC or MEMORY_ASYNC_POOL call. The result 0 means the default
+ * stream, which may be the default stream of the calling thread.
  */
 void *memory_calls_stream(const struct memory_call *call, const uint64_t *words);
 
 /*
- * Returns whether the call requests GPU memory. It may request host memory or only addresses
- * instead.
+ * Returns whether the call requests GPU memory. A call may instead request host memory, or only
+ * addresses.
  */
 bool memory_calls_on_gpu(const struct memory_call *call, const uint64_t *words);
 
@@ -93,7 +97,7 @@ struct memory_change {
 };
 
 /*
- * Changes the arguments so that the driver refuses the call. It also works for MEMORY_ASYNC,
+ * Changes the arguments so that the driver refuses the call. This also works for MEMORY_ASYNC,
  * MEMORY_ASYNC_POOL and graphs.
  */
 void memory_calls_refuse(const struct memory_call *call, const uint64_t *words,

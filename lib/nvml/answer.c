@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Answers queries of a tenant's program: total, used and free memory, and the accounting of a
- * process.
+ * Answers two kinds of queries of a tenant's program: for the total, used and free memory, and
+ * for the accounting of a process.
  */
 #include <stdio.h>
 #include <string.h>
@@ -36,9 +36,7 @@ int answer_memory(struct copy *copy, enum copy_function which, void *device,
 	if (!memory || !answer_open(copy, device, &share))
 		return real(device, memory);
 	rc = real(device, &all);
-	/*
-	 * If the GPU does not have this kind of memory, it does not exist for a tenant either.
-	 */
+	/* If the GPU does not have this kind of memory, a tenant does not have it either. */
 	if (rc == NVML_SUCCESS) {
 		memory->total = smaller(share.quota, all.total);
 		memory->used = all.total ? share.used : 0;
@@ -65,8 +63,8 @@ int answer_memory_v2(struct copy *copy, enum copy_function which, void *device,
 	all.v2.version = memory->version;
 	rc = real(device, &all);
 	/*
-	 * This version of the struct is supported only by newer drivers. Answer like a driver
-	 * that does not support it.
+	 * Only newer drivers support this version of the struct. Answer like a driver that does
+	 * not support this version.
 	 */
 	if (rc == NVML_SUCCESS && memory->version != NVML_MEMORY_V2)
 		rc = NVML_ERROR_VERSION_MISMATCH;

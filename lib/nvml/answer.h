@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Answers to the queries that a tenant's program makes to the management library. @which: the
- * function of @copy that the program called. The other arguments are those of the program. If
- * the GPU has no quota, or the library does not know the device, the library's own function
- * answers. Errors of that function are returned. Any thread may call these functions at any
- * time. No lock is held while the library is called.
+ * Answers the queries of a tenant's program to the management library. @which: the function of
+ * @copy that the program called. The other arguments come from the program. If the GPU has no
+ * quota, or the library does not know the device, the library's own function answers. If that
+ * function fails, its error is returned. Any thread may call these functions at any time. No
+ * lock is held while the library is called.
  */
 #ifndef GPUPART_LIB_NVML_ANSWER_H
 #define GPUPART_LIB_NVML_ANSWER_H
@@ -15,14 +15,14 @@
 struct share;
 
 /*
- * Finds the tenant's share of @device's GPU. The caller must close it. Returns false if there
- * is no such share, or no such device.
+ * Finds the tenant's share of @device's GPU. The caller must close this share. Returns false if
+ * there is no such share or no such device.
  */
 bool answer_open(struct copy *copy, void *device, struct share *share);
 
 /*
- * The reported total is the quota, but at most the GPU's memory. The used memory is that of the
- * tenant. The free memory is never negative.
+ * The reported total is the quota, but at most the GPU's memory. The reported used memory is the
+ * memory that the tenant uses. The free memory is never negative.
  */
 int answer_memory(struct copy *copy, enum copy_function which, void *device,
 		  struct nvml_memory *memory);
@@ -30,10 +30,10 @@ int answer_memory_v2(struct copy *copy, enum copy_function which, void *device,
 		     struct nvml_memory_v2 *memory);
 
 /*
- * Lists only the tenant's processes. The use of each process is the figure of the library or,
- * if there is none, that of the ledger. A list that is too short (including length 0 and NULL)
- * gives NVML_ERROR_INSUFFICIENT_SIZE, with the number of processes in *nr, as in the library
- * itself.
+ * Lists only the tenant's processes. The use of each process is the library's figure or, if
+ * there is no such figure, the ledger's figure. If the program's list is too short, is empty or
+ * is NULL, the function stores the number of processes in *nr and returns
+ * NVML_ERROR_INSUFFICIENT_SIZE, like the library itself.
  */
 int answer_list(struct copy *copy, enum copy_function which, void *device, unsigned int *nr,
 		void *processes);
@@ -44,7 +44,7 @@ int answer_pids(struct copy *copy, enum copy_function which, void *device, unsig
 
 /*
  * Returns NVML_ERROR_NOT_FOUND if there is no sample of the tenant. If the list is NULL, the
- * program asks for the length that the samples of all processes need.
+ * program requests the length of a list for the samples of all processes.
  */
 int answer_samples(struct copy *copy, enum copy_function which, void *device,
 		   struct nvml_sample *samples, unsigned int *nr, unsigned long long last_seen);
@@ -57,7 +57,7 @@ int answer_stats(struct copy *copy, enum copy_function which, void *device, unsi
 
 /*
  * Makes the ioctl of @copy. If the answer is a list of a GPU's processes and each GPU has a
- * quota, all processes of other tenants are removed from the list.
+ * quota, the function removes the processes of other tenants from the list.
  */
 int answer_ioctl(struct copy *copy, int fd, unsigned long request, void *arg);
 

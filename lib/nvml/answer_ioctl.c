@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Filters the answers of the kernel's driver when the library asks it for the processes of a
- * GPU: only the tenant's processes remain. nvidia-smi gets its lists from the library through
- * functions that no header declares, but all these functions use this ioctl.
+ * When the library asks the kernel's driver for the processes of a GPU, this code removes the
+ * processes of other tenants from the answer. nvidia-smi gets its lists from functions of the
+ * library that no header declares. But all these functions use this ioctl.
  */
 #include <string.h>
 #include "lib/nvml/answer.h"
@@ -23,7 +23,7 @@ static struct rm_gpu_pids *find_list(const struct rm_control *control)
 	return list->id_type == RM_GPU_PIDS_OF_CLASS && list->nr <= RM_GPU_PIDS_MAX ? list : NULL;
 }
 
-/* The entries that are removed from the list are also set to zero. */
+/* The removed entries are also set to zero. */
 static void keep_own(struct rm_gpu_pids *list, const struct share *share)
 {
 	uint32_t nr = 0;
@@ -36,7 +36,7 @@ static void keep_own(struct rm_gpu_pids *list, const struct share *share)
 	list->nr = nr;
 }
 
-/* ioctl() sets the program's errno, and no other call here can change it. */
+/* ioctl() sets the program's errno. No other call here can change errno. */
 int answer_ioctl(struct copy *copy, int fd, unsigned long request, void *arg)
 {
 	int (*real)(int, unsigned long, ...) = (void *)copy->ioctl;

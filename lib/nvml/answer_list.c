@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Lists of a GPU's processes for a tenant. The library writes the whole list into private
- * memory. Then the entries of the tenant's processes are copied to the program.
+ * Answers a tenant's queries for the list of a GPU's processes. The library writes the whole
+ * list into private memory. Then the entries of the tenant's processes are copied to the
+ * program.
  */
 #include <stddef.h>
 #include <stdlib.h>
@@ -9,26 +10,26 @@
 #include "lib/nvml/answer.h"
 #include "lib/nvml/share.h"
 
-#define MAX_ENTRIES	65536	/* maximum length of a list; no GPU has as many processes */
-#define FILL		0x5a	/* fills the memory, to find entries that the library did not
-				 * write */
-#define SMALL		2048	/* size in bytes of a buffer on the stack, which is enough
+#define MAX_ENTRIES	65536	/* maximum length of a list; no GPU has so many processes */
+#define FILL		0x5a	/* memory is filled with this value, to find entries
+				 * that the library did not write */
+#define SMALL		2048	/* size in bytes of a buffer on the stack, large enough
 				 * for most lists */
 #define NO_FIGURE	SIZE_MAX
 
 /*
- * Calls the library for at most *nr entries in @entries. *nr is set to the value that the
- * library returns.
+ * Calls the library, which writes at most *nr entries to @entries. *nr is set to the value that
+ * the library returns.
  */
 struct asker {
 	int (*ask)(struct asker *asker, unsigned int *nr, void *entries);
 	uintptr_t real;
 	void *device;
 	uint64_t last_seen;
-	bool by_struct;		/* the function has one more argument: the caller's struct
-				 * @mine */
+	bool by_struct;		/* the function has @mine, the caller's struct, as
+				 * another argument */
 	void *mine;
-	uint32_t version, mode;	/* members of that struct */
+	uint32_t version, mode;	/* members of the caller's struct */
 };
 
 /* The form of the entries of a list. */
@@ -36,7 +37,7 @@ struct kind {
 	size_t bytes;		/* size of one entry */
 	size_t pid_at, used_at;	/* offsets in an entry; NO_FIGURE: the entry has no such
 				 * member */
-	bool or_details;	/* entries may have one more member */
+	bool or_details;	/* entries may have an additional member */
 	bool none_fails;	/* for an empty list the result is NVML_ERROR_NOT_FOUND */
 	uint32_t version;	/* version of the caller's struct; 0: it has no version */
 };
@@ -45,13 +46,13 @@ struct list {
 	char small[SMALL];
 	char *entries, *large;	/* @entries is @small or @large */
 	unsigned int nr;
-	size_t entry_bytes;	/* the size of the largest possible entry, before the call */
+	size_t entry_bytes;	/* before the call: size of the largest possible entry */
 	const struct kind *kind;
 };
 
 /*
- * Reads the whole list of the library. The processes of the list change, so more than one try
- * may be needed.
+ * Reads the whole list of the library. More than one try may be needed, because the processes in
+ * the list change.
  */
 static int fetch(struct list *list, struct asker *asker)
 {
@@ -77,7 +78,7 @@ static int fetch(struct list *list, struct asker *asker)
 	return rc;
 }
 
-/* Removes all entries except those of the tenant. */
+/* Removes the entries of processes that do not belong to the tenant. */
 static void keep_own(struct list *list, const struct share *share)
 {
 	const uint64_t not_told = NVML_NOT_AVAILABLE;
@@ -117,7 +118,7 @@ static int give_own(struct list *list, const struct share *share, unsigned int *
 	return rc;
 }
 
-/* Returns whether the library wrote entries with one more member. */
+/* Returns true if the library wrote entries with the additional member. */
 static bool has_details(const struct list *list, size_t entry_bytes)
 {
 	const char *at = list->entries + list->nr * entry_bytes;
@@ -147,8 +148,8 @@ static int answer(struct copy *copy, struct asker *asker, const struct kind *kin
 		list.entry_bytes = sizeof(struct nvml_process_detail);
 	rc = fetch(&list, asker);
 	/*
-	 * This version of the struct is supported only by newer drivers. Answer like a driver
-	 * that does not support it.
+	 * Only newer drivers support this version of the struct. Answer like a driver that does
+	 * not support this version.
 	 */
 	if (rc == NVML_SUCCESS && asker->version != kind->version)
 		rc = NVML_ERROR_VERSION_MISMATCH;

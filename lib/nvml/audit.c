@@ -1,31 +1,34 @@
 // SPDX-License-Identifier: MIT
 /*
- * libgpupart-nvml.so: the functions that the dynamic loader calls when LD_AUDIT names this
- * library. It replaces functions of the management library where a program binds to them or
- * looks them up. It also replaces the ioctl that the management library binds to. Other calls
- * are not affected.
+ * Implements libgpupart-nvml.so. The dynamic loader calls these functions if LD_AUDIT names this
+ * library. When a program binds to a function of the management library or looks it up, the
+ * program gets a replacement. The management library itself gets a replacement of ioctl(). Other
+ * calls are not affected.
  */
 #include "lib/nvml/copy.h"
 #include "lib/nvml/share.h"
 
 /*
- * The version of the audit interface that is needed. Older loaders (glibc before 2.35) slow
- * down every call.
+ * The required version of the audit interface. Older loaders, from glibc before 2.35, slow down
+ * every call.
  */
 #define INTERFACE	2
 
 #define EXPORT	__attribute__((visibility("default")))
 
-/* If it returns 0, the loader unloads this library, and the program runs without it. */
+/*
+ * If this function returns 0, the loader unloads this library, and the program runs without this
+ * library.
+ */
 EXPORT unsigned int la_version(unsigned int offered)
 {
 	return offered < INTERFACE || !share_setup() ? 0 : INTERFACE;
 }
 
 /*
- * Bindings from every object matter. Only bindings to two kinds of objects matter: the
- * management library, and objects with an ioctl. The latter are libc and libraries that were
- * preloaded before it.
+ * The loader must report bindings from every object, but only bindings to two kinds of objects:
+ * to the management library, and to objects that define ioctl. The objects that define ioctl are
+ * libc and libraries that were preloaded before libc.
  */
 EXPORT unsigned int la_objopen(struct link_map *map, Lmid_t namespace, uintptr_t *cookie)
 {
@@ -56,7 +59,7 @@ EXPORT uintptr_t la_symbind64(ElfW(Sym) *sym, unsigned int nr, uintptr_t *from, 
 	struct copy *caller = copy_of(*from), *copy = copy_of(*in);
 
 	(void)nr, (void)flags;
-	/* The library's calls of its own functions are not replaced. */
+	/* If the library calls its own functions, these calls are not replaced. */
 	if (caller)
 		return copy_bind_call(caller, name, sym->st_value);
 	return copy ? copy_bind(copy, name, sym->st_value) : sym->st_value;

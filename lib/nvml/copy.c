@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The loaded copies of libnvidia-ml. For each copy: its functions, their replacements, and the
- * ioctl that it calls.
+ * Keeps a list of the loaded copies of libnvidia-ml. For each copy, the list contains the copy's
+ * functions, their replacements, and the ioctl function that the copy calls.
  */
 #include <stddef.h>
 #include <string.h>
@@ -68,7 +68,7 @@ static void *const ioctls[COPY_MAX] = { (void *)ioctl_0, (void *)ioctl_1, (void 
 
 static const char *const names[COPY_NR_FUNCTIONS] = { COPY_FUNCTIONS(NAME, 0) };
 
-/* The newest function is first. The first function that exists is used. */
+/* The newest function is the first in the list. The first existing function is used. */
 static const char *const pci_names[] = { "nvmlDeviceGetPciInfo_v3", "nvmlDeviceGetPciInfo_v2",
 					 "nvmlDeviceGetPciInfo" };
 

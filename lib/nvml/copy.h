@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One loaded libnvidia-ml: its own functions and their replacements. A program may load several
- * copies. A device handle is only valid in the copy that created it.
+ * One loaded copy of libnvidia-ml, with its own functions and their replacements. A program may
+ * load several copies. A device handle is valid only in the copy that created the handle.
  */
 #ifndef GPUPART_LIB_NVML_COPY_H
 #define GPUPART_LIB_NVML_COPY_H
@@ -14,7 +14,7 @@
 #define COPY_MAX	4	/* maximum number of copies at the same time; further copies
 				 * are not changed */
 
-/* The functions that are replaced: X(@with, kind in answer.h, member, name). */
+/* The functions that are replaced, as X(@with, kind in answer.h, member, name). */
 #define COPY_FUNCTIONS(X, with) \
 	X(with, memory, MEMORY, "nvmlDeviceGetMemoryInfo") \
 	X(with, memory_v2, MEMORY_V2, "nvmlDeviceGetMemoryInfo_v2") \
@@ -45,40 +45,40 @@ struct nvml_pci;
 struct copy {
 	bool taken;
 	/*
-	 * The library's own functions. If another audit library has replaced some of them
-	 * before, these are its functions.
+	 * The library's own functions. If another audit library has replaced a function before,
+	 * the member is the function of that library.
 	 */
 	_Atomic uintptr_t real[COPY_NR_FUNCTIONS];
 	int (*pci)(void *device, struct nvml_pci *pci);
-	_Atomic uintptr_t ioctl;	/* the function that the library would call without
-					 * this replacement */
+	_Atomic uintptr_t ioctl;	/* the ioctl function that the library would
+					 * call without a replacement */
 };
 
-/* Returns whether @path is the path of a libnvidia-ml. */
+/* Returns whether @path is the path of a copy of libnvidia-ml. */
 bool copy_is_nvml(const char *path);
 
 /*
- * Takes an entry for the library of @map. Returns NULL if no entry is free or the library
- * cannot report PCI addresses. The loader calls this function when it opens a library, and
- * copy_close() when it closes one. Only one thread at a time does so.
+ * Takes an entry for the library of @map. Returns NULL if no entry is free or the library cannot
+ * report PCI addresses. The loader calls copy_open() when it opens a library, and copy_close()
+ * when it closes a library. Only one thread at a time makes these calls.
  */
 struct copy *copy_open(const struct link_map *map);
-/* Returns the copy that @cookie belongs to, or NULL. */
+/* Returns the copy to which @cookie belongs, or NULL. */
 struct copy *copy_of(uintptr_t cookie);
 void copy_close(struct copy *copy);
 
 /*
- * Returns the replacement of the function @name, which is at @address in @copy. Returns
- * @address if there is no replacement.
+ * Returns the replacement of the function @name, which is at @address in @copy. Returns @address
+ * if the function has no replacement.
  */
 uintptr_t copy_bind(struct copy *copy, const char *name, uintptr_t address);
 
 /*
- * Returns whether @map defines a function that a copy calls and that is replaced in these
- * calls. The only such function is ioctl.
+ * Returns true if @map defines a function whose calls from a copy are replaced. The only such
+ * function is ioctl.
  */
 bool copy_may_call(const struct link_map *map);
-/* Like copy_bind(), for a function @name at @address that @copy calls. */
+/* Like copy_bind(), but for the function @name at @address, which @copy calls. */
 uintptr_t copy_bind_call(struct copy *copy, const char *name, uintptr_t address);
 
 #endif

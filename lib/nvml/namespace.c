@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Replaces some functions of libc in this library. In the loader's audit namespace, libc is a
- * separate copy. This copy does not learn when threads of the program end or when the program
- * forks. So its malloc would keep the caches of threads that ended, and its locks could stay
+ * Replaces some functions of libc in this library. The loader's audit namespace has a separate
+ * copy of libc. This copy is not informed when threads of the program end or when the program
+ * forks. So its malloc() would keep the caches of threads that ended, and its locks could stay
  * locked in the child of a fork.
  */
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 
 #define EXPORT	__attribute__((visibility("default")))
-#define HEAD	64	/* bytes before each allocation, which also keep it aligned */
+#define HEAD	64	/* bytes before each allocation; a multiple of the alignment */
 
 static size_t *head_of(void *memory)
 {
@@ -48,7 +48,7 @@ EXPORT void *calloc(size_t nr, size_t bytes)
 {
 	size_t all;
 
-	/* The memory of new mappings is zero. */
+	/* The kernel fills the memory of new mappings with zeros. */
 	return malloc(__builtin_mul_overflow(nr, bytes, &all) ? SIZE_MAX : all);
 }
 
@@ -64,9 +64,9 @@ EXPORT void *realloc(void *memory, size_t bytes)
 }
 
 /*
- * Of the code that is linked here only ledger_read() is called, which only reads files and does
- * not lock them. It takes this lock because the same code has callers that lock files, and a
- * fork must not keep the locks of these files.
+ * This library only calls ledger_read(), which reads files and does not lock them. ledger_read()
+ * still acquires this lock, because the code is shared with callers that lock files. The child
+ * of a fork must not keep the locks of such files.
  */
 int pthread_mutex_lock(pthread_mutex_t *mutex)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The structures of NVIDIA's management library that are used here. The unversioned and _v2
- * lists are from the public nvml.h of version 11. The _v3 lists, MemoryInfo_v2 and the detail
- * lists are from that of version 12.2.140. ProcessesUtilizationInfo exists since the drivers of
- * branch 550 and is from NVIDIA's pynvml.py of 2025.
+ * The structures of NVIDIA's management library that are used here. The lists without a version
+ * and the _v2 lists come from the public nvml.h of version 11. The _v3 lists, MemoryInfo_v2 and
+ * the detail lists come from the nvml.h of version 12.2.140. ProcessesUtilizationInfo comes from
+ * NVIDIA's pynvml.py of 2025, and drivers have it since branch 550.
  */
 #ifndef GPUPART_LIB_NVML_NVML_ABI_H
 #define GPUPART_LIB_NVML_NVML_ABI_H
@@ -16,10 +16,10 @@
 #define NVML_ERROR_INSUFFICIENT_SIZE	7
 #define NVML_ERROR_VERSION_MISMATCH	25
 
-/* NVML_VALUE_NOT_AVAILABLE for a memory size. */
+/* The value of NVML_VALUE_NOT_AVAILABLE for a memory size. */
 #define NVML_NOT_AVAILABLE	UINT64_MAX
 
-/* NVML_STRUCT_VERSION: the version that the caller writes into its struct. */
+/* NVML_STRUCT_VERSION computes the version that the caller writes into its struct. */
 #define NVML_VERSION_OF(type, number)	((uint32_t)(sizeof(type) | (uint32_t)(number) << 24))
 
 struct nvml_memory {		/* nvmlMemory_t, in bytes */
@@ -55,7 +55,8 @@ struct nvml_process_v2 {	/* nvmlProcessInfo_v2_t, for _v2 and _v3 */
 };
 
 /*
- * nvmlProcessDetail_v1_t. Drivers of branch 535 before 535.98 also used it in the lists of _v3.
+ * nvmlProcessDetail_v1_t. Drivers of branch 535 that are older than 535.98 also used this struct
+ * in the _v3 lists.
  */
 struct nvml_process_detail {
 	uint32_t pid;

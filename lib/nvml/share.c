@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The tenant's share of a GPU. It is read from the tenant's ledger or, if the tenant has no
- * ledger yet, from the variables that `gpupart run --mem` set.
+ * Reads the tenant's share of a GPU from the tenant's ledger. If the tenant has no ledger yet,
+ * reads it from the environment variables that `gpupart run --mem` set.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,11 +12,11 @@
 #include "lib/nvml/share.h"
 
 /*
- * Copied when the program starts, because any thread of the program may change its environment
- * later.
+ * These values are copied from the environment when the program starts, because any thread of
+ * the program may change the environment later.
  */
 static char tenant[LEDGER_NAME_LEN];
-static uint64_t first_quota;	/* quota on each GPU that has no quota in the ledger; 0: none */
+static uint64_t first_quota;	/* quota of each GPU without a quota in the ledger; 0: no quota */
 
 bool share_setup(void)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The tenant of this program: its quota on a GPU, its use of the GPU, and its processes. */
+/*
+ * Reads the quota of this program's tenant on a GPU, the tenant's use of the GPU, and its
+ * processes.
+ */
 #ifndef GPUPART_LIB_NVML_SHARE_H
 #define GPUPART_LIB_NVML_SHARE_H
 
@@ -10,24 +13,24 @@ struct ledger_view;
 
 struct share {
 	uint64_t quota, used;		/* in bytes, on this GPU */
-	struct ledger_view *view;	/* NULL: no process of the tenant is known */
+	struct ledger_view *view;	/* NULL: no process of the tenant is known yet */
 	int gpu;			/* index of the GPU in the view, or -1 */
 };
 
 /*
- * Reads the environment. It is called once, when the program starts. Returns false if the
- * program belongs to no tenant.
+ * Reads the environment. This function is called once, when the program starts. Returns false if
+ * the program belongs to no tenant.
  */
 bool share_setup(void);
 
 /*
- * Reads the current share of the GPU at @pci. Any thread may call it. Returns false if there is
- * no quota on this GPU; then there is nothing to close.
+ * Reads the current share of the GPU at @pci. Any thread may call this function. If this GPU has
+ * no quota, returns false. The caller must then not close the share.
  */
 bool share_open(const char *pci, struct share *share);
 /*
- * Used for an unknown GPU. If each GPU has a quota, finds the tenant's processes on all GPUs.
- * Returns false if some GPU may have no quota.
+ * Like share_open(), but for an unknown GPU. If each GPU has a quota, finds the tenant's
+ * processes on all GPUs. Returns false if some GPU may have no quota.
  */
 bool share_open_everywhere(struct share *share);
 void share_close(struct share *share);

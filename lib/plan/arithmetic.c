@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The planner's arithmetic: whether needs fit, which tenant gets the next TPC, and the order of
- * GPCs. A home is a place for one cluster of a tenant.
+ * The planner's arithmetic. It decides whether needs fit and which tenant gets the next TPC, and
+ * it sorts GPCs. A home is a place for one cluster of a tenant.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,20 +10,20 @@
 /*
  * The sizes of homes are powers of two, which makes this test exact.
  *
- * First, the homes that are bound to a uGPU, larger homes first. A home uses as many places of
- * each smaller size as it contains, whichever GPC of the uGPU it is in. So the homes fit if and
- * only if the following holds for every size: the uGPU has enough places of that size for all
- * homes of that size and larger sizes.
+ * The test first handles the homes that are bound to a uGPU, in the order of decreasing size. A
+ * home uses the same number of places of each smaller size in every GPC of the uGPU. So the
+ * homes fit if and only if the uGPU has, for every size, enough places of this size for all
+ * homes of this size and of larger sizes.
  *
- * Then the homes that are not bound. Such a home can only use a place that is free down to its
- * single TPCs: all smaller places that it contains must be free too. Such a home uses the same
- * number of places of each size in every uGPU. So again only the sum for every size matters.
+ * Then the test handles the homes that are not bound. Such a home can only use a place in which
+ * all smaller places, down to single TPCs, are free too. It uses the same number of places of
+ * each size in every uGPU. So again only the sum of the places of every size matters.
  */
 static bool homes_fit(const struct plan_room *room, const struct plan_need *needs,
 		      unsigned int nr, const unsigned int *spare, unsigned int homes)
 {
-	unsigned int count[PLAN_MAX_UGPUS];	/* number of places of a size; at first of
-						 * TPCs */
+	unsigned int count[PLAN_MAX_UGPUS];	/* number of places of the current size;
+						 * at first the number of TPCs */
 
 	memcpy(count, spare, room->nr_ugpus * sizeof(*count));
 	for (unsigned int level = 1; level < PLAN_MAX_LEVELS && homes >> level; level++) {
@@ -109,7 +109,10 @@ void plan_deal(const struct plan_ask *ask, unsigned int first, const int *ugpu,
 		if (least < 0)
 			return;
 		needs[least].nr = ++nr[least];
-		/* A tenant that does not fit now will not fit later, when less is left. */
+		/*
+		 * If a tenant does not fit now, it will not fit later either, because the room only
+		 * becomes smaller.
+		 */
 		if (!plan_fits(room, needs + first, ask->nr - first)) {
 			needs[least].nr = --nr[least];
 			done[least] = true;

@@ -16,16 +16,17 @@ struct words {
 #define add(words, ...) \
 	topo_append((words)->text, sizeof((words)->text), &(words)->at, __VA_ARGS__)
 
-/*
- * The question for a search, and the number of steps that may still be spent on such questions.
- */
+/* The demands that a search tries, and the number of steps that are left for such searches. */
 struct why {
 	struct plan_search *search;
 	struct plan_ask ask;
 	unsigned int steps, *spent;
 };
 
-/* Returns 0, -ENOSPC, or -E2BIG if the search did not decide the question. */
+/*
+ * Returns 0 if the demands fit, -ENOSPC if they do not fit, or -E2BIG if the search did not find
+ * the answer.
+ */
 static int decide(struct why *why)
 {
 	struct plan_ask ranked = why->ask;
@@ -35,7 +36,7 @@ static int decide(struct why *why)
 	if (!why->steps)
 		return -E2BIG;
 	plan_rank(&ranked);
-	/* If one question takes long, it must leave steps for the other questions. */
+	/* If one search takes many steps, it must leave steps for the other searches. */
 	err = plan_search(why->search, &ranked, why->steps / 3 + 1000, true, &counts);
 	*why->spent += counts.steps;
 	why->steps -= counts.steps < why->steps ? counts.steps : why->steps;
@@ -43,9 +44,9 @@ static int decide(struct why *why)
 }
 
 /*
- * @field is a member of one of @why's demands. Returns the value nearest to its current value
- * with which the demands fit. Tries values in steps of @step, up to @far. Returns 0 if there is
- * no such value, or the search did not decide it.
+ * @field is a member of one of the demands in @why. Tries other values of this member, in steps
+ * of @step up to @far. Returns the nearest value with which the demands fit. Returns 0 if no
+ * search found such a value.
  */
 static unsigned int nearest(struct why *why, unsigned int *field, int step, unsigned int far)
 {
@@ -66,7 +67,10 @@ static unsigned int nearest(struct why *why, unsigned int *field, int step, unsi
 	return err != -E2BIG && high <= far ? asked + step * (int)high : 0;
 }
 
-/* Returns the largest cluster size below the requested one, with the same minimum. */
+/*
+ * Returns the largest cluster size that fits and is smaller than the requested size. The minimum
+ * stays the same.
+ */
 static unsigned int largest_cluster(struct why *why, struct plan_tenant *t)
 {
 	unsigned int asked = t->home, good = 0;
@@ -102,7 +106,7 @@ static bool feasible_without(const struct why *why, unsigned int tenant)
 	return changed.ask.nr && !decide(&changed);
 }
 
-/* Lists the smaller demands of @tenant that would fit, joined by "or". */
+/* Writes a list of smaller demands of @tenant that would fit. The demands are joined by "or". */
 static void find_ways(struct why *why, unsigned int tenant, struct words *words)
 {
 	struct plan_tenant *t = &why->ask.tenants[tenant];
@@ -133,7 +137,7 @@ static void find_ways(struct why *why, unsigned int tenant, struct words *words)
 		add(words, "the others without it");
 }
 
-/* Formats a demand as the user wrote it. */
+/* Formats a demand in the form in which the user wrote it. */
 static void describe(const struct plan_ask *ask, unsigned int tenant, struct words *words)
 {
 	const struct plan_tenant *t = &ask->tenants[tenant];

@@ -17,8 +17,8 @@ struct gpupart_tpcset pack_gpcs(const struct gpupart_topology *topo,
 				const struct gpupart_tpcset *from, unsigned int nr)
 {
 	/*
-	 * fewest[i][n]: the smallest number of GPCs, out of GPC i and all later GPCs, that have
-	 * exactly n TPCs together, or NONE.
+	 * fewest[i][n] is the smallest number of GPCs that have exactly n TPCs together, out of
+	 * GPC i and all later GPCs. It is NONE if there are no such GPCs.
 	 */
 	enum { NONE = GPUPART_MAX_GPCS + 1 };
 	unsigned char fewest[GPUPART_MAX_GPCS + 1][GPUPART_MAX_TPCS + 1];
@@ -43,8 +43,8 @@ struct gpupart_tpcset pack_gpcs(const struct gpupart_topology *topo,
 		whole--;
 	nr -= whole;
 	/*
-	 * If several choices have the same number of GPCs, choose the lowest GPCs: take a GPC
-	 * if the number stays the smallest.
+	 * If several choices have the same number of GPCs, choose the lowest GPCs. So take a GPC
+	 * if the total number of GPCs is then still the smallest.
 	 */
 	for (unsigned int gpc = 0; gpc < nr_gpcs; gpc++) {
 		bool taken = size[gpc] && whole >= size[gpc] &&
@@ -57,10 +57,7 @@ struct gpupart_tpcset pack_gpcs(const struct gpupart_topology *topo,
 			rest = gpc;
 		}
 	}
-	/*
-	 * A GPC that was not taken has more TPCs than are still needed; otherwise it would have
-	 * been taken.
-	 */
+	/* Each GPC that was not taken has more TPCs than are still needed. */
 	if (nr && rest >= 0) {
 		part = lowest(&parts[rest], nr);
 		set = gpupart_tpcset_or(&set, &part);
@@ -92,7 +89,7 @@ struct gpupart_tpcset pack_tpcs(const struct gpupart_topology *topo,
 				best_nr = part_nr;
 			}
 		}
-		if (!best_nr) {		/* the uGPUs are unknown, or the TPCs are in no uGPU */
+		if (!best_nr) {		/* the uGPUs are unknown, or these TPCs are in no uGPU */
 			best = left;
 			best_nr = gpupart_tpcset_count(&left);
 		}

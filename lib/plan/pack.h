@@ -6,19 +6,21 @@
 #include <gpupart_manage.h>
 
 /*
- * Chooses @nr TPCs of @from (which has that many), packed; the result depends only on the
- * arguments:
- * - uGPUs: the smallest that holds all; else all of the largest, then the same for the
- *   rest (among equals the lower number first);
- * - in the last uGPU: as many as possible in whole GPCs, in as few GPCs as possible;
- * - the rest: the lowest TPCs of the smallest GPC that was not taken.
- * A GPC is whole if all its TPCs in @from are taken. If the source reports no uGPUs or GPCs,
- * the GPU counts as one.
+ * Chooses @nr TPCs of @from, which must have at least @nr TPCs, so that the result is packed. The
+ * result depends only on the arguments. The rules are:
+ * - The smallest uGPU that holds all TPCs is chosen. If no uGPU holds them all, all TPCs of the
+ *   largest uGPU are chosen, and the same rule applies to the rest. If uGPUs have the same size,
+ *   the uGPU with the lowest number is chosen.
+ * - In the last of these uGPUs, as many TPCs as possible are in whole GPCs, in as few GPCs as
+ *   possible.
+ * - The rest are the lowest TPCs of the smallest GPC that was not chosen.
+ * A GPC is whole if all its TPCs in @from are chosen. If the source reports no uGPUs or no GPCs,
+ * the whole GPU counts as one uGPU or as one GPC.
  */
 struct gpupart_tpcset pack_tpcs(const struct gpupart_topology *topo,
 				const struct gpupart_tpcset *from, unsigned int nr);
 
-/* Applies only the last two of these rules, whatever uGPUs @from is in. */
+/* Like pack_tpcs(), but ignores uGPUs, so it applies only the last two rules. */
 struct gpupart_tpcset pack_gpcs(const struct gpupart_topology *topo,
 				const struct gpupart_tpcset *from, unsigned int nr);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Places the tenants that share GPCs. It chooses for each tenant the number of TPCs, the GPC of
- * its home, and the number of TPCs in each GPC. It does not search and never takes a step back.
+ * its home, and the number of TPCs in each GPC. It does not search, and it never undoes a step.
  * Before each step it calls plan_fits(), which is exact, to make sure that the other tenants
  * still fit.
  */
@@ -9,11 +9,10 @@
 #include "lib/plan/plan.h"
 
 /*
- * Terms of the score of the GPCs that a packed tenant uses. The lower 32 bits identify the
- * GPCs.
+ * Terms of the score of a choice of GPCs for a packed tenant. The lower 32 bits of the score
+ * identify the GPCs.
  */
-#define SCORE_OTHERS	(1ll << 44)	/* for each tenant in a GPC that is not the GPC of
-					 * that tenant's home */
+#define SCORE_OTHERS	(1ll << 44)	/* for each other tenant that already has TPCs in a GPC */
 #define SCORE_UGPU	(1ll << 38)	/* for each uGPU that is used */
 #define SCORE_GPC	(1ll << 32)
 #define NO_SCORE	(1ll << 61)
@@ -21,11 +20,11 @@
 struct place {
 	const struct plan_ask *ask;
 	struct plan_counts *counts;
-	/* TPCs that are left in each GPC */
+	/* number of TPCs that are left in each GPC */
 	unsigned int nr[PLAN_MAX_GPCS], nr_main[PLAN_MAX_GPCS];
-	struct plan_room room;		/* the same for each uGPU */
-	unsigned int first;		/* first tenant of those that share GPCs */
-	unsigned int rest[PLAN_MAX_TENANTS];	/* TPCs that each tenant still needs */
+	struct plan_room room;		/* the room that is left in each uGPU */
+	unsigned int first;		/* first tenant that shares GPCs */
+	unsigned int rest[PLAN_MAX_TENANTS];	/* number of TPCs that each tenant still needs */
 	bool packed[PLAN_MAX_GPCS];	/* a packed tenant is in the GPC */
 };
 
@@ -65,8 +64,8 @@ static bool home_leaves_room(struct place *p, unsigned int tenant, unsigned int 
 }
 
 /*
- * Chooses the GPC with the fewest homes. If several GPCs have the fewest, it chooses the first
- * in the tenant's order. Returns false if there is no GPC with room.
+ * Chooses the GPC with the fewest homes among the GPCs with room. If several GPCs have equally
+ * few homes, chooses the first of them in the tenant's order. Returns false if no GPC has room.
  */
 static bool place_home(struct place *p, unsigned int tenant)
 {
@@ -92,8 +91,8 @@ static bool place_home(struct place *p, unsigned int tenant)
 }
 
 /*
- * Computes how many TPCs of each uGPU @tenant may take. The tenants that are bound to the uGPU
- * must still get their TPCs.
+ * Computes how many TPCs of each uGPU @tenant may take. The TPCs that remain must be enough for
+ * the tenants that are bound to the uGPU.
  */
 static void find_slack(const struct place *p, unsigned int tenant, unsigned int *slack)
 {
@@ -120,8 +119,8 @@ static void take(struct place *p, unsigned int tenant, unsigned int gpc, unsigne
 }
 
 /*
- * Returns the score of GPC @gpc, which depends on the other tenants in it and on its number.
- * Returns 0 if @tenant is already in this GPC.
+ * Returns the score of GPC @gpc. The score depends on the number of the GPC and on the other
+ * tenants in it. Returns 0 if @tenant is already in this GPC.
  */
 static int64_t score(const struct place *p, unsigned int tenant, unsigned int gpc)
 {
@@ -135,10 +134,10 @@ static int64_t score(const struct place *p, unsigned int tenant, unsigned int gp
 }
 
 /*
- * Finds the GPCs with the lowest score that have room for what @tenant needs. The result has a
- * bit for each position in @order. If several choices have the same score, the first GPCs win.
- * Each GPC subtracts its own bit, below all other terms, from the score, so the lowest score
- * also identifies the GPCs.
+ * Finds the choice of GPCs that has the lowest score and has enough room for @tenant. The result
+ * has a bit for each position in @order. Each GPC has a separate bit, below all other terms of
+ * the score, and subtracts this bit from the score. So the lowest score also identifies the
+ * GPCs, and of equally good choices the first GPCs win.
  */
 static uint32_t find_pack(const struct place *p, unsigned int tenant, const unsigned int *order,
 			  const unsigned int *slack)
@@ -153,7 +152,7 @@ static uint32_t find_pack(const struct place *p, unsigned int tenant, const unsi
 		unsigned int most = slack[ugpu] < need ? slack[ugpu] : need;
 		int64_t touch = SCORE_UGPU;
 
-		/* best[n]: the best choice of GPCs of this uGPU with room for n TPCs. */
+		/* best[n] is the best choice of GPCs of this uGPU that have room for n TPCs. */
 		for (unsigned int n = 0; n <= need; n++)
 			best[n] = n ? NO_SCORE : 0;
 		for (; i < nr && p->ask->gpu.gpcs[order[i]].ugpu == ugpu; i++) {
@@ -187,8 +186,8 @@ static void place_packed(struct place *p, unsigned int tenant)
 	plan_order(p->ask, p->counts, tenant, order);
 	set = find_pack(p, tenant, order, slack);
 	/*
-	 * Fill the GPC of the home first, and then the other GPCs one by one. So at most one
-	 * GPC stays partly free.
+	 * Fill the GPC of the home first, and then the other GPCs one by one. So at most one of
+	 * these GPCs keeps free TPCs.
 	 */
 	for (unsigned int turn = 0; turn < 2; turn++)
 		for (unsigned int i = 0; i < p->ask->gpu.nr_gpcs; i++) {
@@ -206,8 +205,8 @@ static void place_packed(struct place *p, unsigned int tenant)
 }
 
 /*
- * Takes one TPC at a time, each from the GPC in which the tenant has the fewest TPCs. GPCs with
- * packed tenants are avoided.
+ * Adds one TPC at a time to the tenant. Each TPC comes from the GPC in which the tenant has the
+ * fewest TPCs. GPCs with packed tenants are avoided.
  */
 static void place_spread(struct place *p, unsigned int tenant)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * gpupart_plan_make(): converts demands and a topology to counts, and counts to TPCs. search.c
- * computes the counts for rules 1 and 2 of gpupart_manage.h, arithmetic.c for rule 3, and
- * place.c for rules 4 and 5.
+ * Implements gpupart_plan_make(). Converts demands and a topology to numbers of TPCs, and
+ * converts the resulting numbers to sets. search.c computes the numbers for rules 1 and 2 of
+ * gpupart_manage.h. arithmetic.c computes them for rule 3, and place.c for rules 4 and 5.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,10 +12,10 @@
 #include "lib/topo/cluster.h"
 
 #define MAX_WEIGHT 1000
-#define MAX_CLUSTER 128		/* maximum blocks of a cluster; current GPUs launch at most
-				 * 16 */
+#define MAX_CLUSTER 128		/* maximum number of blocks of a cluster; current GPUs
+				 * launch clusters of up to 16 blocks */
 
-/* The TPCs of each GPC. The other files of the planner know only the number of these TPCs. */
+/* The TPCs of each GPC. The other files of the planner use only the numbers of TPCs. */
 struct members {
 	struct gpupart_tpcset all[PLAN_MAX_GPCS], main[PLAN_MAX_GPCS];
 };
@@ -72,7 +72,7 @@ static int check_names(struct gpupart *gp, const struct gpupart_demand *demands,
 	return 0;
 }
 
-/* Converts "a+b" to bits. */
+/* Converts a list of tenants such as "a+b" to bits. */
 static int read_names(struct gpupart *gp, const struct gpupart_demand *demands, unsigned int nr,
 		      unsigned int self, const char *key, const char *text, uint32_t *bits)
 {
@@ -223,7 +223,7 @@ struct making {
 	unsigned int steps;
 };
 
-/* Computes the counts and sets for @ask, and replaces earlier results. */
+/* Computes the counts and the sets for @ask, and overwrites earlier results. */
 static int make_sets(struct making *m)
 {
 	int err = plan_search(m->search, &m->ask, PLAN_MAX_STEPS - m->steps, false, &m->counts);
@@ -249,9 +249,10 @@ static bool holds(const struct gpupart_topology *topo, const struct gpupart_tpcs
 }
 
 /*
- * Makes large sets hold a cluster. It goes through the tenants in order of rank. For each it
- * makes a plan with a home for this tenant and for the earlier tenants whose sets hold a
- * cluster. If there is no such plan, the set is not changed.
+ * Changes the plan so that large sets can hold a cluster. It handles the tenants in order of
+ * rank. For each tenant it makes a plan with a home for this tenant and a home for each earlier
+ * tenant whose set can hold a cluster. If there is no such plan, it does not change the tenant's
+ * set.
  */
 static int hold_clusters(const struct gpupart_topology *topo, struct making *m)
 {
@@ -281,14 +282,17 @@ static int hold_clusters(const struct gpupart_topology *topo, struct making *m)
 			return err;
 		if (err) {
 			/*
-			 * If there is no plan now, there is also none with homes for more
-			 * tenants.
+			 * If there is no plan with these homes, there is no plan with more homes
+			 * either.
 			 */
 			cannot |= 1u << i;
 			continue;
 		}
 		*m = with;
-		/* A set that held a cluster without having a home may not hold one any more. */
+		/*
+		 * A set without a home may have held a cluster before. In the new plan it may not
+		 * hold a cluster.
+		 */
 		i = ~0u;
 	}
 	return 0;

@@ -11,19 +11,20 @@
 #define PLAN_MAX_TENANTS GPUPART_PLAN_MAX_TENANTS
 #define PLAN_MAX_GPCS	GPUPART_MAX_GPCS
 /*
- * One more than the largest number of uGPUs. The additional uGPU is for GPCs whose uGPU is
- * unknown, and no tenant is bound to it.
+ * One more than the largest number of uGPUs. The additional uGPU contains the GPCs whose uGPU is
+ * unknown. No tenant is bound to this uGPU.
  */
 #define PLAN_MAX_UGPUS	(GPUPART_MAX_GPCS + 1)
-#define PLAN_MAX_LEVELS	8	/* limit of the sizes of homes; a size is 2^(level - 1) TPCs */
+#define PLAN_MAX_LEVELS	8	/* maximum number of sizes of homes; the size at a level
+				 * is 2^(level - 1) TPCs */
 #define PLAN_ANYWHERE	(-1)	/* uGPU of a tenant that is bound to no uGPU */
 
 /* The part of a GPC that the planner can use. */
 struct plan_gpc {
 	unsigned int ugpu;
 	unsigned int nr;	/* number of TPCs */
-	unsigned int nr_main;	/* number of those TPCs in the GPC's largest virtual GPC,
-				 * where clusters fit */
+	unsigned int nr_main;	/* number of these TPCs in the GPC's largest virtual
+				 * GPC, in which clusters fit */
 	bool whole;		/* all TPCs of the GPC can be used */
 };
 
@@ -37,13 +38,13 @@ struct plan_tenant {
 	const char *name;
 	unsigned int given;	/* index of the demand in the caller's list */
 	unsigned int min, max, weight;
-	unsigned int cluster;	/* in blocks, as requested */
-	unsigned int home;	/* TPCs of one virtual GPC that the cluster needs: a power of
-				 * two */
+	unsigned int cluster;	/* requested size of a cluster in blocks */
+	unsigned int home;	/* number of TPCs of one virtual GPC that the cluster
+				 * needs, a power of two */
 	bool whole, spread;
-	bool balanced;		/* whole GPCs, with the same number of GPCs in each uGPU */
-	uint32_t same, apart;	/* bit i: demand i of the caller's list; the bit is set in
-				 * both tenants */
+	bool balanced;		/* wants whole GPCs, with the same number of GPCs in each uGPU */
+	uint32_t same, apart;	/* bit i stands for demand i of the caller's list; both
+				 * tenants have the bit */
 };
 
 /* The tenants in order of rank. */
@@ -53,18 +54,17 @@ struct plan_ask {
 	struct plan_tenant tenants[PLAN_MAX_TENANTS];
 };
 
-/* The result of the planner as numbers of TPCs. */
+/* The result of the planner. It contains only numbers of TPCs. */
 struct plan_counts {
 	int ugpu[PLAN_MAX_TENANTS];	/* uGPU of each tenant, or PLAN_ANYWHERE */
-	int home[PLAN_MAX_TENANTS];	/* GPC of the tenant's home; -1: the tenant has no
-					 * separate home */
+	int home[PLAN_MAX_TENANTS];	/* GPC of the tenant's home; -1: no separate home */
 	unsigned int nr[PLAN_MAX_TENANTS][PLAN_MAX_GPCS];
 	unsigned int total[PLAN_MAX_TENANTS];
 	unsigned int steps;		/* number of steps of the search */
 };
 
 /*
- * The room in each uGPU: the number of TPCs, and at index [level] the number of homes of
+ * The room in each uGPU. @nr is the number of TPCs, and @places[level] is the number of homes of
  * 2^level TPCs.
  */
 struct plan_room {
@@ -76,10 +76,11 @@ void plan_room_clear(struct plan_room *room, unsigned int nr_ugpus);
 void plan_room_add(struct plan_room *room, unsigned int ugpu, unsigned int nr,
 		   unsigned int nr_main);
 
-/* The needs of a tenant that shares GPCs, as far as they are not met yet. */
+/* The needs of a tenant that shares GPCs. Needs that are already met are not included. */
 struct plan_need {
 	unsigned int nr;	/* number of TPCs, including those of the home */
-	unsigned int home;	/* TPCs of the home; 0: the tenant has a home, or needs none */
+	unsigned int home;	/* number of TPCs of the home; 0: the tenant already has
+				 * a home or needs no home */
 	int ugpu;
 };
 
@@ -88,40 +89,40 @@ bool plan_fits(const struct plan_room *room, const struct plan_need *needs, unsi
 
 /*
  * Distributes TPCs of @room one at a time. A tenant can get the next TPC if its rank is @first
- * or later, it is below its maximum, and one more TPC for it fits. The TPC goes to the tenant
- * of these that has the fewest TPCs for its weight, and to the first of them if several are
- * equal. @nr: the number of TPCs of each tenant, before and after. @homes: whether to leave
- * room for homes.
+ * or later, it has less than its maximum, and one more TPC fits. Among these tenants, the tenant
+ * with the fewest TPCs relative to its weight gets the TPC. If several tenants are equal, the
+ * first of them gets it. @nr: the number of TPCs of each tenant, which the function increases.
+ * @homes: whether to leave room for homes.
  */
 void plan_deal(const struct plan_ask *ask, unsigned int first, const int *ugpu,
 	       const struct plan_room *room, bool homes, unsigned int *nr);
 
 /*
- * Computes a tenant's order of GPCs. The GPCs of the uGPUs with the fewest earlier tenants
- * (according to @counts) come first. GPCs that are equal in this respect are sorted by uGPU and
- * number.
+ * Sorts the GPCs for a tenant. The first GPCs are those of the uGPUs that have the fewest
+ * earlier tenants in @counts. If uGPUs have equally many earlier tenants, their GPCs are sorted
+ * by uGPU and number.
  */
 void plan_order(const struct plan_ask *ask, const struct plan_counts *counts,
 		unsigned int tenant, unsigned int *order);
 
 /*
- * Limits of the number of search steps. A step takes about 5 ns. The second limit is for
- * finding the reasons why there is no plan.
+ * Maximum numbers of search steps. A step takes about 5 ns. The second number applies to the
+ * searches for the reasons why there is no plan.
  */
 #define PLAN_MAX_STEPS		100000000u
 #define PLAN_MAX_WHY_STEPS	500000u
 
 /*
- * The working memory of a search. The caller sets it to zero before the first search and can
- * use it again. Only one thread may use it.
+ * The working memory of a search. The caller fills the memory with zeros before the first
+ * search. It can use the same memory for further searches. Only one thread may use it.
  */
 struct plan_search;
 extern const size_t plan_search_size;
 
 /*
- * Assigns the whole GPCs, and the uGPUs of the bound tenants. Returns 0, -ENOSPC, or -E2BIG if
- * the search did not decide within @max_steps. If @only_ask is true, it only decides whether
- * there is a plan, and @counts is undefined.
+ * Assigns whole GPCs to tenants, and assigns uGPUs to the bound tenants. Returns 0, -ENOSPC if
+ * there is no plan, or -E2BIG if @max_steps were not enough to decide. If @only_ask is true, the
+ * function only decides whether there is a plan, and @counts is undefined.
  */
 int plan_search(struct plan_search *s, const struct plan_ask *ask, unsigned int max_steps,
 		bool only_ask, struct plan_counts *counts);
@@ -133,15 +134,15 @@ int plan_search(struct plan_search *s, const struct plan_ask *ask, unsigned int 
 bool plan_place(const struct plan_ask *ask, struct plan_counts *counts);
 
 /*
- * Sets the error sentence: which demand does not fit, and what would fit. Adds the steps that
- * it needed to *steps. Returns -ENOSPC.
+ * Sets the error sentence, which says which demand does not fit and which demands would fit.
+ * Adds the number of search steps to *steps. Returns -ENOSPC.
  */
 int plan_explain(struct gpupart *gp, struct plan_search *search, const struct plan_ask *ask,
 		 unsigned int *steps);
 
 /*
- * These two functions recompute the @home of a tenant, and the ranks. They are called after a
- * change of a demand.
+ * After a change of a demand, plan_home() computes the new @home of the tenant, and plan_rank()
+ * computes the new ranks.
  */
 unsigned int plan_home(const struct plan_gpu *gpu, unsigned int cluster);
 void plan_rank(struct plan_ask *ask);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
  * Finds the uGPU of each bound tenant, and the GPCs of each tenant that wants whole GPCs. It
- * takes the first solution, in the order that gpupart_manage.h documents, that leaves all other
- * tenants at least their minimums.
+ * tries the solutions in the order that gpupart_manage.h documents. It chooses the first
+ * solution that leaves enough TPCs for the minimums of all other tenants.
  *
  * fits() decides whether tenants fit into the room that is left, and caches the answer. The
- * functions that bind tenants and choose GPCs call it before each step, so only unknown cases
- * are searched. GPCs that no demand distinguishes are interchangeable, and the first of them
- * are taken. The number of answers is at most the number of different sets of GPCs, times the
- * number of groups of remaining tenants. On 12 GPCs these are a few thousand answers. On more
- * GPCs the number of steps is limited.
+ * functions that bind tenants and choose GPCs call fits() before each step, so only cases
+ * without a cached answer are searched. GPCs that no demand distinguishes are interchangeable,
+ * and the search uses the first of them. The number of answers is at most the number of
+ * different sets of GPCs multiplied by the number of groups of remaining tenants. With 12 GPCs,
+ * there are a few thousand answers. For GPUs with more GPCs, the number of steps is limited.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -19,21 +19,22 @@
 #define NR_KNOWN	16384		/* a power of two */
 #define SUM_WORDS	(GPUPART_MAX_TPCS / 64 + 1)
 #define NOBODY		PLAN_MAX_TENANTS
-#define NODE_STEPS	16		/* cost of an unknown case; each GPC adds to it */
+#define NODE_STEPS	16		/* number of steps for a case without a cached
+					 * answer; each GPC adds more steps */
 
-/* Bit s: a sum of s TPCs is possible. */
+/* If bit s is set, a sum of s TPCs is possible. */
 struct sums {
 	uint64_t has[SUM_WORDS];
 };
 
-/* The sums over all GPCs, and the sums over sets in which one GPC holds the home. */
+/* The possible sums of all sets of GPCs, and of the sets in which one GPC holds the home. */
 struct reach {
 	struct sums any, homely;
 };
 
 /*
- * A cached answer: whether @tenants, which are bound to the given uGPUs, fit into the GPCs in
- * @left.
+ * A cached answer. It says whether @tenants, which are bound to the given uGPUs, fit into the
+ * GPCs in @left.
  */
 struct known {
 	uint32_t epoch, left;
@@ -43,33 +44,33 @@ struct known {
 };
 
 /*
- * The GPCs that can be taken whole have positions; larger GPCs come first. A set of GPCs has a
- * bit for each position. A set of tenants has a bit for each rank.
+ * Each GPC that can be taken whole has a position. Larger GPCs have lower positions. A set of
+ * GPCs has a bit for each position. A set of tenants has a bit for each rank.
  */
 struct plan_search {
 	const struct plan_ask *ask;
 	struct plan_counts *counts;
 	unsigned int steps, max_steps;
 	unsigned int nr_whole, nr_groups;
-	unsigned int sum_words;				/* number of words of sums that
-							 * matter to these tenants */
+	unsigned int sum_words;				/* number of words of sums that these
+							 * tenants need */
 	unsigned int nr_gpcs;				/* number of GPCs that can be taken
 							 * whole */
 	const struct plan_gpc *gpcs[PLAN_MAX_GPCS];	/* by position */
 	uint32_t in_ugpu[PLAN_MAX_UGPUS];
 	uint32_t alike[PLAN_MAX_GPCS];		/* GPCs that no demand distinguishes */
 	struct plan_room broken;		/* the GPCs that cannot be taken whole */
-	unsigned int nr_broken;			/* number of TPCs in them */
+	unsigned int nr_broken;			/* number of TPCs in these GPCs */
 	/*
-	 * The tenants of a group share a uGPU. If two tenants must be apart, their groups have
-	 * different uGPUs.
+	 * All tenants of a group use the same uGPU. If two tenants must be apart, their groups
+	 * use different uGPUs.
 	 */
 	uint32_t members[PLAN_MAX_TENANTS], apart[PLAN_MAX_TENANTS];
 	unsigned int group_min[PLAN_MAX_TENANTS];
 	uint32_t bound, bound_to[PLAN_MAX_UGPUS];	/* sets of tenants */
-	unsigned int free[PLAN_MAX_UGPUS];	/* number of TPCs that are not promised as
-						 * minimums */
-	/* The following members keep their values between searches. */
+	unsigned int free[PLAN_MAX_UGPUS];	/* number of TPCs that are not reserved
+						 * for minimums */
+	/* The following members keep their values from one search to the next. */
 	uint32_t epoch;
 	struct known known[NR_KNOWN];
 };
@@ -100,7 +101,7 @@ static bool sums_have(const struct sums *sums, unsigned int sum)
 }
 
 /*
- * Adds @nr to each sum in @from and adds the results to @sums. @from and @sums may be the same.
+ * For each sum in @from, adds the sum plus @nr to @sums. @from and @sums may be the same object.
  */
 static void sums_add(struct sums *sums, const struct sums *from, unsigned int nr,
 		     unsigned int nr_words)
@@ -134,8 +135,8 @@ static void reach_add(const struct plan_search *s, unsigned int tenant, unsigned
 static bool fits(struct plan_search *s, uint32_t tenants, uint32_t left);
 
 /*
- * Returns a number of TPCs. If a tenant's GPCs have more TPCs than this, a GPC could be removed
- * from them (for a balanced tenant, one GPC of each uGPU).
+ * Returns the largest useful number of TPCs of a tenant. With more TPCs, one of the tenant's
+ * GPCs would be unnecessary. For a balanced tenant, one GPC of each uGPU would be unnecessary.
  */
 static unsigned int most_of_use(const struct plan_ask *ask, const struct plan_tenant *t)
 {
@@ -152,13 +153,13 @@ struct want {
 	struct sums sums;
 };
 
-/* A case whose answer is not known yet. */
+/* A case whose answer is unknown so far. */
 struct node {
 	uint32_t tenants, left;
-	unsigned int spare;		/* TPCs of whole GPCs that remain after the minimums
-					 * of all tenants */
-	unsigned int next;		/* tenant whose sets are tried next; NOBODY: no
-					 * tenant wants whole GPCs */
+	unsigned int spare;		/* number of TPCs of whole GPCs that remain
+					 * after the minimums of all tenants */
+	unsigned int next;		/* the tenant whose sets are tried next; NOBODY:
+					 * no tenant wants whole GPCs */
 	struct want wants[PLAN_MAX_TENANTS];
 };
 
@@ -179,8 +180,8 @@ static void find_sums(const struct plan_search *s, struct node *n, unsigned int 
 }
 
 /*
- * Finds the tenant with the fewest sums, which is tried next. Returns false if there is no set
- * for some tenant.
+ * Finds the tenant with the fewest sums, because its sets are tried next. Returns false if some
+ * tenant has no possible set.
  */
 static bool find_want(const struct plan_search *s, struct node *n, unsigned int tenant)
 {
@@ -202,8 +203,8 @@ static bool find_want(const struct plan_search *s, struct node *n, unsigned int 
 }
 
 /*
- * Returns false only if the minimums cannot all be met. The answer is exact if no tenant wants
- * whole GPCs.
+ * Returns false only if it is impossible to meet all minimums. If no tenant wants whole GPCs,
+ * the answer is exact.
  */
 static bool may_fit(struct plan_search *s, struct node *n)
 {
@@ -231,7 +232,7 @@ static bool may_fit(struct plan_search *s, struct node *n)
 		needs[nr++] = (struct plan_need){ least, t->home > 1 ? t->home : 0,
 						  s->counts->ugpu[i] };
 	}
-	/* Tenants that share GPCs first get the GPCs that cannot be taken whole. */
+	/* Tenants that share GPCs first use the GPCs that cannot be taken whole. */
 	if (wanted[false] > s->nr_broken)
 		wanted[true] += wanted[false] - s->nr_broken;
 	if (wanted[true] > there || !plan_fits(&room, needs, nr))
@@ -253,18 +254,19 @@ static bool is_shaped(const struct plan_search *s, unsigned int tenant, uint32_t
 	return __builtin_popcount(set) == (int)(each * nr);
 }
 
-/* The sets of one tenant that have the same sum, during their enumeration. */
+/* The state of the enumeration of a tenant's sets with the same sum. */
 struct cover {
 	unsigned int tenant, sum;
 	uint32_t others, all;		/* the other tenants; all GPCs that may be chosen */
-	struct reach reach[PLAN_MAX_GPCS + 1];	/* for each position i: the sums of the GPCs
-						 * at position i and later positions */
+	struct reach reach[PLAN_MAX_GPCS + 1];	/* for each position i: the possible
+						 * sums of the GPCs at position i and at
+						 * later positions */
 };
 
 /*
- * Returns whether some GPCs of @from have exactly @need more TPCs and leave enough of @left for
- * the other tenants. If @home is still to be found, one of these GPCs must also have room for
- * the home.
+ * Returns true if some GPCs of @from have exactly @need TPCs together and the rest of @left is
+ * enough for the other tenants. If the home has no GPC yet, one of these GPCs must also have
+ * room for the home.
  */
 static bool cover(struct plan_search *s, const struct cover *c, uint32_t from, uint32_t left,
 		  unsigned int need, bool home)
@@ -279,10 +281,7 @@ static bool cover(struct plan_search *s, const struct cover *c, uint32_t from, u
 		if (!sums_have(home ? &reach->homely : &reach->any, need))
 			return false;
 		from &= from - 1;
-		/*
-		 * Later GPCs are smaller. A set from which the last GPC could be removed need
-		 * not be tried.
-		 */
+		/* Later GPCs are smaller. Skip a set if its last GPC could be removed. */
 		if (is_in(s, c->tenant, at) && nr <= need &&
 		    (nr < need || home || s->ask->tenants[c->tenant].balanced ||
 		     c->sum - nr < s->ask->tenants[c->tenant].min) &&
@@ -294,7 +293,7 @@ static bool cover(struct plan_search *s, const struct cover *c, uint32_t from, u
 	return false;
 }
 
-/* Tries the sets of the next tenant, beginning with the smallest sum. */
+/* Tries the sets of the next tenant, beginning with the sets with the smallest sum. */
 static bool branch(struct plan_search *s, const struct node *n)
 {
 	const struct want *want = &n->wants[n->next];
@@ -315,8 +314,8 @@ static bool branch(struct plan_search *s, const struct node *n)
 }
 
 /*
- * First decides for the tenants of each uGPU separately, which settles most cases. Then decides
- * for all tenants together.
+ * First decides for the tenants of each uGPU separately, because this decides most cases. Then
+ * decides for all tenants together.
  */
 static bool search(struct plan_search *s, const struct node *n)
 {
@@ -333,7 +332,9 @@ static bool search(struct plan_search *s, const struct node *n)
 	return bound == n->tenants || branch(s, n);
 }
 
-/* Returns the cache entry of a case. Of interchangeable GPCs only the number is compared. */
+/*
+ * Returns the cache entry of a case. For interchangeable GPCs, it compares only the number of GPCs.
+ */
 static struct known *find_known(struct plan_search *s, uint32_t tenants, uint32_t left,
 				struct known *key)
 {
@@ -358,8 +359,8 @@ static struct known *find_known(struct plan_search *s, uint32_t tenants, uint32_
 }
 
 /*
- * Returns whether @tenants fit. The tenants that want whole GPCs must fit into @left. The other
- * tenants must fit into the rest of @left and into the GPCs that cannot be taken whole.
+ * Returns true if @tenants fit. The tenants that want whole GPCs must fit into @left. The other
+ * tenants must fit into the rest of @left together with the GPCs that cannot be taken whole.
  */
 static bool fits(struct plan_search *s, uint32_t tenants, uint32_t left)
 {
@@ -378,8 +379,8 @@ static bool fits(struct plan_search *s, uint32_t tenants, uint32_t left)
 }
 
 /*
- * Returns the share of @tenant in @left and in the other TPCs. It ignores the boundaries of
- * GPCs.
+ * Returns the number of TPCs that @tenant would get if the TPCs that remain were distributed one
+ * at a time. Ignores the boundaries of GPCs.
  */
 static unsigned int fair_share(const struct plan_search *s, unsigned int tenant, uint32_t left)
 {
@@ -402,23 +403,24 @@ struct choice {
 	unsigned int tenant, share, nr;
 	unsigned int order[PLAN_MAX_GPCS];	/* positions of the GPCs that the tenant may
 						 * have */
-	uint32_t left, after;		/* GPCs for this tenant and later tenants; GPCs for
-					 * later tenants */
+	uint32_t left, after;		/* the GPCs for this and later tenants; the GPCs
+					 * for later tenants */
 	unsigned int best;		/* rank of the best set so far */
 	uint32_t set;
 };
 
 /* The set that is being built. */
 struct part {
-	uint32_t set, may;		/* the set; the GPCs that may be added to it */
-	unsigned int sum, rest;		/* TPCs of the set; total TPCs of the GPCs that may
-					 * be added */
+	uint32_t set, may;		/* the set; the GPCs that may still be added */
+	unsigned int sum, rest;		/* number of TPCs of the set; number of TPCs of
+					 * the GPCs that may be added */
 	uint64_t ugpus;
 	bool home;			/* the set holds the home */
 };
 
 /*
- * Returns the rank of a set; a lower rank is better. @off: the distance from the share in TPCs.
+ * Returns the rank of a set. A lower rank is better. @off: the difference from the share, in
+ * TPCs.
  */
 static unsigned int rank_set(const struct plan_search *s, unsigned int off, unsigned int nr_ugpus,
 			     unsigned int sum)
@@ -445,7 +447,7 @@ static bool is_beaten(const struct plan_search *s, const struct choice *c, const
 	return rank_set(s, off, p->ugpus ? __builtin_popcountll(p->ugpus) : 1, most) >= c->best;
 }
 
-/* Enumerates the sets that contain @p, beginning with the first GPCs of the order. */
+/* Enumerates the sets that contain @p. Sets with the first GPCs of the order come first. */
 static void choose_more(struct plan_search *s, struct choice *c, unsigned int i, struct part p)
 {
 	const struct plan_tenant *t = &s->ask->tenants[c->tenant];
@@ -476,14 +478,14 @@ static void choose_more(struct plan_search *s, struct choice *c, unsigned int i,
 		if (more.sum <= t->max && !is_beaten(s, c, &more) &&
 		    fits(s, c->after, c->left & ~more.set))
 			choose_more(s, c, i + 1, more);
-		/* Of interchangeable GPCs only the first are tried. */
+		/* Try only the first of several interchangeable GPCs. */
 		alike = p.may & s->alike[at] & s->in_ugpu[s->gpcs[at]->ugpu];
 		p.rest -= nr * __builtin_popcount(alike);
 		p.may &= ~alike;
 	}
 }
 
-/* Chooses the best set from @left. gpupart_manage.h defines which set is the best. */
+/* Chooses the best set of GPCs in @left. gpupart_manage.h defines which set is the best. */
 static uint32_t choose(struct plan_search *s, unsigned int tenant, uint32_t left)
 {
 	struct choice c = { .tenant = tenant, .left = left, .best = ~0u };
@@ -511,8 +513,8 @@ static uint32_t choose(struct plan_search *s, unsigned int tenant, uint32_t left
 }
 
 /*
- * Finds the groups of tenants that share a uGPU, and which groups must be apart. The groups are
- * sorted by the rank of their first tenants.
+ * Finds the groups of tenants that share a uGPU. Also finds the groups that must be apart from
+ * each other. The groups are sorted by the rank of their first tenants.
  */
 static void find_groups(struct plan_search *s)
 {
@@ -548,7 +550,10 @@ static void bind(struct plan_search *s, unsigned int group, unsigned int ugpu, b
 			s->counts->ugpu[i] = bound ? (int)ugpu : PLAN_ANYWHERE;
 }
 
-/* Returns the uGPU with the most TPCs that are not promised, except for the uGPUs in @tried. */
+/*
+ * Returns the uGPU with the most TPCs that are not reserved for minimums. Skips the uGPUs in
+ * @tried.
+ */
 static unsigned int next_ugpu(const struct plan_search *s, uint64_t tried)
 {
 	unsigned int nr = s->ask->gpu.nr_bindable, best = nr;
@@ -559,7 +564,10 @@ static unsigned int next_ugpu(const struct plan_search *s, uint64_t tried)
 	return best;
 }
 
-/* Binds each group, from @group on, to the first uGPU with which all later groups still fit. */
+/*
+ * Binds @group and each later group to a uGPU. Chooses the first uGPU for which all groups after it
+ * still fit.
+ */
 static bool bind_groups(struct plan_search *s, unsigned int group)
 {
 	struct node all = { .tenants = (1u << s->ask->nr) - 1,

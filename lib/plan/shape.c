@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Chooses a number of TPCs in one of four shapes: packed, in whole GPCs, balanced over uGPUs,
- * or spread.
- */
+/* Chooses a given number of TPCs in one of four shapes: packed, gpcs, balanced or spread. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,7 +31,7 @@ static struct gpupart_tpcset gpc_part(const struct gpupart_topology *topo, unsig
 	return gpupart_tpcset_and(&gpupart_topology_gpc(topo, gpc)->tpcs, from);
 }
 
-/* Returns the GPCs all of whose TPCs are in @set. */
+/* Returns the GPCs that are completely in @set. */
 static struct gpupart_tpcset whole_gpcs(const struct gpupart_topology *topo,
 					const struct gpupart_tpcset *set)
 {
@@ -60,7 +57,8 @@ static struct gpupart_tpcset shape_gpcs(const struct gpupart_topology *topo,
 	}
 	nr -= gpupart_tpcset_count(&set);
 	/*
-	 * If the GPCs that are already split have enough TPCs, the rest splits no further GPC.
+	 * If the GPCs that are already split have enough TPCs for the rest, do not split another
+	 * GPC.
 	 */
 	left = gpupart_tpcset_andnot(from, &whole);
 	if (gpupart_tpcset_count(&left) < nr)
@@ -107,8 +105,9 @@ static int shape_balanced(struct gpupart *gp, const struct gpupart_topology *top
 }
 
 /*
- * Adds TPCs of @from to @set until @set has @nr TPCs. Each time it takes the uGPU with the
- * fewest members, in it the GPC with the fewest members, and in that GPC the lowest TPC.
+ * Adds TPCs of @from to @set until @set has @nr TPCs. For each TPC, it first chooses the uGPU
+ * with the fewest members. In this uGPU it chooses the GPC with the fewest members, and in this
+ * GPC the lowest TPC.
  */
 static void spread_more(const struct gpupart_topology *topo, const struct gpupart_tpcset *from,
 			unsigned int nr, struct gpupart_tpcset *set)
@@ -164,7 +163,7 @@ static struct gpupart_tpcset shape_spread(const struct gpupart_topology *topo,
 		for (int tpc = gpupart_tpcset_next(&part, 0);
 		     gpupart_tpcset_count(&with) < home; tpc = gpupart_tpcset_next(&part, tpc + 1))
 			gpupart_tpcset_add(&with, tpc);
-		/* Another GPC of the same size would give an equally even result. */
+		/* With another GPC of the same size, the result would be equally even. */
 		spread_more(topo, from, nr, &with);
 		return with;
 	}

@@ -6,11 +6,11 @@
 #include <time.h>
 #include "lib/records/records.h"
 
-#define TRIAL_BYTES	65536		/* as large as the largest page size */
+#define TRIAL_BYTES	65536		/* the size in bytes of the largest memory page */
 #define TRIAL_PAYLOAD	0x6770757061727400ull
 #define WAIT_MS		100
-#define LATE_NS		1000000000ull	/* from the end of the last page to the end of the
-					 * grid */
+#define LATE_NS		1000000000ull	/* maximum time in ns between the end of the
+					 * last block and the end of the grid */
 
 /*
  * Slot 0 belongs to the driver, which uses it to signal the end of an ordinary launch. So slot
@@ -33,7 +33,7 @@ void records_trial_launch(struct records_trial *trial, void *tmd)
 		trial->why = "a release slot cannot be written";
 }
 
-/* The launch has ended, so its record is already visible or will be within a short time. */
+/* The launch has ended, so its record is already visible or will soon become visible. */
 static const char *judge(const struct records_trial *trial, struct records_cell *cell)
 {
 	static const struct timespec moment = { .tv_nsec = 1000000 };
@@ -83,8 +83,8 @@ int records_check(struct gpupart *gp, const struct cuda_api *cuda, const struct 
 		why = err ? NULL : trial.why ? trial.why : judge(&trial, &cells[slot]);
 	}
 	/*
-	 * The GPU may still write to memory in which the expected record is missing, so do not
-	 * free that memory.
+	 * The expected record is missing. The GPU may still write it to this memory, so do not
+	 * free the memory.
 	 */
 	if (!err && !why && !cuda->host_unregister(cells))
 		free(cells);

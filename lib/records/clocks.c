@@ -9,9 +9,9 @@
 
 /* ------------------------------------------------------------------- the CPU's clock */
 
-static struct state_clock cpu;	/* scale 0: the rate was not measured yet */
+static struct state_clock cpu;	/* the scale is 0 until the rate is measured */
 
-/* Reads both clocks at the same moment, as nearly as possible. */
+/* Reads the CPU's counter and the CPU's clock at nearly the same moment. */
 static void cpu_look(uint64_t *counter, uint64_t *ns)
 {
 	uint64_t before, at, after, least = UINT64_MAX;
@@ -50,7 +50,7 @@ int64_t clocks_cpu_ns(uint64_t counter)
 
 void points_add(struct points *points, uint64_t end, int64_t cpu_time)
 {
-	/* The other points are old or redundant: drop half of them. */
+	/* The list is full. The older half of the points is old or redundant, so drop it. */
 	if (points->nr == CLOCKS_MAX_POINTS) {
 		points->nr /= 2;
 		memmove(points->list, points->list + points->nr,

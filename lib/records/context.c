@@ -2,8 +2,8 @@
 /*
  * Records for contexts. Each context has its own mapping of the records, which is registered
  * with the driver. The GPU may write to this mapping until the context is destroyed. So the
- * mapping is neither unregistered nor reused until the driver accepts the same memory for
- * another context.
+ * library keeps the mapping registered, and does not reuse the mapping until the driver accepts
+ * the same memory for another context.
  */
 #include <errno.h>
 #include <linux/membarrier.h>
@@ -19,7 +19,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_RENEWS(lock);
 
-/* Used by the child of a fork. */
+/* The records of all GPUs, for the child of a fork. */
 static struct records *all[DRIVER_MAX_GPUS];
 static unsigned int nr_all;
 
@@ -46,8 +46,8 @@ static void rings_reset(struct records *records)
 }
 
 /*
- * CUDA does not work in the child of a fork. The child must neither record into the parent's
- * memory nor read it.
+ * CUDA does not work in the child of a fork. The child must not record into the parent's memory,
+ * and it must not read this memory.
  */
 static void after_fork(void)
 {
@@ -94,7 +94,7 @@ int records_start(struct gpupart *gp, struct state_gpu *gpu, const struct tmd_ma
 	return 0;
 }
 
-/* The records are published with all rings empty. */
+/* Creates the section of @records, in which all rings are empty. */
 static bool section_make(struct gpupart *gp, struct records *records)
 {
 	if (records->section)
@@ -145,8 +145,8 @@ static void rings_revive(struct records *records, unsigned int n)
 }
 
 /*
- * Reuses memory of an earlier context if the driver has released it; otherwise maps new memory.
- * The caller holds the lock.
+ * Reuses the memory of an earlier context if the driver has released this memory. Otherwise maps
+ * new memory. The caller holds the lock.
  */
 static int add(struct gpupart *gp, struct records *records, const struct cuda_api *cuda,
 	       const void *ctx)

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds out when the launches that began before a process's set changed have ended: see
- * lib/private.h.
+ * After a process's set has changed, finds out when all launches with the old set have ended:
+ * see lib/private.h.
  *
- * A launch first reads its set and gets its number later. Between these two steps its thread
- * sets a flag in the thread's lane, without a fence. The reader of the flags makes a fence for
- * all threads with membarrier(). A thread whose flag is set after the fence may still use the
- * old set. A thread whose flag is not set reads the new set at its next launch. When all
- * threads with a set flag have left their launch, every launch with the old set has a number.
+ * A launch first reads its set and gets its number later. From the first step to the second
+ * step, the thread has set a flag in its lane. It sets this flag without a fence. The reader of
+ * the flags makes a fence for all threads with membarrier(). A thread whose flag is set after
+ * the fence may still use the old set. A thread whose flag is not set reads the new set at its
+ * next launch. When all threads with a set flag have left their launch, every launch with the
+ * old set has a number.
  */
 #include <errno.h>
 #include <linux/membarrier.h>
@@ -27,9 +28,7 @@ static uint64_t nr_launches(const struct state_lane *lane)
 	return nr;
 }
 
-/*
- * Returns the number of launches with more TPCs than their set allowed, whatever the set was.
- */
+/* Returns the number of launches that may have used TPCs outside their set. */
 static uint64_t nr_loose(const struct state_lane *lanes)
 {
 	static const enum state_counter loose[] = {
@@ -45,8 +44,8 @@ static uint64_t nr_loose(const struct state_lane *lanes)
 }
 
 /*
- * Returns the reason why the end of this process's launches cannot be known, or NULL if it can
- * be known.
+ * Returns the reason why it cannot be known when this process's launches have ended. Returns
+ * NULL if there is no such reason.
  */
 static const char *why_unknown(const struct state_records *records,
 			       const struct state_lane *lanes)
@@ -67,13 +66,14 @@ static const char *why_unknown(const struct state_records *records,
 	       unread ? "some of its launches could not be read" : NULL;
 }
 
-/* Returns whether each thread that was in a launch at @then has left that launch. */
+/* Returns true if all threads that were in a launch at the time of @then have left that launch. */
 static bool all_left(const struct state_lane *then, const struct state_lane *now)
 {
 	for (unsigned int n = 1; n < STATE_NR_LANES; n++)
 		/*
-		 * A launch is counted once, and this may have happened before @then. So the
-		 * second count belongs to a later launch.
+		 * A launch is counted once. The launch that was running at @then may have been
+		 * counted after that time. So the first new count may belong to this launch, and
+		 * only the second new count belongs to a later launch.
 		 */
 		if ((then[n].launching && now[n].launching &&
 		     nr_launches(&now[n]) - nr_launches(&then[n]) < 2) ||
@@ -96,8 +96,8 @@ static void note_numbers(struct gpupart_records_reader *reader)
 }
 
 /*
- * Returns 1, 0 or -ENODATA. Outstanding launches are checked before unknown launches, because
- * the ends of more launches may be known when the outstanding ones have ended.
+ * Returns 1, 0 or -ENODATA. Outstanding launches are checked before unknown launches. When the
+ * outstanding launches have ended, fewer launches may be unknown.
  */
 static int numbers_ended(struct gpupart *gp, const struct gpupart_records_reader *reader)
 {
@@ -127,15 +127,15 @@ static int numbers_ended(struct gpupart *gp, const struct gpupart_records_reader
 	return !outstanding;
 }
 
-/* Makes a fence in all threads of all processes that registered for it. */
+/* Executes a memory fence in all threads of the processes that registered with membarrier(). */
 static bool fence(void)
 {
 	return !syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
 }
 
 /*
- * Makes one step of @drain. The caller has read @lanes first and then, after a fence, the copy
- * in @reader. Returns 1, 0 or -ENODATA.
+ * Makes one step of @drain. Before the call, the caller has read @lanes, made a fence, and then
+ * read the copy in @reader. Returns 1, 0 or -ENODATA.
  */
 static int step(struct gpupart *gp, struct gpupart_records_reader *reader,
 		const struct state_lane *lanes)
@@ -143,8 +143,7 @@ static int step(struct gpupart *gp, struct gpupart_records_reader *reader,
 	struct reader_drain *drain = &reader->drain;
 
 	/*
-	 * Each launch that was counted before this moment either is still in the callback or
-	 * has a number.
+	 * A launch that was counted before this moment has a number or is still in the callback.
 	 */
 	if (drain->step == DRAIN_BEGUN || nr_loose(lanes) != drain->loose) {
 		drain->loose = nr_loose(lanes);
@@ -173,7 +172,7 @@ int gpupart_records_drained(struct gpupart *gp, struct gpupart_records_reader *r
 	const char *why;
 	int err, result = 0;
 
-	/* If the process launches nothing, all three steps succeed at once. */
+	/* If the process launches nothing, all three steps succeed immediately. */
 	for (int i = 0; i < 3 && !result; i++) {
 		why = !fence() ? "this kernel has no membarrier()" :
 		      !reader_page(reader, offsetof(struct state_page, lanes), lanes,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The file that the GPU writes records into. It is in the same directory as the state page of
+ * The file into which the GPU writes records. It is in the same directory as the state page of
  * this process. If the process has no published state page, the file is anonymous memory. Any
  * thread may call these functions.
  */
@@ -20,8 +20,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_TAKES(lock, 2);
 
 /*
- * -1: there is no descriptor yet. Some programs close descriptors that they do not know, and
- * the number may then belong to another file.
+ * -1: there is no descriptor yet. Some programs close descriptors that they did not open. If a
+ * program has closed this descriptor, the descriptor's number may belong to another file.
  */
 static struct {
 	int fd;
@@ -38,7 +38,7 @@ static bool is_open(void)
 	       st.st_ino == file.ino;
 }
 
-/* The child of a fork has none of the files of its parent. */
+/* Removes the file from the child of a fork, because the file belongs to the parent. */
 static void after_fork(void)
 {
 	if (is_open())
@@ -102,9 +102,9 @@ static int file_make(void)
 }
 
 /*
- * Allocates the pages now: if a page cannot be allocated when it is written, the program is
- * killed. No reader reads the section before records are on for this GPU. The caller holds the
- * lock.
+ * Allocates the pages of a section. If a page could not be allocated at the first write to it,
+ * the kernel would kill the program. No reader reads the section before records are on for this
+ * GPU. The caller holds the lock.
  */
 static int section_make(unsigned int n)
 {
@@ -147,8 +147,8 @@ struct records_section *records_file_find(unsigned int n)
 }
 
 /*
- * Creates another mapping, which the child of a fork does not inherit. This works even if the
- * descriptor was closed.
+ * Maps the section a second time. The child of a fork does not inherit the new mapping. This
+ * function also works if the descriptor was closed.
  */
 void *records_file_again(unsigned int n)
 {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Adds launches that have ended to the totals ("folds" them). In the process that launches, one
- * thread at a time writes the totals. The totals have a lock, for which no thread waits. A
- * reader folds further launches into its own copy of the totals.
+ * thread at a time writes the totals. This thread holds the lock of the totals. A thread that
+ * cannot acquire this lock does not wait for it. A reader folds further launches into its own
+ * copy of the totals.
  */
 #include <string.h>
 #include "lib/records/records.h"
@@ -41,8 +42,8 @@ void records_clock_start(struct state_clock *clock)
 }
 
 /*
- * Computes a new rate from the whole time since the first sample. The GPU time continues from
- * its current value, so that offsets that were learnt with the old rate stay valid.
+ * Computes a new rate from the whole time since the first sample. The time that the clock shows
+ * does not jump, so an offset that was found with the old rate stays valid.
  */
 __attribute__((noinline, cold)) static void clock_renew(struct state_clock *clock)
 {
@@ -56,8 +57,8 @@ __attribute__((noinline, cold)) static void clock_renew(struct state_clock *cloc
 }
 
 /*
- * Returns how long a rate may be used. The rate was measured over the time up to @clock. After
- * the same time again its error has doubled.
+ * Returns how long a rate may be used. The rate was measured in the time from the first sample
+ * to @clock. After another period of the same length, the error of the rate has doubled.
  */
 static inline uint64_t clock_window(const struct state_clock *clock)
 {
@@ -67,8 +68,8 @@ static inline uint64_t clock_window(const struct state_clock *clock)
 }
 
 /*
- * A launch that ended at GPU time @end was seen when the CPU counter was @counter. So the GPU's
- * clock is behind the CPU's clock by no more than the difference.
+ * A launch ended at GPU time @end, and its end was seen when the CPU counter was @counter. So
+ * the GPU's clock is behind the CPU's clock by at most the difference between these two times.
  */
 static inline void clock_learn(struct state_clock *clock, uint64_t counter, uint64_t end)
 {
@@ -102,7 +103,7 @@ static void gap_drop(struct state_records *totals, unsigned int n)
 
 /*
  * Inserts a gap before gap @n. The gaps are sorted by time. If there are too many gaps, the
- * oldest one is dropped, and launches in it then count as late.
+ * oldest gap is dropped. Launches in a dropped gap count as late.
  */
 static void gap_insert(struct state_records *totals, unsigned int n, uint64_t begin, uint64_t end)
 {
@@ -120,7 +121,7 @@ static void gap_insert(struct state_records *totals, unsigned int n, uint64_t be
 	totals->nr_gaps++;
 }
 
-/* Removes the time between @begin and @end from all gaps. */
+/* Shortens the gaps so that no gap contains any time between @begin and @end. */
 static __attribute__((noinline)) void gaps_fill(struct state_records *totals, uint64_t begin,
 						uint64_t end)
 {
@@ -194,17 +195,17 @@ static __attribute__((noinline)) struct state_function *function_new(
 /* ------------------------------------------------------------------- launches */
 
 /*
- * Consecutive launches of one ring. Launches without a gap between them are added to the totals
- * together.
+ * Consecutive launches of one ring. If there is no gap between launches, their time is added to
+ * the totals in one step.
  */
 struct batch {
 	struct state_records *totals;
 	uint64_t last_end;		/* end of the latest launch of the ring */
-	uint64_t begin;			/* begin of the launches without a gap, which end at
-					 * last_end */
+	uint64_t begin;			/* begin of the launches that have no gap
+					 * between them and end at last_end */
 	uint64_t kernels_ns;		/* value of kernels_ns in the totals before the batch */
-	struct state_function *function;	/* function of the last launch; NULL: there
-						 * was no launch yet */
+	struct state_function *function;	/* function of the last launch; NULL: no
+						 * launch yet */
 	uint64_t clock_ns, clock_counter, clock_scale;	/* the clock, including the offset */
 };
 
@@ -300,15 +301,15 @@ unsigned int records_fold_ring(struct state_records *totals, const struct record
 
 	seq = shown->folded;
 	/*
-	 * The entries of these launches were reused. The launches have ended, but were not
-	 * folded in time.
+	 * These launches have ended. They were not folded before later launches reused their
+	 * entries.
 	 */
 	if (__builtin_expect(issued - seq > mask + 1, 0)) {
 		untimed = issued - seq - mask - 1;
 		seq = issued - mask - 1;
 	}
 	last = issued - seq > max ? seq + max : issued;
-	/* Launches of an earlier stream do not belong to this stream. */
+	/* Skip the launches of a stream that had this ring earlier. */
 	first = atomic_load_explicit(&ring->first, memory_order_relaxed);
 	if (__builtin_expect(seq <= first, 0)) {
 		if (seq < first && last > first)
@@ -320,8 +321,8 @@ unsigned int records_fold_ring(struct state_records *totals, const struct record
 			break;
 	last = seq + max;
 	/*
-	 * Use the clock of the last launch, before any begin is computed: the first launch may
-	 * have ended long ago.
+	 * Before any begin is computed, update the clock with the last launch, because the first
+	 * launch may have ended long ago.
 	 */
 	if (max)
 		clock_learn(&totals->clock, records_counter(),
@@ -354,8 +355,8 @@ unsigned int records_fold_ring(struct state_records *totals, const struct record
 }
 
 /*
- * Returns the GPU's time at the value @counter of the CPU's counter, or an earlier time.
- * Returns 0 if the time is unknown or another thread is writing the clock.
+ * Returns a lower bound of the GPU's time at which the CPU's counter had the value @counter.
+ * Returns 0 if the GPU's time is unknown or another thread is writing the clock.
  */
 static uint64_t gpu_time(const struct state_records *totals, uint64_t counter)
 {

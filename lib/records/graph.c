@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
  * Completion records of executable graphs. A node's TMD is built once and launched many times.
- * So each last kernel of a launch adds 1 to the graph's counter and overwrites the time that
- * the previous launch wrote. The driver runs the launches of one executable graph one after the
- * other, whatever streams they are on.
+ * So the record of a node cannot contain the number of a launch. Instead, each last kernel of a
+ * launch adds 1 to the graph's counter and overwrites the time of the previous launch. The
+ * driver runs the launches of one executable graph one after the other, even if they are on
+ * different streams.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -13,23 +14,22 @@
 
 #define MAX_FUNCTIONS	8	/* maximum number of functions of last kernels */
 /*
- * More counted kernels would slow the graph down, because additions to one word wait for each
- * other.
+ * Maximum number of counted kernels. More of them would slow the graph down, because additions
+ * to the same word wait for each other.
  */
 #define MAX_KERNELS	32
 
 struct records_mark {
-	struct records *records;	/* the records that @entry belongs to */
+	struct records *records;	/* the records to which @entry belongs */
 	struct records_graph *entry;	/* NULL: the graph has no entry yet */
-	unsigned int nr_built;		/* number of counted kernels that are built; of
-					 * these: */
+	unsigned int nr_built;		/* number of counted kernels that are built */
 	unsigned int nr_kernels;
 	unsigned int nr_functions;
 	void *functions[MAX_FUNCTIONS];
 	bool unknown;
 };
 
-/* Protects the owners of entries. It is never held during a driver call. */
+/* This lock protects the owners of entries. No thread holds the lock during a driver call. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_RENEWS(lock);
 
@@ -54,8 +54,8 @@ static int by_address(const void *a, const void *b)
 static bool walk(const struct cuda_api *cuda, void *graph, bool last, struct records_mark *mark);
 
 /*
- * @last: whether the node is a last node. The function of a last node must be counted. Any
- * other node is counted if its function is counted.
+ * @last: whether no other node waits for this node. The function of such a node must be counted.
+ * Any other node is counted only if its function is counted.
  */
 static bool walk_node(const struct cuda_api *cuda, void *node, bool last,
 		      struct records_mark *mark)
@@ -87,8 +87,8 @@ static bool walk_node(const struct cuda_api *cuda, void *node, bool last,
 }
 
 /*
- * Visits all nodes, or only the nodes that no other node waits for. Edges with extra data are
- * an error.
+ * Visits all nodes, or only the nodes that no other node waits for. Returns an error if an edge
+ * has extra data.
  */
 static bool walk(const struct cuda_api *cuda, void *graph, bool last, struct records_mark *mark)
 {
@@ -114,7 +114,7 @@ static bool walk(const struct cuda_api *cuda, void *graph, bool last, struct rec
 
 static bool mark_fill(struct records_mark *mark, const struct cuda_api *cuda, void *graph)
 {
-	/* Every driver that has this function also has the other functions called here. */
+	/* A driver that has this function also has the other functions that are called here. */
 	return cuda->graph_edges && cuda->kernel_get && walk(cuda, graph, true, mark) &&
 	       walk(cuda, graph, false, mark);
 }
@@ -146,7 +146,7 @@ void records_mark_updated(struct records_mark *mark, const struct cuda_api *cuda
 
 /* ------------------------------------------------------------------- entries */
 
-/* The callers of the next functions hold the lock. */
+/* The caller of each of the next functions holds the lock. */
 static int32_t entry_left(const struct records_graph *graph)
 {
 	return records_graph_left(graph->shown, graph->cell);
@@ -167,7 +167,7 @@ static void times_add(struct records *records)
 {
 	struct records_ring *ring = &records->rings[RECORDS_GRAPH_RING];
 
-	/* Other processes can write to the numbers in the state page. */
+	/* Do not trust the numbers in the state page: other processes can write to them. */
 	for (unsigned int n = 0; records->nr_running && n < STATE_NR_GRAPHS &&
 	     n < records->shown->nr_graphs; n++) {
 		const struct records_graph *graph = &records->graphs[n];
@@ -193,7 +193,7 @@ void records_graphs_fold(struct records *records)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Must not be called in the launch callback. */
+/* The launch callback must not call this function. */
 static void times_add_all(struct records *records)
 {
 	if (!records->nr_running || !records_totals_lock(records))
@@ -221,7 +221,7 @@ static void entry_take(struct records *records, struct records_mark *mark)
 	if (mark->unknown)
 		return;
 	since_set(records, graph->shown, 0);
-	/* If the number of kernels is 0, no launch of the graph counts as outstanding. */
+	/* While the number of kernels is 0, no launch of the graph counts as outstanding. */
 	__atomic_store_n(&graph->shown->kernels, 0, __ATOMIC_RELEASE);
 	atomic_store(&graph->cell->count, (uint32_t)graph->shown->issued * mark->nr_kernels);
 	__atomic_store_n(&graph->shown->kernels, mark->nr_kernels, __ATOMIC_RELEASE);
@@ -299,8 +299,8 @@ void records_graphs_gone(struct records *records, unsigned int n, bool ended)
 /* ------------------------------------------------------------------- in the launch callback */
 
 /*
- * The node is built over old contents, which may be those of an executable graph that was
- * destroyed.
+ * Clears old records from a node's TMD. The driver may build the node in the memory of an
+ * executable graph that was destroyed.
  */
 static void node_clear(const struct records *records, const struct tmd_map *map, void *tmd)
 {

@@ -9,9 +9,10 @@
 #include <string.h>
 #include "lib/records/records.h"
 
-#define PATIENCE	100000	/* attempts to acquire a lock that is held for very short
-				 * times */
-#define GONE		1	/* bit of a key: the key's function may be unloaded */
+#define PATIENCE	100000	/* number of attempts to acquire a lock that each thread
+				 * holds for a very short time */
+#define GONE		1	/* if this bit of a key is set, the key's function may
+				 * be unloaded */
 
 atomic_bool records_unnamed;
 /* Number of threads that are asking the driver for a name. */
@@ -52,8 +53,8 @@ void records_names(struct state_function *functions, struct records *records,
 		return;
 	was = driver_own(true);
 	/*
-	 * Count this thread before it reads the keys: a thread that removes a key then waits
-	 * for this thread.
+	 * Count this thread before it reads the keys. Then a thread that removes a key waits for
+	 * this thread.
 	 */
 	atomic_fetch_add(&nr_naming, 1);
 	for (unsigned int i = 0; i < STATE_NR_FUNCTIONS; i++)
@@ -84,8 +85,8 @@ void records_module_gone(struct records *records)
 		records_totals_unlock(records);
 	}
 	/*
-	 * Another thread that asks for a name may itself be waiting for the unload, so do not
-	 * wait long.
+	 * Do not wait long. Another thread that asks for a name may be waiting until this unload
+	 * ends.
 	 */
 	for (int i = 0; i < PATIENCE && atomic_load(&nr_naming); i++)
 		sched_yield();

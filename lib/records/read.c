@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads the records of this process or of another process. Another process is not trusted: its
- * files are read with system calls. No number in these files is used as an index or a length
- * before it is checked.
+ * Reads the records of this process or of another process. The files of another process are not
+ * trusted, so they are read with system calls. Each number from these files is checked before it
+ * is used as an index or a length.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -73,8 +73,8 @@ static void close_files(struct gpupart_records_reader *reader)
 }
 
 /*
- * Root can read the process of any user. The state page is in the directory of the real user or
- * of the effective user of the process.
+ * Root can read the process of any user. The state page of the process is in the directory of
+ * the process's real user or effective user.
  */
 static int open_process(struct gpupart *gp, struct gpupart_records_reader *reader)
 {
@@ -146,7 +146,7 @@ void gpupart_records_close(struct gpupart_records_reader *reader)
 
 /* ------------------------------------------------------------------- copying */
 
-/* The offset of a member of the GPU's records in the state page. */
+/* Returns the offset in the state page of a member of the GPU's records. */
 static size_t page_at(const struct gpupart_records_reader *reader, size_t member)
 {
 	return offsetof(struct state_page, records) +
@@ -163,7 +163,7 @@ bool reader_page(const struct gpupart_records_reader *reader, size_t at, void *i
 
 /*
  * The copied totals must be consistent. If the process was killed while it wrote the totals,
- * they stay in the state in which it left them.
+ * they never become consistent.
  */
 static bool copy_records(struct gpupart_records_reader *reader)
 {
@@ -191,7 +191,8 @@ static bool copy_records(struct gpupart_records_reader *reader)
 }
 
 /*
- * The process creates the file together with its first context, so try until the file exists.
+ * The process creates the file together with its first context. So try again at each call until
+ * the file exists.
  */
 static bool open_records(struct gpupart_records_reader *reader)
 {
@@ -245,7 +246,10 @@ unsigned int reader_ring(struct gpupart_records_reader *reader, unsigned int n, 
 
 		if (!records_reached(cell, seq))
 			break;
-		/* Otherwise the entry is in use again, so the launch has ended. */
+		/*
+		 * If the cell has another number, a later launch uses the cell, so this launch has
+		 * ended.
+		 */
 		entry[nr++] = (struct reader_entry){ .ring = n, .seq = seq,
 						     .timed = records_has(cell, seq) };
 	}
@@ -270,8 +274,8 @@ unsigned int reader_ring(struct gpupart_records_reader *reader, unsigned int n, 
 }
 
 /*
- * Returns the number of kernels of the graph in @entry that have not ended. Each launch of the
- * graph has several kernels.
+ * Returns the number of launches of the graph in @entry that have not ended. A launch of a graph
+ * can have several counted kernels.
  */
 uint64_t reader_graph(const struct gpupart_records_reader *reader, unsigned int entry)
 {
@@ -296,7 +300,7 @@ static int by_time(const void *a, const void *b)
 
 /* ------------------------------------------------------------------- reading */
 
-/* Adds the launches that have ended, but that the process itself has not folded yet. */
+/* Adds the launches that have ended and that the process itself has not folded yet. */
 static void fold_rest(struct gpupart_records_reader *reader)
 {
 	struct state_records *copy = &reader->copy;
@@ -434,7 +438,10 @@ static void fill(const struct gpupart_records_reader *reader, struct gpupart_rec
 	qsort(records->functions, records->nr_functions, sizeof(records->functions[0]), by_ns);
 }
 
-/* The pid may belong to another process by now, but the lock on the file does not. */
+/*
+ * The pid may now belong to another process. But only the original process holds the lock on the
+ * file.
+ */
 bool reader_lives(const struct gpupart_records_reader *reader)
 {
 	return !reader->pid || holder_is(reader->page_fd, reader->uid, reader->pid);
@@ -456,8 +463,8 @@ bool reader_read(struct gpupart_records_reader *reader, struct gpupart_records *
 }
 
 /*
- * Copies as much of @own as the caller's struct has room for. Members of the caller's struct
- * that @own does not have become 0.
+ * Copies @own to the caller's struct, which may be shorter or longer than @own. A shorter struct
+ * gets only the first members. In a longer struct, the additional members become 0.
  */
 static int give(struct gpupart *gp, const struct gpupart_records *own,
 		struct gpupart_records *records, size_t size)
@@ -482,7 +489,8 @@ int gpupart_records_read(struct gpupart *gp, struct gpupart_records_reader *read
 }
 
 /*
- * Removes all rings except @ring, and all launches of @ring except those of its current stream.
+ * Removes all rings except @ring. From @ring, removes the launches of streams before its current
+ * stream.
  */
 static void leave_ring(struct state_records *copy, const struct records_ring *ring)
 {
@@ -513,7 +521,7 @@ int records_read_ring(struct gpupart *gp, struct gpupart_records_reader *reader,
 	strcpy(own.pci, reader->pci);
 	sum_rings(copy, &own);
 	sum_graphs(reader, &graphs);
-	/* Launches of graphs may be on this stream. */
+	/* Launches of graphs may be running on this stream. */
 	own.unknown += graphs.unknown + graphs.outstanding;
 	own.all_known = !own.unknown;
 	own.untimed = copy->untimed;
@@ -591,7 +599,7 @@ static bool graph_busy(const struct gpupart_records_reader *reader,
 	return false;
 }
 
-/* Returns 0 or 1, as gpupart_records_busy(). @arg is the reader. */
+/* Returns 0 or 1, like gpupart_records_busy(). @arg is the reader. */
 static int read_busy(void *arg)
 {
 	struct gpupart_records_reader *reader = arg;
@@ -604,7 +612,7 @@ static int read_busy(void *arg)
 	for (unsigned int n = 0; n < STATE_NR_RINGS; n++) {
 		const struct state_ring *ring = &records->rings[n];
 
-		/* Most rings were checked already or are unused. */
+		/* Skip this ring if it was checked already or is unused, as most rings are. */
 		if ((__atomic_load_n(&ring->issued, __ATOMIC_ACQUIRE) != reader->done[n] ||
 		     __atomic_load_n(&ring->waiting, __ATOMIC_RELAXED)) &&
 		    ring_busy(reader, ring, n))

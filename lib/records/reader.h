@@ -12,23 +12,24 @@
 
 struct reader_entry {
 	struct records_entry launch;
-	uint64_t key;		/* its time, or the time of a later entry, of an earlier
-				 * launch in its ring */
+	uint64_t key;		/* for sorting: the latest valid time of this and
+				 * earlier launches in its ring */
 	uint64_t seq;
 	unsigned int ring;
 	bool timed;		/* the launch's number was visible before its time was read */
 };
 
-/* The launches that gpupart_records_drained() waits for. */
+/* The launches for which gpupart_records_drained() waits. */
 struct reader_drain {
 	enum { DRAIN_BEGUN, DRAIN_INSIDE, DRAIN_NUMBERED } step;
 	uint64_t loose;			/* number of launches so far that were not confined
 					 * to their set */
-	struct state_lane lanes[STATE_NR_LANES];	/* lanes of the threads that may be
-							 * in a launch */
+	struct state_lane lanes[STATE_NR_LANES];	/* lanes of threads that may be in a
+							 * launch */
 	/*
-	 * The numbers of the last launches to wait for: in rings, in rings with unrecorded
-	 * launches after them, and of graphs.
+	 * The numbers of the last launches to wait for. @ring has the numbers in the rings,
+	 * @after the numbers in rings that also have unrecorded launches, and @graph the numbers
+	 * of graphs.
 	 */
 	uint64_t ring[STATE_NR_RINGS], after[STATE_NR_RINGS], graph[STATE_NR_GRAPHS];
 };
@@ -42,12 +43,15 @@ struct gpupart_records_reader {
 	char file[48];
 	struct watch *watch;		/* NULL: gpupart_records_watch() was not called */
 	void (*watch_free)(struct watch *watch);
-	/* Used by gpupart_records_busy(), which maps them at its first call. */
+	/*
+	 * Only gpupart_records_busy() uses these mappings. The first call of this function creates
+	 * the mappings.
+	 */
 	const struct state_page *page;
 	const struct records_section *section;
 	uint64_t done[STATE_NR_RINGS];	/* launches up to this number have ended in each ring */
 	struct reader_drain drain;
-	/* Used during one reading. */
+	/* The following members are valid only during one reading. */
 	struct state_records copy;
 	struct records_graph_cell graphs[STATE_NR_GRAPHS];
 	struct records_cell cells[RECORDS_LONG];
@@ -57,9 +61,9 @@ struct gpupart_records_reader {
 };
 
 /*
- * Copies the launches @first to @last of ring @n into reader->entries. These launches must have
- * ended. Returns the number of launches copied. A launch's time is valid if its number was
- * visible before the time was read.
+ * Copies the launches @first to @last of ring @n, which must have ended, into reader->entries.
+ * Returns the number of launches copied. The time of a launch is valid if the launch's number
+ * was visible before the time was read.
  */
 unsigned int reader_ring(struct gpupart_records_reader *reader, unsigned int n, uint64_t first,
 			 uint64_t last);

@@ -4,9 +4,9 @@
  * Other processes read this memory through a file. See Documentation/internals/state-page.md.
  *
  * The driver has one TMD buffer for each stream, so a TMD's address identifies its stream. Two
- * launches of one stream are never in the launch callback at the same time, so each ring has
- * one writer and needs no lock. The functions that the launch callback calls cannot fail, do
- * not allocate, take no lock and have no unbounded loops.
+ * launches of one stream are never in the launch callback at the same time, so each ring has one
+ * writer and needs no lock. The functions that the launch callback calls cannot fail, allocate
+ * no memory, acquire no lock and have no unbounded loops.
  */
 #ifndef GPUPART_LIB_RECORDS_RECORDS_H
 #define GPUPART_LIB_RECORDS_RECORDS_H
@@ -34,8 +34,8 @@ struct records_cell {
 
 /*
  * Returns true if the cell contains sequence number @seq. On GPUs with older TMD layouts the GPU
- * writes only the lower 32 bits of a number. Comparing 32 bits is enough, because a cell can
- * only contain the number of the current or the previous turn around the ring.
+ * writes only the lower 32 bits of a number. A comparison of 32 bits is enough, because a cell
+ * only contains the number of the newest launch in the cell or of the launch before it.
  */
 static inline bool records_has(const struct records_cell *cell, uint64_t seq)
 {
@@ -51,33 +51,33 @@ static inline bool records_reached(const struct records_cell *cell, uint64_t seq
 }
 
 struct records_note {
-	_Atomic uint64_t submitted;	/* the CPU counter at submission; 0: the launch
-					 * failed and never ran */
+	_Atomic uint64_t submitted;	/* the CPU counter at the launch's submission;
+					 * 0: the launch failed */
 	_Atomic uint64_t function;
 };
 
 /* The cell of an executable graph. */
 struct records_graph_cell {
-	/* Number of last kernels that have ended; the GPU increments it. */
+	/* Number of counted kernels that have ended. The GPU increments this number. */
 	_Atomic uint32_t count;
 	uint32_t pad[3];
-	struct records_cell end;	/* the latest end of a last kernel; its payload is 1 */
+	struct records_cell end;	/* the time of the latest end of a last kernel,
+					 * with payload 1 */
 };
 
 #define RECORDS_LAYOUT		2
 #define RECORDS_HEAD		65536
 #define RECORDS_STRIDE		(1u << 20)	/* bytes from one section to the next */
-#define RECORDS_NR_LONG		8		/* number of longer rings: those with the
-						 * lowest numbers */
-#define RECORDS_LONG		2048		/* entries of a longer ring */
+#define RECORDS_NR_LONG		8		/* the rings with lower numbers are longer */
+#define RECORDS_LONG		2048		/* number of entries of a longer ring */
 #define RECORDS_SHORT		256
 #define RECORDS_NR_CELLS	\
 	(RECORDS_NR_LONG * RECORDS_LONG + (STATE_NR_RINGS - RECORDS_NR_LONG) * RECORDS_SHORT)
-#define RECORDS_REGISTERED	(512u << 10)	/* bytes of a section before its notes */
+#define RECORDS_REGISTERED	(512u << 10)	/* offset in bytes of the notes in a section */
 
 struct records_section {
-	struct records_cell cells[RECORDS_NR_CELLS];	/* the cells of ring 0, then of ring
-							 * 1, ... */
+	struct records_cell cells[RECORDS_NR_CELLS];	/* the cells of all rings, beginning with
+							 * ring 0 */
 	struct records_graph_cell graphs[STATE_NR_GRAPHS];
 	char reserved[RECORDS_REGISTERED - RECORDS_NR_CELLS * sizeof(struct records_cell) -
 		      STATE_NR_GRAPHS * sizeof(struct records_graph_cell)];
@@ -88,8 +88,8 @@ _Static_assert(offsetof(struct records_section, notes) == RECORDS_REGISTERED &&
 	       sizeof(struct records_section) <= RECORDS_STRIDE, "a section must fit into 1 MiB");
 
 /*
- * Returns the number of counted kernels of @graph's launches that have not ended. It is negative
- * if more kernels have ended than were launched.
+ * Returns the number of counted kernels of @graph's launches that have not ended. The number is
+ * negative if more kernels have ended than were counted as launched.
  */
 static inline int32_t records_graph_left(const struct state_graph *graph,
 					 const struct records_graph_cell *cell)
@@ -112,7 +112,7 @@ static inline unsigned int records_first(unsigned int ring)
 }
 
 /*
- * Returns the number before that of the ring's first launch. Initially, cell i of the ring has
+ * Returns 1 less than the number of the ring's first launch. Initially, cell i of the ring has
  * payload i. A cell is free for a launch if its payload is the launch's number minus the number
  * of cells in the ring.
  */
@@ -122,32 +122,32 @@ static inline uint64_t records_base(unsigned int ring)
 }
 
 /*
- * Returns the section of GPU number @n, which is created if necessary. Returns NULL, with the
- * reason in @gp, if that fails.
+ * Returns the section of GPU number @n. Creates the section if it does not exist. If this fails,
+ * returns NULL with the reason in @gp.
  */
 struct records_section *records_file_section(struct gpupart *gp, unsigned int n);
-/* Returns the section of GPU number @n, or NULL if there is none. */
+/* Returns the section of GPU number @n, or NULL if there is no such section. */
 GPUPART_PRIVATE
 struct records_section *records_file_find(unsigned int n);
 /*
- * Maps the part of section @n that the GPU writes a second time. Returns NULL if memory is
- * short.
+ * Creates a second mapping of the part of section @n that the GPU writes. Returns NULL if memory
+ * is short.
  */
 void *records_file_again(unsigned int n);
 
 /*
- * This ring belongs to no stream. Each of its entries is an interval in which launches of an
- * executable graph followed each other. An entry is written when its interval is over; entries
- * are not in the order of time.
+ * This ring belongs to no stream. Each entry of this ring is an interval in which launches of an
+ * executable graph followed each other. An entry is written when its interval is over. The
+ * entries are not sorted by time.
  */
 #define RECORDS_GRAPH_RING	(STATE_NR_RINGS - 1)
-#define RECORDS_GRAPH_KEY	3	/* function of these entries: odd, so its name is not
-					 * looked up */
+#define RECORDS_GRAPH_KEY	3	/* key of these entries; it is odd, so no name
+					 * is looked up */
 #define RECORDS_GRAPH_NAME	"(CUDA graphs)"
 
 /* ------------------------------------------------------------------- GPUs */
 
-/* Reads a counter that is the same on all CPUs and takes very little time to read. */
+/* Reads a counter that has the same value on all CPUs. The read is very fast. */
 static inline uint64_t records_counter(void)
 {
 #if defined(__x86_64__)
@@ -162,33 +162,38 @@ static inline uint64_t records_counter(void)
 #endif
 }
 
-#define RECORDS_MAX_CONTEXTS	16	/* contexts of one GPU that exist at the same time */
+#define RECORDS_MAX_CONTEXTS	16	/* maximum number of contexts of one GPU at the same time */
 #define RECORDS_HINT_BITS	10
 
 /* The ring of a stream. Only the thread that launches on the stream writes to the ring. */
 struct records_ring {
-	/* Private copy of @issued in struct state_ring, which other processes can write. */
+	/*
+	 * A private copy of the member @issued of struct state_ring. Other processes can change
+	 * that member, but not this copy.
+	 */
 	_Alignas(64) _Atomic uint64_t issued;
 	uint64_t mask;			/* number of entries - 1 */
 	struct records_cell *cells;
 	struct records_note *notes;
 	uint64_t address;		/* address of the cells in the address space of @ctx */
 	const void *ctx;
-	_Atomic uint64_t tmd;		/* address of the TMD of the ring's stream; 0: no stream */
+	_Atomic uint64_t tmd;		/* address of the TMD of the ring's stream; 0:
+					 * the ring has no stream */
 	struct state_ring *shown;
-	/* Launches up to this number belong to another stream, which had the ring before. */
+	/* Launches up to this number belong to streams that used the ring earlier. */
 	_Atomic uint64_t first;
-	uint64_t unrecorded;		/* unrecorded launches of all earlier streams of the ring */
-	_Atomic unsigned char busy;	/* 1: a launch is in the callback; or RECORDS_BROKEN */
+	uint64_t unrecorded;		/* number of unrecorded launches of all earlier
+					 * streams of the ring */
+	_Atomic unsigned char busy;	/* 1 while a launch is in the callback, or RECORDS_BROKEN */
 	unsigned char context;		/* index in contexts[] */
 	unsigned char number;
 };
 
-/* two launches were in the callback at the same time: the ring is no longer used */
+/* the ring is no longer used, because two of its launches were in the callback at the same time */
 #define RECORDS_BROKEN	2
 
 struct records_context {
-	_Atomic(const void *) ctx;	/* NULL: there is no context, or it was destroyed */
+	_Atomic(const void *) ctx;	/* NULL: no context, or the context was destroyed */
 	void *mapped;			/* NULL: never used */
 	uint64_t address;		/* address of @mapped in the address space of the
 					 * context */
@@ -198,61 +203,59 @@ struct records_context {
 struct records_graph {
 	struct state_graph *shown;
 	struct records_graph_cell *cell;
-	/* Mark of the executable graph that uses the entry; NULL: none. */
+	/* The mark of the executable graph that uses the entry. NULL: no graph uses it. */
 	struct records_mark *owner;
-	/* Context of its nodes, as the index in contexts[] plus 1; 0: none yet. */
+	/* 1 plus the index in contexts[] of the context of the graph's nodes. 0: no context yet. */
 	unsigned int context;
-	/* The entry must not be reused before that context is destroyed. */
+	/* True if the entry must not be reused before this context is destroyed. */
 	bool spoilt;
-	bool launching;			/* one of its launches is not counted yet */
+	bool launching;			/* a launch of its graph is not counted yet */
 };
 
 struct records {
-	const struct tmd_release_place *place[2];	/* slots to use, the preferred slot
-							 * first */
+	const struct tmd_release_place *place[2];	/* the release slots to use, with the
+							 * preferred slot first */
 	struct state_records *shown;
-	struct records_section *section;	/* NULL until a context uses it */
-	/* Bit n: ring n has no stream; its launches may still be running. */
+	struct records_section *section;	/* NULL until a context uses the section */
+	/* If bit n is 1, ring n has no stream, but its launches may still be running. */
 	_Atomic uint64_t free;
-	/* Indexed by a hash of the TMD's address; a hint may be wrong. */
+	/* The index is a hash of the TMD's address. A hint may be wrong. */
 	struct records_ring *_Atomic hints[1u << RECORDS_HINT_BITS];
 	struct records_ring rings[STATE_NR_RINGS];
 	struct records_context contexts[RECORDS_MAX_CONTEXTS];
 	struct records_graph graphs[STATE_NR_GRAPHS];
 	atomic_bool folding;		/* a thread is writing the totals */
-	unsigned int next_ring;		/* the ring at which the next fold starts */
-	atomic_uint nr_running;		/* number of graphs with a time that is not in the
-					 * totals yet */
+	unsigned int next_ring;		/* the ring with which the next fold begins */
+	atomic_uint nr_running;		/* number of graphs whose time is not in the totals yet */
 	struct state_gpu *gpu;
-	char why[192];				/* the reason why contexts have no records;
-						 * "": there is no such reason */
+	char why[192];				/* the reason why contexts have no records, or "" */
 };
 
 /* ------------------------------------------------------------------- launches */
 
 /*
- * Called in the launch callback, after masking. Gives the launch a record, or counts the launch
- * as unrecorded.
+ * Called in the launch callback after the TMD was masked. Assigns a record to the launch, or
+ * counts the launch as unrecorded.
  */
 void records_launch(struct records *records, const struct launch_params *params);
 
 /*
- * Returns the ring of the calling thread's last launch and its number in *seq; NULL: the launch
- * has no record.
+ * Returns the ring of the calling thread's last launch, and stores the number of this launch in
+ * *seq. Returns NULL if the launch has no record.
  */
 const struct records_ring *records_last(uint64_t *seq);
 
 /*
  * Returns true if launch number @seq of @ring has ended, or if its end can never be known. The
- * launch must have a record. *ns is an upper bound of the launch's time in ns, or 0 if it is
- * unknown. Callbacks must not call this function.
+ * launch must have a record. *ns is set to an upper bound of the launch's time in ns, or to 0 if
+ * the time is unknown. Callbacks must not call this function.
  */
 bool records_ended(const struct records *records, const struct records_ring *ring, uint64_t seq,
 		   uint64_t *ns);
 
 /*
- * Called when a launch function has returned @result. If the function failed after the launch
- * callback, the launch never runs.
+ * Called when a launch function has returned @result. If the launch function failed after the
+ * launch callback, the launch never runs.
  */
 void records_launch_ends(int result);
 
@@ -262,10 +265,13 @@ void records_launch_ends(int result);
  */
 void records_stream_gone(struct records *records, uint64_t tmd);
 void records_context_gone(struct records *records, const void *ctx);
-/* Returns the ring of the stream whose TMD is at @tmd, or NULL if it has none. */
+/* Returns the ring of the stream whose TMD is at @tmd, or NULL if the stream has no ring. */
 GPUPART_PRIVATE
 struct records_ring *records_ring_of(struct records *records, uint64_t tmd);
-/* Returns the index of @ctx in @records->contexts, or RECORDS_MAX_CONTEXTS if it is not there. */
+/*
+ * Returns the index of @ctx in @records->contexts, or RECORDS_MAX_CONTEXTS if @ctx is not in this
+ * array.
+ */
 static inline unsigned int records_context_of(struct records *records, const void *ctx)
 {
 	unsigned int n = 0;
@@ -289,26 +295,26 @@ static inline bool records_not_made(int result)
 /* ------------------------------------------------------------------- graphs */
 
 /*
- * Describes how the library detects that the launches of an executable graph have ended. It
- * counts the ends of kernels. It counts each kernel that has the same function as one of the
- * graph's last kernels. Only one thread at a time may use a mark, as the driver requires for the
- * executable graph.
+ * Describes how the library detects that the launches of an executable graph have ended. The GPU
+ * counts how many kernels have ended. It counts only kernels that have the same function as one
+ * of the graph's last kernels. Only one thread at a time may use a mark, as the driver requires
+ * for the executable graph.
  */
 struct records_mark;
 
 /*
- * Creates the mark of an executable graph of @graph. Returns NULL if the completion of its
- * launches cannot be known.
+ * Creates the mark of an executable graph that was created from @graph. Returns NULL if the
+ * completion of its launches cannot be known.
  */
 struct records_mark *records_mark_new(const struct cuda_api *cuda, void *graph);
 /*
- * Frees @mark. Kernels that are still running continue. This and the following functions ignore
- * a NULL @mark.
+ * Frees @mark. Kernels that are still running continue to run. This function and the following
+ * functions ignore a NULL @mark.
  */
 void records_mark_free(struct records_mark *mark);
-/* Records that from now on the completion of launches is unknown. */
+/* Stores the information that the completion of all later launches is unknown. */
 void records_mark_unknown(struct records_mark *mark);
-/* Called when the executable graph was updated to @graph. */
+/* Called when the executable graph of @mark was updated from @graph. */
 void records_mark_updated(struct records_mark *mark, const struct cuda_api *cuda, void *graph);
 
 /*
@@ -320,32 +326,34 @@ bool records_mark_node(struct records_mark *mark, struct records *records,
 		       const struct tmd_map *map, const struct launch_params *params, bool was);
 
 /*
- * Called when another build of the graph is used. @nr is the number of its kernels that are
- * counted so far. Returns this number for the previous build.
+ * Called when the library uses another build of the graph. @nr is the number of counted kernels
+ * of this build so far. Returns the number of counted kernels of the previous build.
  */
 unsigned int records_mark_built(struct records_mark *mark, unsigned int nr);
 
 /*
- * Called before the driver may build the graph's nodes. The nodes are then counted in @records,
- * which may be NULL. The launch callback must not call this function.
+ * Called before the driver may build the graph's nodes. The kernels of these nodes are then
+ * counted in @records, which may be NULL. The launch callback must not call this function.
  */
 void records_graph_builds(struct records_mark *mark, struct records *records);
 /*
- * Called before and after a launch of a graph. A NULL @mark means that its completion is
- * unknown.
+ * Called before and after a launch of a graph. A NULL @mark means that the completion of the
+ * launch is unknown.
  */
 void records_graph_begins(struct records_mark *mark, struct records *records);
 void records_graph_ends(struct records_mark *mark, struct records *records, int result);
 
 /*
- * Adds the times of graphs whose launches have all ended to the totals, before later launches
- * are added. Called in the launch callback with records->folding held. Never waits.
+ * If all launches of a graph have ended, adds the graph's time to the totals. Later launches are
+ * added afterwards. Called in the launch callback while the caller holds records->folding. Never
+ * waits.
  */
 void records_graphs_fold(struct records *records);
 
 /*
- * Called when context number @n is destroyed. @ended is false before the destruction. It is true
- * after the destruction, when the GPU no longer writes for this context.
+ * Called when context number @n is destroyed. @ended is false in the call before the
+ * destruction. @ended is true in the call after the destruction, when the GPU no longer writes
+ * records of this context.
  */
 void records_graphs_gone(struct records *records, unsigned int n, bool ended);
 
@@ -356,19 +364,22 @@ struct records_trial {
 	const struct tmd_map *map;
 	unsigned int slot;
 	struct tmd_release release;
-	/* Set by the caller that launched it: the time at which its last page ended, GPU ns. */
+	/*
+	 * The GPU time in ns at which the last block ended. The caller that made the launch sets
+	 * this member.
+	 */
 	uint64_t ended;
-	/* Set by the callback: NULL, or the reason why the TMD is not as expected. */
+	/* The reason why the TMD is not as expected, or NULL. The callback sets this member. */
 	const char *why;
 };
 
-/* Writes the slot if the TMD is as expected. Called in the callback of the probe launch. */
+/* Writes the release slot if the TMD is as expected. Called in the callback of the probe launch. */
 void records_trial_launch(struct records_trial *trial, void *tmd);
 
 /*
- * Proves with launches in the current context that the driver leaves the slots alone and that
- * the GPU writes the records. @launch makes one launch and waits for its end. Returns 0, or
- * -EPROTO with the reason.
+ * Makes launches in the current context. These launches prove that the driver does not write the
+ * slots and that the GPU writes the records. @launch makes one launch and waits for its end.
+ * Returns 0, or -EPROTO with the reason.
  */
 int records_check(struct gpupart *gp, const struct cuda_api *cuda, const struct tmd_map *map,
 		  int (*launch)(struct gpupart *gp, struct records_trial *trial, void *arg),
@@ -388,8 +399,8 @@ int records_start(struct gpupart *gp, struct state_gpu *gpu, const struct tmd_ma
 
 /*
  * Turns records on for launches in @ctx, the current context. May be called any number of times.
- * The launch callback must not call this function, because it calls the driver. Returns false if
- * records stay off, with the reason in @records->why.
+ * The launch callback must not call this function, because it calls the driver. If records stay
+ * off, returns false and stores the reason in @records->why.
  */
 bool records_context(struct records *records, const struct cuda_api *cuda, void *ctx);
 
@@ -397,8 +408,9 @@ bool records_context(struct records *records, const struct cuda_api *cuda, void 
 
 /* The data of a launch that has ended. */
 struct records_entry {
-	uint64_t time;		/* its end, GPU ns */
-	uint64_t submitted;	/* the CPU counter at the submission; 0: the launch never ran */
+	uint64_t time;		/* the end of the launch in GPU ns */
+	uint64_t submitted;	/* the CPU counter at the launch's submission; 0: the
+				 * launch never ran */
 	uint64_t function;
 };
 
@@ -411,15 +423,15 @@ static inline uint64_t records_clock_ns(const struct state_clock *clock, uint64_
 }
 
 /*
- * Updates @clock, which is a copy: the reader has just seen that a launch ended at @end. The
- * rate of the clock stays that of the process.
+ * Updates the reader's copy of the clock. The reader has just seen that a launch ended at @end.
+ * The function does not change the rate of the clock.
  */
 GPUPART_PRIVATE
 void records_clock_seen(struct state_clock *clock, uint64_t end);
 
 /*
- * Adds the next launch of @ring, number @ring->folded + 1, to the totals. The clock of the
- * totals must already have seen the end of a launch.
+ * Adds the next launch of @ring, number @ring->folded + 1, to the totals. Before the call, the
+ * end of a launch must have been reported to the clock of the totals.
  */
 GPUPART_PRIVATE
 void records_fold_entry(struct state_records *totals, struct state_ring *ring,
@@ -433,23 +445,24 @@ unsigned int records_fold_ring(struct state_records *totals, const struct record
 			       unsigned int max, bool own);
 
 /*
- * Adds the interval from @begin to @end, which contains one or more launches, to the union.
- * Intervals may be added in any order. @end must be after @begin.
+ * The interval from @begin to @end contains one or more launches. Adds this interval to the
+ * union of such intervals. Intervals may be added in any order. @end must be after @begin.
  */
 void records_add(struct state_records *totals, uint64_t begin, uint64_t end);
 
 /*
- * Reads the records of this process like gpupart_records_read(), but for the launches of one
- * stream. @ring is the ring of the stream, or NULL if the stream has no ring yet. Values that
- * are not counted for each stream are those of the process.
+ * Like gpupart_records_read(), but reads only the records of this process for the launches of
+ * one stream. @ring is the ring of the stream, or NULL if the stream has no ring yet. Some
+ * values are not counted for each stream. For such values, the function returns the values of
+ * the whole process.
  */
 int records_read_ring(struct gpupart *gp, struct gpupart_records_reader *reader,
 		      const struct records_ring *ring, struct gpupart_records *records,
 		      size_t size);
 
 /*
- * Acquires the lock of the totals, which a thread must hold while it writes them. Returns false
- * if another thread holds it.
+ * Acquires the lock of the totals. A thread must hold this lock while it writes the totals.
+ * Returns false if another thread holds the lock.
  */
 static inline bool records_totals_try(struct records *records)
 {
@@ -471,24 +484,24 @@ static inline void records_totals_unlock(struct records *records)
 }
 
 /*
- * Acquires the lock of the totals, and waits for it a short time. Returns false if another
- * thread still holds it. The launch callback must not call this function.
+ * Acquires the lock of the totals. If another thread holds the lock, waits a short time. Returns
+ * false if that thread still holds the lock. The launch callback must not call this function.
  */
 bool records_totals_lock(struct records *records);
 
-/* True if the totals have functions for which records_names() was not called yet. */
+/* True if records_names() has not yet been called for some functions in the totals. */
 extern atomic_bool records_unnamed;
 
 /*
- * Reads the names of @functions from the driver. @functions belong to @records, or are a copy if
- * @records is NULL. The launch callback must not call this function.
+ * Reads the names of @functions from the driver. If @records is NULL, @functions is a copy.
+ * Otherwise @functions belongs to @records. The launch callback must not call this function.
  */
 GPUPART_PRIVATE
 void records_names(struct state_function *functions, struct records *records,
 		   const struct cuda_api *cuda);
 /*
- * Called when a module is being unloaded. Functions of this module that have no name yet stay
- * without a name.
+ * Called when a module is being unloaded. If a function of this module has no name yet, it never
+ * gets a name.
  */
 void records_module_gone(struct records *records);
 

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
-/* Gives launches their records in the launch callback: see records.h. */
+/* Assigns records to launches in the launch callback: see records.h. */
 #include <string.h>
 #include "lib/records/records.h"
 
-/* Folding is tried after this number of launches of a ring: a power of two. */
+/*
+ * After this number of new launches in a ring, the library tries to fold launches. The number is
+ * a power of two.
+ */
 #define FOLD_EVERY	16
-#define FOLD_MAX	32	/* maximum number of launches that are folded at a time */
-#define LOOK_MAX	3	/* maximum number of other rings that are visited at a time */
+#define FOLD_MAX	32	/* maximum number of launches that one fold adds */
+#define LOOK_MAX	3	/* maximum number of other rings that one fold visits */
 
 /* The calling thread's last launch. It is needed if the launch fails after its callback. */
 static _Thread_local struct {
@@ -19,7 +22,7 @@ static inline bool has_ended(const struct records_ring *ring, uint64_t seq)
 	return records_has(&ring->cells[seq & ring->mask], seq);
 }
 
-/* Returns the number of launches without a record whose end is not known yet. */
+/* Returns the number of launches that have no record and may not have ended yet. */
 static uint64_t ring_waiting(const struct records_ring *ring)
 {
 	const struct state_ring *shown = ring->shown;
@@ -29,7 +32,7 @@ static uint64_t ring_waiting(const struct records_ring *ring)
 	       0 : shown->waiting;
 }
 
-/* Returns whether all launches with a record have ended. */
+/* Returns true if all launches of the ring that have a record have ended. */
 static bool ring_ended(const struct records_ring *ring)
 {
 	uint64_t seq = atomic_load_explicit(&ring->issued, memory_order_relaxed);
@@ -44,9 +47,9 @@ static bool ring_ended(const struct records_ring *ring)
 /* ------------------------------------------------------------------- claiming */
 
 /*
- * Returns a ring that no stream uses, or NULL if all 64 rings are in use. A ring with launches
- * whose end is unknown is the last choice, because launches of the next stream do not show when
- * those launches have ended.
+ * Returns a ring that no stream uses, or NULL if all 64 rings are in use. Prefers a ring without
+ * unknown launches, because launches of the next stream would not show when the unknown launches
+ * have ended.
  */
 static struct records_ring *ring_take(struct records *records)
 {
@@ -138,8 +141,8 @@ static __attribute__((noinline)) void unrecorded_nowhere(struct records *records
 }
 
 /*
- * Launches of one stream end in order. So this launch has ended when the next launch with a
- * record has ended.
+ * Counts a launch without a record. Launches of one stream end in order. So this launch has
+ * ended when the next launch with a record has ended.
  */
 static __attribute__((noinline)) void unrecorded(struct records_ring *ring)
 {
@@ -148,8 +151,8 @@ static __attribute__((noinline)) void unrecorded(struct records_ring *ring)
 	const uint64_t waiting = ring_waiting(ring) + 1;
 
 	/*
-	 * Because of the order of these two writes, the launches meanwhile count as unknown and
-	 * not as ended.
+	 * The order of these two writes matters. Between them, a reader counts the launches as
+	 * unknown. In the other order, a reader could count the launches as ended.
 	 */
 	__atomic_store_n(&shown->after, issued + 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&shown->waiting, waiting, __ATOMIC_RELEASE);
@@ -158,8 +161,8 @@ static __attribute__((noinline)) void unrecorded(struct records_ring *ring)
 }
 
 /*
- * Two launches of one stream are in the callback at once. So the library's assumptions about
- * this driver are wrong.
+ * Called if two launches of one stream are in the callback at the same time. Then the library's
+ * assumptions about this driver are wrong.
  */
 static __attribute__((noinline)) void broken(struct records *records, struct records_ring *ring)
 {
@@ -169,8 +172,8 @@ static __attribute__((noinline)) void broken(struct records *records, struct rec
 }
 
 /*
- * Finds another ring with launches that are not folded: the stream of that ring may never
- * launch again.
+ * Finds another ring with launches that are not folded. The stream of that ring may never launch
+ * again, so its own thread may never fold these launches.
  */
 static __attribute__((noinline)) const struct records_ring *waiting_ring(struct records *records)
 {
@@ -212,7 +215,7 @@ void launch_done(struct records *records, struct records_ring *ring, uint64_t se
 	atomic_store_explicit(&note->submitted, records_counter(), memory_order_relaxed);
 	atomic_store_explicit(&note->function, (uintptr_t)params->function, memory_order_relaxed);
 	atomic_store_explicit(&ring->issued, seq, memory_order_relaxed);
-	/* A reader that sees the number also sees the note. */
+	/* A reader that sees the launch's number also sees its note. */
 	__atomic_store_n(&ring->shown->issued, seq, __ATOMIC_RELEASE);
 	last.ring = ring;
 	last.seq = seq;
@@ -256,7 +259,7 @@ void launch_in(struct records *records, struct records_ring *ring,
 	atomic_store_explicit(&ring->busy, 1, memory_order_relaxed);
 	seq = atomic_load_explicit(&ring->issued, memory_order_relaxed) + 1;
 	at = seq & mask;
-	/* The previous launch in this entry has ended. */
+	/* The previous launch that used this entry has ended. */
 	if (__builtin_expect(records_has(&ring->cells[at], seq - 1 - mask), 1) &&
 	    __builtin_expect(tmd_release_put(records->place[0], params->tmd,
 					     ring->address + at * sizeof(struct records_cell),
@@ -271,7 +274,7 @@ static inline struct records_ring *_Atomic *hint_of(struct records *records, uin
 	return &records->hints[(tmd >> 4) * 0x9e3779b97f4a7c15ull >> (64 - RECORDS_HINT_BITS)];
 }
 
-/* Handles a launch on a stream that has no ring, or whose ring is not found with the hint. */
+/* Handles a launch on a stream that has no ring, or on a stream for which the hint was wrong. */
 static __attribute__((noinline)) void launch_rare(struct records *records,
 						  const struct launch_params *params)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Watches the launches of a process by reading its rings again and again. It computes two
- * bounds of the process's busy time, because the offset between the CPU's clock and the GPU's
- * clock is only known within bounds. Times are in nanoseconds of the CPU's clock unless stated
- * otherwise.
+ * Watches the launches of a process by reading the process's rings again and again. It computes
+ * a lower and an upper bound of the process's busy time. The exact busy time cannot be known,
+ * because only bounds of the offset between the CPU's clock and the GPU's clock are known. Times
+ * are in nanoseconds of the CPU's clock unless stated otherwise.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,18 +12,19 @@
 #include "lib/records/clocks.h"
 #include "lib/records/reader.h"
 
-#define WINDOW_NS	1000000000	/* launches are kept for this time, and points for
-					 * twice this time */
-#define PAUSE_US	20000		/* pause between two readings; it is shorter if rings
-					 * fill faster */
+#define WINDOW_NS	1000000000	/* launches are kept for this time; points of
+					 * the clocks are kept twice as long */
+#define PAUSE_US	20000		/* pause between two readings; the pause is
+					 * shorter if rings fill faster */
 #define PAUSE_LEAST_US	500
-#define PAUSE_CLOCKS_US	3000		/* the same while few bounds of the clocks are known */
-#define POLL_NS		500000		/* time in each reading for which the end of a launch
-					 * is polled */
+#define PAUSE_CLOCKS_US	3000		/* the pause while few bounds of the clocks are known */
+#define POLL_NS		500000		/* maximum time in each reading for polling the
+					 * end of a launch */
 #define POLL_ENDS	4
-#define NARROW_NS	10000		/* maximum time between two polls; if it is exceeded,
-					 * the CPU ran other threads */
-#define NR_NARROW	8		/* number of such ends in a window that is enough */
+#define NARROW_NS	10000		/* maximum time between two polls; after a
+					 * longer time, the CPU ran other threads */
+#define NR_NARROW	8		/* this number of ends within NARROW_NS in a
+					 * window is enough */
 /*
  * The longest time from the end of a kernel until the CPU sees its record. This value is an
  * assumption. On an H200, the record of an empty kernel is visible 8.3 us after the launch call
@@ -31,39 +32,39 @@
  */
 #define TRAVEL_NS	3000
 /*
- * A record may be late by this part of the time between two readings without making a bound
- * wrong.
+ * The delay of a record may be 1/LATE_PART of the time between two readings. Such a delay does
+ * not make a bound wrong.
  */
 #define LATE_PART	16
 #define MAX_FUNCTIONS	1024
 #define NR_PLACES	2048
-#define MAX_LAUNCHES	(1u << 20)	/* launches in a window: a limit is needed, because a
+#define MAX_LAUNCHES	(1u << 20)	/* maximum number of launches in a window; a
 					 * process may write times in the future */
 #define MAX_NS		(1ull << 61)
 
 /* ------------------------------------------------------------------- what was seen */
 
-enum { MOST, LEAST };	/* the busy time with the smallest and with the largest offset of the
-			 * clocks */
+enum { MOST, LEAST };	/* the upper and the lower bound of the busy time */
 
 struct launch {
 	uint64_t end;			/* GPU time */
-	uint64_t submitted, function;	/* CPU counter at submission; function of the launch */
+	uint64_t submitted, function;	/* CPU counter at the launch's submission; the
+					 * launch's function */
 	unsigned char ring;
-	bool after_missed;		/* earlier launches in the same ring were missed */
+	bool after_missed;		/* the reader missed earlier launches in the same ring */
 	bool before;			/* the launch ended before the first reading */
 	bool runs;			/* the launch has not ended */
 };
 
 struct watch_ring {
 	uint64_t known;			/* launches up to this number were read */
-	uint64_t not_ended;		/* CPU counter at a moment when the next launch had
-					 * not ended */
-	int64_t last_end[2];		/* end of the last launch in the totals, for each
-					 * bound */
-	uint64_t last_time;		/* the same end in GPU time */
-	int64_t later_end[2];		/* end of the last launch of a window that also
-					 * belongs to the next window */
+	uint64_t not_ended;		/* CPU counter at a moment at which the next
+					 * launch had not ended */
+	int64_t last_end[2];		/* for each bound: the end of the last launch in
+					 * the totals */
+	uint64_t last_time;		/* the end of the same launch in GPU time */
+	int64_t later_end[2];		/* end of the last launch that belongs to both
+					 * this and the next window */
 	bool missed, stopped;
 };
 
@@ -78,31 +79,31 @@ struct spans {
 
 struct function {
 	uint64_t key;
-	struct gpupart_records_kernel kernel;	/* count 0: this place is free */
+	struct gpupart_records_kernel kernel;	/* if its count is 0, this entry is free */
 };
 
 struct watch {
-	bool begun;			/* true: launches from now on count */
-	bool waits;			/* there was no launch so far: the measured time
-					 * starts with the first launch */
+	bool begun;			/* true: new launches are counted */
+	bool waits;			/* no launch was seen yet; the measured time
+					 * begins with the first launch */
 	bool over;			/* the process has ended */
-	int64_t from;			/* all that happened before this time is in the
-					 * totals */
-	int64_t looked, looked_before;	/* times of the last reading and of the one before */
+	int64_t from;			/* the totals include everything that happened
+					 * before this time */
+	int64_t looked, looked_before;	/* times of the last reading and of the previous reading */
 	uint64_t unrecorded;
 	bool all_known;
 	unsigned int pause_us;
 	unsigned int recent;		/* the ring in which the latest end was seen */
-	int64_t active;			/* time of that end */
-	unsigned int nr_narrow;		/* number of ends seen within NARROW_NS; it is halved
+	int64_t active;			/* time of the latest end in ring @recent */
+	unsigned int nr_narrow;		/* number of ends seen within NARROW_NS, halved
 					 * in each window */
 	struct points points[2];
 	struct watch_ring rings[STATE_NR_RINGS];
 	struct launch *launches;
 	unsigned int nr, room;
 	struct spans spans[2];
-	struct function functions[NR_PLACES + 1];	/* by key; the last one is for all
-							 * functions that have no place */
+	struct function functions[NR_PLACES + 1];	/* a hash table by key; the last entry is
+							 * for all functions without a place */
 	unsigned int nr_functions;
 	/*
 	 * Results of the last reading: the launches that have not ended, and the times of
@@ -160,7 +161,7 @@ static void span_add(struct watch *watch, int mode, int64_t begin, int64_t end, 
 		*last = (struct span){ begin, end };
 		spans->nr++;
 	} else {
-		/* Launches that were missed may have been running in that time. */
+		/* Launches that the reader missed may have been running in this time. */
 		watch->all_known = false;
 	}
 }
@@ -208,8 +209,8 @@ static struct function *function_of(struct watch *watch, uint64_t key)
 }
 
 /*
- * The launch took at least @least and at most @most. It also took no longer than @since, the
- * time since its predecessor ended.
+ * Counts a launch of the function @key. The launch took at least @least and at most @most. It
+ * took at most @since, which is the time since its predecessor ended.
  */
 static void function_count(struct watch *watch, uint64_t key, uint64_t since, uint64_t least,
 			   uint64_t most)
@@ -244,7 +245,7 @@ static void launch_times(const struct watch *watch, const struct launch *launch,
 	int64_t high = watch->points[LEAST].nr_hull ?
 		       -points_hull_at(&watch->points[LEAST], launch->end) : low;
 
-	/* A record is not visible before it has arrived. */
+	/* A record becomes visible only after it has arrived in memory. */
 	high = high > low + TRAVEL_NS ? high : low + TRAVEL_NS;
 	end[MOST] = launch->runs ? INT64_MAX : (int64_t)launch->end - low;
 	end[LEAST] = launch->runs ? INT64_MAX : (int64_t)launch->end - high;
@@ -331,8 +332,8 @@ static void window_launches(struct watch *watch, int64_t to)
 }
 
 /*
- * Moves everything up to the last reading but one into the totals. By now it is known which
- * launches had ended by that reading.
+ * Moves everything before the previous reading into the totals. It is now known which launches
+ * had ended when the previous reading was made.
  */
 static void window_close(struct watch *watch)
 {
@@ -358,7 +359,7 @@ static void window_close(struct watch *watch)
 
 /* ------------------------------------------------------------------- a reading */
 
-/* Another process wrote these times, so avoid an overflow. */
+/* Another process wrote these times and can choose any values, so avoid an overflow. */
 static bool is_sane(const struct records_entry *launch)
 {
 	return launch->submitted && launch->time < MAX_NS &&
@@ -455,7 +456,7 @@ static void pending_add(struct watch *watch, unsigned int ring, uint64_t submitt
 		};
 }
 
-/* Reads the launch of ring @n that will end next, if a launch is outstanding. */
+/* If ring @n has an outstanding launch, reads the launch that will end next. */
 static void ring_running(struct gpupart_records_reader *reader, unsigned int n)
 {
 	const struct state_ring *shown = &reader->copy.rings[n];
@@ -470,8 +471,9 @@ static void ring_running(struct gpupart_records_reader *reader, unsigned int n)
 }
 
 /*
- * If a launch has not ended at one moment and has ended at the next, these moments give both
- * bounds of the offset. So the ring in which the latest end was seen is polled for a while.
+ * If a launch has not ended at one poll and has ended at the next poll, the times of the two
+ * polls give both bounds of the offset. So the function polls for a while the ring in which the
+ * latest end was seen.
  */
 static void poll_ends(struct gpupart_records_reader *reader)
 {
@@ -494,13 +496,13 @@ static void poll_ends(struct gpupart_records_reader *reader)
 			not_ended = asked;
 			continue;
 		}
-		/* A reader that has seen the number can also read the time. */
+		/* A reader that has seen the launch's number can also read the launch's time. */
 		if (not_ended && reader_section(reader, at, &cell, sizeof(cell)) &&
 		    records_has(&cell, seq) && cell.time < MAX_NS) {
 			points_add(&watch->points[MOST], cell.time, answered);
 			/*
-			 * The first ends are compared with these ones, because one record may
-			 * be late.
+			 * Compare the first ends with the ends that follow, because one record
+			 * may be late.
 			 */
 			if (answered - not_ended < NARROW_NS && watch->nr_narrow++ > NR_NARROW / 2)
 				points_add(&watch->points[LEAST], cell.time, not_ended - TRAVEL_NS);
@@ -528,7 +530,9 @@ static struct watch *watch_new(const struct gpupart_records *now, int64_t at)
 	return watch;
 }
 
-/* The measured time starts with the first launch, or at the last reading before it. */
+/*
+ * The measured time begins at the first launch or at the previous reading, whichever is later.
+ */
 static void first_launch(struct watch *watch, const struct gpupart_records *now)
 {
 	int64_t first = INT64_MAX;
@@ -544,7 +548,7 @@ static void first_launch(struct watch *watch, const struct gpupart_records *now)
 		if (clocks_cpu_ns(launch->submitted) < first)
 			first = clocks_cpu_ns(launch->submitted);
 	}
-	/* The launch may have been made after this reading began. */
+	/* This launch may have been submitted after the reading began. */
 	if (first > watch->from && first != INT64_MAX)
 		watch->from = first;
 }
@@ -601,7 +605,7 @@ int gpupart_records_watch(struct gpupart *gp, struct gpupart_records_reader *rea
 	if (!watch || (now->on && !look(reader, now, before)))
 		return ctx_fail(gp, -ENOMEM, "out of memory for watching process %d", reader->pid);
 	if (!lives) {
-		/* No more launches can end. */
+		/* The process has ended, so no more launches can end. */
 		watch->over = true;
 		watch->looked_before = watch->looked;
 		return ctx_fail(gp, -ESRCH, "process %d has ended", reader->pid);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * libsmctrl's own queries to NVIDIA's driver, and its messages. Each message is one line on
- * stderr, written with one call.
+ * Makes libsmctrl's own queries to NVIDIA's driver, and prints its messages. Each message is one
+ * line on stderr. The line is written by a single call.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -19,7 +19,10 @@ void smctrl_say(const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(line + len, sizeof(line) - len - 1, fmt, ap);
 	va_end(ap);
-	/* The text of a variable must not send control characters to the terminal. */
+	/*
+	 * A message may contain the text of an environment variable. Do not send control characters
+	 * from this text to the terminal.
+	 */
 	for (char *c = line; *c; c++)
 		if ((unsigned char)*c < ' ' || *c == 0x7f)
 			*c = '?';
@@ -45,7 +48,7 @@ static void driver_find(void)
 	smctrl_driver.ctx_pop = dlsym(lib, "cuCtxPopCurrent_v2");
 	smctrl_driver.primary_retain = dlsym(lib, "cuDevicePrimaryCtxRetain");
 	smctrl_driver.primary_release = dlsym(lib, "cuDevicePrimaryCtxRelease_v2");
-	/* Drivers before 11.0 have only the first form, which has the same arguments. */
+	/* Drivers before 11.0 have only the first form. Its arguments are the same. */
 	if (!smctrl_driver.primary_release)
 		smctrl_driver.primary_release = dlsym(lib, "cuDevicePrimaryCtxRelease");
 	smctrl_driver.primary_state = dlsym(lib, "cuDevicePrimaryCtxGetState");

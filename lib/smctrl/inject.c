@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * LIBSMCTRL_MASK for a program that calls no function of libsmctrl. If libsmctrl.so is linked
- * or preloaded, it makes the driver call it at cuInit, before the first launch. This file is
- * not part of libsmctrl.a, because the driver cannot load an executable as a library.
+ * Applies LIBSMCTRL_MASK in a program that calls no function of libsmctrl. If libsmctrl.so is
+ * linked or preloaded, it makes the driver call this code in cuInit(), before the first launch.
+ * This file is not part of libsmctrl.a, because the driver cannot load an executable as a
+ * library.
  */
 #include <dlfcn.h>
 #include <limits.h>
@@ -12,7 +13,7 @@
 #include "lib/smctrl/smctrl.h"
 
 #define SLOT "CUDA_INJECTION64_PATH"
-#define NEXT "LIBSMCTRL_NEXT_INJECTION"	/* the tool that was in the driver's variable before */
+#define NEXT "LIBSMCTRL_NEXT_INJECTION"	/* the tool that the driver's variable named before */
 
 int InitializeInjection(void) __attribute__((visibility("default")));
 
@@ -30,7 +31,7 @@ static void loaded(void)
 	static char found, own[PATH_MAX];
 	Dl_info info;
 
-	/* The program may change its current directory before cuInit. */
+	/* The program may change its current directory before it calls cuInit(). */
 	if (!wanted() || !dladdr(&found, &info) || !realpath(info.dli_fname, own) ||
 	    (slot && !strcmp(slot, own)))
 		return;
@@ -65,8 +66,8 @@ int InitializeInjection(void)
 	if (!done) {
 		done = true;
 		/*
-		 * Call the other tool first. It may set the limit of `gpupart run`, and the
-		 * mask then narrows that limit.
+		 * Call the other tool first. It may set the limit of `gpupart run`. Then the
+		 * mask narrows this limit.
 		 */
 		call_next();
 		if (wanted())

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * libsmctrl's masks, implemented with gpupart's public interface. Bits with the inverted
- * polarity (a set bit forbids its TPC) only occur in this file and its header; allowed_by()
- * converts them. Errors are printed as a line on stderr, as in the original libsmctrl, whose
- * functions return nothing.
+ * Implements libsmctrl's masks with gpupart's public interface. In these masks a set bit forbids
+ * its TPC. Only this file and its header use this polarity, and allowed_by() converts it. Each
+ * error is printed as a line on stderr, because the functions of the original libsmctrl do this
+ * too and return nothing.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -19,11 +19,17 @@
 #pragma GCC visibility pop
 #include "lib/smctrl/smctrl.h"
 
-/* This file defines the functions, so the header's selection macros must be off here. */
+/*
+ * This file defines the functions themselves, so the macros of the header that select a function
+ * must be undefined here.
+ */
 #undef libsmctrl_set_global_mask
 #undef libsmctrl_set_next_mask
 
-/* Bit (tpc % 64) of word (tpc / 64) forbids that TPC; TPCs from 128 on are always forbidden. */
+/*
+ * Bit (tpc % 64) of word (tpc / 64) forbids TPC number tpc. TPC 128 and all later TPCs are always
+ * forbidden.
+ */
 struct mask {
 	uint64_t forbidden[2];
 };
@@ -40,7 +46,7 @@ static struct mask mask_of_128(uint128_t mask)
 	return (struct mask){ { (uint64_t)mask, (uint64_t)(mask >> 64) } };
 }
 
-/* @all: the TPCs of the GPU. */
+/* Returns the TPCs of @all that the mask allows. @all: the TPCs of the GPU. */
 static struct gpupart_tpcset allowed_by(struct mask mask, const struct gpupart_tpcset *all)
 {
 	struct gpupart_tpcset allowed = { { ~mask.forbidden[0], ~mask.forbidden[1] } };
@@ -65,11 +71,14 @@ bool smctrl_stands_aside(void)
 	return disabled;
 }
 
-/* The first is held for moments; the second also across calls of gpupart and of the driver. */
+/*
+ * cap_lock is held only for a very short time. ready_lock is also held during calls of gpupart and
+ * of the driver.
+ */
 static pthread_mutex_t cap_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t ready_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Another thread may have held them during the fork: initialise them again. */
+/* During the fork, another thread may have held the locks, so initialise them again. */
 static void in_child(void)
 {
 	pthread_mutex_init(&cap_lock, NULL);
@@ -84,7 +93,10 @@ static void guard_forks(void)
 
 /* ---------------------------------------------------------------- LIBSMCTRL_MASK */
 
-/* False if it is not set, or not valid, which is printed. */
+/*
+ * Reads LIBSMCTRL_MASK. Returns false if the variable is not set. If its value is invalid, prints
+ * an error and returns false.
+ */
 static bool cap_parse(struct mask *cap)
 {
 	const char *text = getenv("LIBSMCTRL_MASK"), *c = text;
@@ -114,7 +126,7 @@ static bool cap_parse(struct mask *cap)
 	return true;
 }
 
-/* Whether the mask was already applied to @gpu; marks it as applied. */
+/* Returns true if the mask was already applied to @gpu. Marks the mask as applied. */
 static bool cap_done(const struct gpupart_gpu *gpu)
 {
 	static const struct gpupart_gpu *done[SMCTRL_MAX_GPUS];
@@ -131,8 +143,8 @@ static bool cap_done(const struct gpupart_gpu *gpu)
 }
 
 /*
- * Narrows the limit from outside, so GPUPART_SET applies as well. Done once: a program that
- * sets the limit from outside later has the last word.
+ * Narrows the outer limit, so that GPUPART_SET applies too. This happens only once. If another
+ * program sets the outer limit later, the later limit applies.
  */
 static void cap_apply(struct gpupart *gp, struct gpupart_gpu *gpu)
 {
@@ -201,22 +213,24 @@ void smctrl_cap_early(void)
 
 /* ------------------------------------------------------------------- making ready */
 
-/* The process's GPUs, by CUDA's numbers. */
+/* The GPUs of the process. The index is CUDA's number. */
 static struct device {
 	char pci[20];
-	atomic_bool attached;		/* the following members are final: device_gpu() */
-	struct gpupart_gpu *gpu;	/* NULL: refused, which was printed */
+	atomic_bool attached;		/* if true, the following members do not change:
+					 * device_gpu() */
+	struct gpupart_gpu *gpu;	/* NULL: refused; the error was printed */
 	int err;			/* the reason */
 	struct gpupart_tpcset all;
-	atomic_bool tells_streams;	/* fully attached, which creates a context */
+	atomic_bool tells_streams;	/* the GPU is fully attached, with a context */
 } devices[SMCTRL_MAX_GPUS];
 
 static atomic_bool ready;	/* the addresses in devices[] are filled in */
-static int nr_devices;		/* negative: the error */
+static int nr_devices;		/* if negative: the error */
 
 /*
- * Attaches without creating a context if the mask bits were checked before, because programs
- * often have more GPUs than they use. Otherwise attaches with the launches that check them.
+ * Attaches a GPU. If the mask bits were checked before, it creates no context, because programs
+ * often do not use all their GPUs. Otherwise it creates a context and makes the launches that
+ * check the mask bits.
  */
 static void device_attach(struct gpupart *gp, struct device *device)
 {
@@ -237,7 +251,7 @@ static void device_attach(struct gpupart *gp, struct device *device)
 	device->gpu = gpu;
 }
 
-/* Attaches the GPU at its first mask, so that unused GPUs are not touched. */
+/* Attaches the GPU when the first mask is set on it, so that unused GPUs are never attached. */
 static struct gpupart_gpu *device_gpu(struct gpupart *gp, struct device *device)
 {
 	if (atomic_load_explicit(&device->attached, memory_order_acquire))
@@ -269,7 +283,7 @@ static int devices_fill(struct gpupart *gp)
 		count = SMCTRL_MAX_GPUS;
 	for (int i = 0; i < count; i++) {
 		smctrl_device_pci(i, devices[i].pci);
-		/* The mask applies to each GPU, from the first call on. */
+		/* The mask of the variable applies to each GPU from the first call on. */
 		if (cap && *cap) {
 			device_attach(gp, &devices[i]);
 			devices[i].attached = true;
@@ -279,9 +293,9 @@ static int devices_fill(struct gpupart *gp)
 }
 
 /*
- * Every function that sets a mask calls this first. It waits for another thread that is in it,
- * so that a mask is in force when its function returns. Returns the number of devices, or a
- * negative errno, which was printed once.
+ * Every function that sets a mask calls this function first. If another thread is in this
+ * function, it waits for that thread. So a mask is in force when the function that sets it
+ * returns. Returns the number of devices, or a negative errno. The error is printed only once.
  */
 static int make_ready(struct gpupart *gp)
 {
@@ -312,7 +326,10 @@ static int make_ready_for_streams(struct gpupart *gp, struct device *device)
 	return err;
 }
 
-/* CUDA's number of the calling thread's GPU; the first GPU if it has none yet. */
+/*
+ * Returns CUDA's number of the calling thread's GPU. If the thread has no GPU yet, returns the
+ * number of the first GPU.
+ */
 static int current_device(void)
 {
 	int device;
@@ -324,13 +341,16 @@ static int current_device(void)
 
 static pthread_key_t context_key;
 static bool context_key_made;
-/* The calling thread's context, kept because masks are set before every launch. */
+/*
+ * The gpupart context of the calling thread. It is kept open, because programs set masks before
+ * every launch.
+ */
 static _Thread_local struct gpupart *kept;
 static _Thread_local bool ending;
 
 /*
- * Destructors of other keys may run later and set masks; each call then has a context of its
- * own.
+ * Closes the gpupart context of a thread that ends. The destructors of other keys may run later
+ * and set masks. Then each call opens a separate context.
  */
 static void context_close(void *gp)
 {
@@ -344,7 +364,10 @@ static void context_key_make(void)
 	context_key_made = !pthread_key_create(&context_key, context_close);
 }
 
-/* NULL: change nothing. The result must be passed to end(). */
+/*
+ * Returns a gpupart context, which must be passed to end(). If it returns NULL, the caller must
+ * change nothing.
+ */
 static struct gpupart *begin(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -357,7 +380,10 @@ static struct gpupart *begin(void)
 		smctrl_say("out of memory: nothing was changed");
 		return NULL;
 	}
-	/* Kept only if it is closed at the end of the thread: a process has 1024 keys. */
+	/*
+	 * Keep the context only if the key will close it at the end of the thread. There may be no
+	 * key, because a process has at most 1024 keys.
+	 */
 	if (context_key_made && !ending && !pthread_setspecific(context_key, gp))
 		kept = gp;
 	return gp;
@@ -444,23 +470,26 @@ void libsmctrl_set_next_mask_ext(uint128_t mask)
 
 /* ---------------------------------------------------------------------- streams */
 
-/* The handles of default streams, each of which belongs to a context. */
+/*
+ * Returns true for the handles of default streams. Each default stream belongs to a CUDA context.
+ */
 static bool is_default(const void *stream)
 {
 	return (uintptr_t)stream <= 2;
 }
 
-/* What context_enter() did, for context_leave(). */
+/* Stores for context_leave() what context_enter() has done. */
 struct entered {
 	bool pushed;
-	bool made;	/* the context was created here; the program has not created it yet */
+	bool made;	/* context_enter() created the context; the program had not created it */
 };
 
 /*
- * Makes a context current, if the thread has none, for a call on the default stream @stream:
- * the first GPU's primary context, which the CUDA runtime uses. If the program has not created
- * it and has several GPUs, it may never use the first, so it is not created. Returns 0 or
- * EINVAL.
+ * Prepares a call on @stream. If @stream is a default stream and the thread has no current
+ * context, makes the first GPU's primary context current. The CUDA runtime uses this context
+ * too. But if the program has several GPUs and has not created this context, it may never use
+ * the first GPU. In this case the function does not create the context and returns EINVAL.
+ * Otherwise returns 0.
  */
 static int context_enter(const void *stream, struct entered *entered)
 {
@@ -487,8 +516,8 @@ static int context_enter(const void *stream, struct entered *entered)
 }
 
 /*
- * A mask needs its context to stay alive: the first call that created one for a mask keeps it
- * (@keep).
+ * Undoes context_enter(). A mask exists only as long as its context. So if @keep is true and
+ * context_enter() created the context, the first such call does not release the context.
  */
 static void context_leave(const struct entered *entered, bool keep)
 {
@@ -503,8 +532,8 @@ static void context_leave(const struct entered *entered, bool keep)
 }
 
 /*
- * Usually the stream is on the thread's GPU; otherwise all GPUs are tried. Errors that do not
- * depend on the GPU end the search.
+ * Sets a mask on a stream. The stream is usually on the thread's GPU, so this GPU is tried
+ * first, and then all other GPUs. An error that does not depend on the GPU ends the search.
  */
 static int set_stream_on(struct gpupart *gp, void *stream, struct mask mask)
 {
@@ -597,7 +626,10 @@ int libsmctrl_make_mask(uint64_t *mask, uint32_t low, uint32_t high_exclusive)
 	return 0;
 }
 
-/* The GPU on which @stream has a mask, else the calling thread's. */
+/*
+ * Returns the GPU on which @stream has a mask. If there is no such GPU, returns the calling
+ * thread's GPU.
+ */
 static struct device *device_of_stream(void *stream)
 {
 	struct gpupart_tpcset set;
@@ -667,7 +699,10 @@ int libsmctrl_init(void)
 	return nr < 0 ? -nr : err;
 }
 
-/* The original library asks different sources for the GPUs; this one asks CUDA in both. */
+/*
+ * In the original library, this function and libsmctrl_init() find the GPUs in different ways. In
+ * this library, both find the GPUs by CUDA.
+ */
 int libsmctrl_init_from_cuda(void)
 {
 	return libsmctrl_init();

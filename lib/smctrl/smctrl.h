@@ -9,8 +9,8 @@
 bool smctrl_stands_aside(void);
 
 /*
- * Applies LIBSMCTRL_MASK to all GPUs whose mask bits were checked before. It is called inside
- * cuInit, where driver functions cannot be called yet.
+ * Applies LIBSMCTRL_MASK to all GPUs whose mask bits were checked before. This function is
+ * called inside cuInit(), when it is not yet possible to call driver functions.
  */
 void smctrl_cap_early(void);
 
@@ -21,8 +21,8 @@ void smctrl_say(const char *fmt, ...);
 #define SMCTRL_MAX_GPUS 64
 
 /*
- * Driver functions that are only used to find the GPUs and the thread's GPU. gpupart confines
- * the launches.
+ * The driver functions that find the GPUs of the process and the GPU of a thread. libsmctrl uses
+ * no other driver functions, because gpupart confines the launches.
  */
 struct smctrl_driver {
 	int (*init)(unsigned int);
@@ -43,7 +43,7 @@ struct smctrl_driver {
 extern struct smctrl_driver smctrl_driver;
 bool smctrl_driver_there(void);
 
-/* Writes the PCI address of CUDA's device @device. It is "" if the device has none. */
+/* Writes the PCI address of CUDA's device @device. Writes "" if the device has no PCI address. */
 void smctrl_device_pci(int device, char pci[20]);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * libsmctrl's functions that report the GPCs and TPCs of a GPU. In their masks a set bit is a
- * TPC that exists.
+ * Implements libsmctrl's functions that report the GPCs and TPCs of a GPU. In their masks a set
+ * bit means that the TPC exists.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -16,7 +16,7 @@
 /* This lock is also held during calls of gpupart and of the driver. */
 static pthread_mutex_t gpcs_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Another thread may have held the lock during the fork. */
+/* Another thread may have held the lock during the fork, so initialise the lock again. */
 static void in_child(void)
 {
 	pthread_mutex_init(&gpcs_lock, NULL);
@@ -28,7 +28,7 @@ static void guard_forks(void)
 	pthread_atfork(NULL, NULL, in_child);
 }
 
-/* Returns GPU number @dev in PCI order of the simulated driver's GPUs. */
+/* Returns GPU number @dev of the simulated driver's GPUs, which are sorted by PCI address. */
 static int simulated_topology(struct gpupart *gp, int dev, struct gpupart_topology **topo)
 {
 	char pci[SMCTRL_MAX_GPUS][20];

@@ -8,29 +8,32 @@
 #include "lib/driver/callback.h"
 #include "lib/private.h"
 
-/* Change this number when the layout changes. */
+/* Increase this number with every change of the layout. */
 #define STAT_MAGIC	0x3474617470675full
 #define STAT_NAME	"gpupart-stat"
 
 struct stat_block {
 	struct memfd_head head;
-	atomic_uint nr_processes;	/* number of processes that asked for an entry */
+	atomic_uint nr_processes;	/* number of processes that requested an entry */
 	struct stat_place {
 		/*
-		 * These members are bytes and not bools, because a program may write any value.
+		 * These members are bytes instead of bools, because a program may write any
+		 * value.
 		 */
-		atomic_uchar whole;	/* its pid, name and GPUs are filled in */
-		atomic_uchar seen;	/* `gpupart stat` sets it when it has the process's
-					 * files open */
-		struct gpupart_stat_process process;	/* @wait_ns in it is in ticks */
+		atomic_uchar whole;	/* the pid, the name and the GPUs of the process
+					 * are filled in */
+		atomic_uchar seen;	/* `gpupart stat` sets this member when it has
+					 * opened the process's files */
+		struct gpupart_stat_process process;	/* its member @wait_ns is in ticks */
 	} places[GPUPART_STAT_MAX_PROCESSES];
 };
 
-/* A driver function that copies, or in which the CPU waits. */
+/* A driver function that copies memory, or in which the CPU waits. */
 struct stat_call {
-	struct driver_function fn;	/* its kind: enum gpupart_stat_direction, or STAT_NO_COPY */
+	struct driver_function fn;	/* kind of the function: enum
+					 * gpupart_stat_direction, or STAT_NO_COPY */
 	bool waits;
-	uint8_t size;			/* tells how to find the number of bytes */
+	uint8_t size;			/* encodes how to find the number of bytes */
 };
 
 #define STAT_NO_COPY	GPUPART_STAT_NR_DIRECTIONS

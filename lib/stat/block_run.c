@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Creates the memory of block.h and reads the entries of the program's processes. */
+/* Creates the shared memory of block.h, and reads the entries of the program's processes. */
 #include <errno.h>
 #include "lib/records/clocks.h"
 #include "lib/stat/block.h"
@@ -30,7 +30,7 @@ int gpupart_stat_get(const struct gpupart_stat *stat, unsigned int n,
 		return -ENOENT;
 	if (!atomic_load(&place->whole))
 		return -EAGAIN;
-	/* The program can also write to this memory, so no value in it is trusted. */
+	/* The program can also write to this memory, so check each value from it. */
 	*process = place->process;
 	clocks_measure();
 	process->wait_ns = clocks_cpu_ns(process->wait_ns) - clocks_cpu_ns(0);

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * DATA: the driver functions that copy or wait, with the layout of their arguments
- * (generated_cuda_meta.h).
+ * DATA: the driver functions that copy or wait. The layouts of their arguments come from
+ * generated_cuda_meta.h.
  */
 #include <string.h>
 #include "lib/stat/block.h"
 
-/* How to find the number of bytes. A plain number is an offset in the arguments. */
+/*
+ * These values encode how to find the number of bytes. A plain number is an offset in the
+ * arguments.
+ */
 enum { NO_SIZE = 0, SIZE_2D = 1, SIZE_3D, SIZE_BATCH };
 
 enum {
@@ -16,7 +19,7 @@ enum {
 
 #define ROW(name, direction, waits, size) { { CBID_##name, 0, direction }, waits, size }
 /*
- * Adds also the function of the same name with @end. In that function, stream 0 is the default
+ * Also adds the function whose name ends with @end. In this function, stream 0 is the default
  * stream of the calling thread.
  */
 #define BOTH(name, end, direction, waits, size) \

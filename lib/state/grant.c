@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads grants: the TPCs and memory that root, usually through a scheduler, gave users of this
- * machine's GPUs. Each grant is a file below /run, which is empty after a boot.
+ * Reads grants. A grant contains the TPCs and the memory that root gave to a user on one of this
+ * machine's GPUs. Root usually does this with a scheduler. Each grant is a file below /run. This
+ * directory is empty after a boot.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -19,9 +20,14 @@
 #include "lib/topo/topology.h"
 
 #define GRANT_PREFIX	"0-"
-/* The uid of users that a user namespace does not map: the kernel's DEFAULT_OVERFLOWUID. */
+/*
+ * The uid that a user namespace shows for users that it does not map. This is the kernel's
+ * DEFAULT_OVERFLOWUID.
+ */
 #define UNMAPPED_UID	65534
-/* The uid of a grant that may be the caller's; the owner of its link cannot be seen. */
+/*
+ * The uid of a grant that may belong to the caller. The owner of the grant's link is not visible.
+ */
 #define HIDDEN_UID	((unsigned int)-2)
 
 bool grant_is_id(const char *id)
@@ -32,9 +38,9 @@ bool grant_is_id(const char *id)
 }
 
 /*
- * The uid of the machine's root in this user namespace: 0, another number, or UNMAPPED_UID.
- * User 0 of a namespace can mount a file system of its own on /proc, so the owner of the
- * directory of grants is checked too.
+ * Returns the uid that the machine's root has in this user namespace, which may be UNMAPPED_UID.
+ * User 0 of a namespace can mount another file system on /proc, so the function also checks the
+ * owner of the directory of grants.
  */
 static unsigned int machine_root(void)
 {
@@ -51,9 +57,10 @@ static bool is_roots(const struct stat *st)
 }
 
 /*
- * Returns true if grants do not limit @uid. This is the machine's root, which makes and drops
- * grants. Root of a container is limited, because it cannot write to the directory: the
- * container has a read-only view with the grants that apply in the container.
+ * Returns true if grants do not limit @uid. Grants do not limit the machine's root, which
+ * creates and removes grants. But they limit the root user of a container. This user cannot
+ * write to the directory of grants, because the container has a read-only view of the grants
+ * that apply in it.
  */
 static bool exempts(unsigned int uid, unsigned int root)
 {
@@ -68,7 +75,7 @@ bool gpupart_grant_exempts(unsigned int uid)
 
 /*
  * Returns true if this user namespace maps no user, or if the map cannot be read. In such a
- * namespace all processes have UNMAPPED_UID too.
+ * namespace all processes have the uid UNMAPPED_UID.
  */
 static bool maps_nobody(void)
 {
@@ -79,11 +86,11 @@ static bool maps_nobody(void)
 }
 
 /*
- * Sets the user of a grant as this user namespace sees it. Beside each grant is a link that
- * root gave to the grant's user, who cannot change it; its owner is that user. In a namespace
- * that maps this user but not the machine's root, as rootless containers do, the grant applies
- * to every user. In a namespace that maps no user, only the owner can set the link's times,
- * which is used to find the owner.
+ * Sets the user of a grant as this user namespace sees it. Beside the file of each grant is a
+ * link. The owner of the link is the grant's user, but this user cannot change the link. The
+ * owner shows the uid of the grant's user in this namespace. In a namespace that maps no user,
+ * the uid of the owner is not visible. But only the owner can set the link's times, so the
+ * function tries to set them.
  */
 static void translate_user(int dir, unsigned int root, struct gpupart_grant *grant)
 {
@@ -91,7 +98,7 @@ static void translate_user(int dir, unsigned int root, struct gpupart_grant *gra
 	char name[GRANT_LINK_LEN];
 	struct stat st;
 
-	/* The grant of the container that the caller is in: it applies to all its users. */
+	/* This is the grant of the caller's container. It applies to all users in the container. */
 	if (!strcmp(grant->id, GPUPART_GRANT_CONTAINER)) {
 		grant->uid = geteuid();
 		return;
@@ -116,7 +123,7 @@ int grant_open_folder(const char *folder)
 
 	if (fd < 0)
 		return errno == ENOTDIR || errno == ELOOP ? -EPERM : -errno;
-	/* Refuse a directory that another user could have filled. */
+	/* Refuse the directory if users other than root could have written to it. */
 	if (fstat(fd, &st) || !is_roots(&st) || (st.st_mode & 022)) {
 		close(fd);
 		return -EPERM;
@@ -134,7 +141,7 @@ int grant_open_dir(bool make)
 
 /*
  * Returns true if all strings are terminated, the id and the name are valid, and the key has the
- * form of a key of check_gpu().
+ * form of the keys from check_gpu().
  */
 bool grant_is_valid(const struct gpupart_grant *grant)
 {
@@ -146,8 +153,8 @@ bool grant_is_valid(const struct gpupart_grant *grant)
 }
 
 /*
- * Whether the set of a grant with valid strings fits its GPU: no TPCs without a GPU, and none
- * that the GPU does not have.
+ * Returns true if the set of a grant with valid strings is valid. A set without a GPU must be
+ * empty, and a set must not have TPCs that its GPU does not have.
  */
 bool grant_set_is_valid(const struct gpupart_grant *grant)
 {
@@ -180,7 +187,10 @@ static void fill_other(const struct shared_seen *seen, struct gpupart_grant *gra
 		strcpy(grant->why, "another version of gpupart granted no TPCs");
 }
 
-/* A byte other than 0 and 1 is not a valid bool: convert it. */
+/*
+ * Converts the bytes of the file to valid bools, because a byte other than 0 and 1 is not a valid
+ * bool.
+ */
 static void read_bools(struct gpupart_grant *grant)
 {
 	unsigned char strict;
@@ -190,7 +200,7 @@ static void read_bools(struct gpupart_grant *grant)
 	grant->other_version = false;
 }
 
-/* @root: the result of machine_root(). */
+/* Reads the grant @id. @root is the result of machine_root(). */
 static bool read_file(int dir, unsigned int root, const char *id, struct gpupart_grant *grant)
 {
 	enum shared_version version;
@@ -236,10 +246,13 @@ static int by_id(const void *a, const void *b)
 	return nx != ny ? (nx > ny) - (nx < ny) : strcmp(x->id, y->id);
 }
 
-/* The grants that could belong to the caller, if no grant is known to belong to the caller. */
+/*
+ * The grants that could belong to the caller. They are used if no grant is known to belong to the
+ * caller.
+ */
 struct hidden {
 	bool own, any;
-	struct gpupart_grant common;	/* what all of these grants allow */
+	struct gpupart_grant common;	/* the intersection of these grants */
 };
 
 static void see_hidden(const struct gpupart_grant *grant, struct hidden *hidden)
@@ -333,7 +346,7 @@ int gpupart_grant_list(struct gpupart *gp, struct gpupart_grant *list, unsigned 
 
 struct sum {
 	unsigned int uid;
-	const char *pci, *tenant;	/* @pci NULL: any GPU */
+	const char *pci, *tenant;	/* if @pci is NULL: any GPU */
 	bool found, named;
 	struct grant_limit limit;
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Grants: GPU shares that root gave users of this machine. Each is a file that only root can
- * write and all users can read.
+ * Grants are the shares of GPUs that root gave to users of this machine. Each grant is a file
+ * that all users can read and only root can write.
  */
 #ifndef GPUPART_LIB_STATE_GRANT_H
 #define GPUPART_LIB_STATE_GRANT_H
@@ -23,22 +23,23 @@ GPUPART_PRIVATE
 bool grant_get(const char *id, struct gpupart_grant *grant);
 
 /*
- * Opens the directory of grants; callers can lock the descriptor. Returns a negative errno if
+ * Opens the directory of grants. Callers can lock this descriptor. Returns a negative errno if
  * the directory does not exist.
  */
 GPUPART_PRIVATE
 int grant_open_dir(bool make);
 
-/* The file of a grant. */
-#define GRANT_LAYOUT	2	/* increase it with every change of what follows the header */
+/* The contents of a grant's file. */
+#define GRANT_LAYOUT	2	/* increase this number with every change of the data
+				 * after the header */
 
 struct grant_file {
-	struct shared_header header;	/* what other versions read */
+	struct shared_header header;	/* the part that other versions can read */
 	struct shared_gpu gpu;
 	struct gpupart_grant grant;
 };
 
-/* The name of the link beside a grant's file, whose owner is the grant's user. */
+/* The name of the link beside a grant's file. The owner of this link is the grant's user. */
 #define GRANT_LINK_LEN	(GPUPART_JOB_STRLEN + 8)
 
 static inline void grant_link_name(const char *id, char *name)
@@ -46,7 +47,10 @@ static inline void grant_link_name(const char *id, char *name)
 	snprintf(name, GRANT_LINK_LEN, ".%s.user", id);
 }
 
-/* For grant_write.c. Returns a negative errno if users other than root can write to @folder. */
+/*
+ * Opens @folder, for grant_write.c. Returns a negative errno if users other than root can write to
+ * @folder.
+ */
 GPUPART_PRIVATE
 int grant_open_folder(const char *folder);
 /*
@@ -65,14 +69,15 @@ bool grant_read(int dir, const char *id, struct gpupart_grant *grant);
 
 /* The TPCs and the memory that the grants of a user on one GPU allow. */
 struct grant_limit {
-	struct gpupart_tpcset tpcs;	/* empty: the user's grant is unknown (GRANT_HIDDEN) */
+	struct gpupart_tpcset tpcs;	/* if empty: the user's grant is unknown (GRANT_HIDDEN) */
 	uint64_t memory;	/* in bytes; 0: unlimited */
 };
 
 /*
- * Reads the union of the grants of @uid on the GPU at @pci; a NULL @pci means all GPUs. If there
- * is a grant with the name @tenant, the memory is that of this grant. Otherwise, or if @tenant
- * is NULL, it is the sum over all grants. Returns false if no grant applies to @uid.
+ * Reads the union of the grants of @uid on the GPU at @pci. If @pci is NULL, reads the union on
+ * all GPUs. If a grant has the name @tenant, the memory is that of this grant. If no grant has
+ * this name or @tenant is NULL, the memory is the sum of all grants. Returns false if no grant
+ * applies to @uid.
  */
 GPUPART_PRIVATE
 bool grant_limit(unsigned int uid, const char *pci, const char *tenant, struct grant_limit *limit);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Writes and drops grants, as root: see grant.h. */
+/* Writes and removes grants. Only root can do this. See grant.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,7 +11,9 @@
 #include "lib/private.h"
 #include "lib/state/grant.h"
 
-/* @folder NULL: the machine's directory of grants. */
+/*
+ * Writes a grant's file into @folder. If @folder is NULL, uses the machine's directory of grants.
+ */
 static int write_file(const char *folder, const struct gpupart_grant *grant)
 {
 	struct grant_file file;
@@ -20,7 +22,7 @@ static int write_file(const char *folder, const struct gpupart_grant *grant)
 
 	if (dir < 0)
 		return dir;
-	/* A grant of another version that allows no TPCs may be replaced. */
+	/* A grant of another version may be replaced only if the grant allows no TPCs. */
 	if (grant_read(dir, grant->id, &file.grant) && file.grant.other_version &&
 	    !gpupart_tpcset_empty(&file.grant.set))
 		return -EPROTO;
@@ -40,7 +42,10 @@ static int write_file(const char *folder, const struct gpupart_grant *grant)
 	atomic_init(&file.header.magic, SHARED_MAGIC(SHARED_GRANT));
 	file.grant = *grant;
 	grant_link_name(grant->id, link);
-	/* A caller that may not do this is not root; its grant does not count anyway. */
+	/*
+	 * Only root can change the owner of the link. If the caller is not root, its grant is
+	 * ignored anyway.
+	 */
 	if ((symlinkat("user", dir, link) && errno != EEXIST) ||
 	    (fchownat(dir, link, grant->uid, -1, AT_SYMLINK_NOFOLLOW) && errno != EPERM))
 		return -errno;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds the process that a state page belongs to, from what the kernel reports: which process
- * has a lock on the file, and which has it mapped.
+ * Finds the process that owns a state page. The kernel reports which process holds the lock on
+ * the file and which processes have mapped the file.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -24,9 +24,9 @@ static bool has_uid(const struct state_dir_status *status, uid_t uid)
 }
 
 /*
- * Whether process @pid may be the owner of @page, a state page in @uid's directory; a process
- * has at most one state page. In the caller's own directory and in root's, the uid is not
- * compared, because a process there may have changed its user.
+ * Returns true if process @pid may be the owner of @page, a state page in @uid's directory. A
+ * process has at most one state page. In the caller's own directory and in root's directory the
+ * uid is not compared, because a process with a state page there may have changed its user.
  */
 static bool may_be(int pid, uid_t uid, const struct shared_header *page)
 {
@@ -43,8 +43,8 @@ static bool may_be(int pid, uid_t uid, const struct shared_header *page)
 }
 
 /*
- * Whether a process has the file mapped as shared: 1, 0, or -1 if /proc does not show it or the
- * budget of this scan is used up.
+ * Returns 1 if a process has a shared mapping of the file, or 0 if it has none. Returns -1 if
+ * /proc does not show the mappings or the budget of this scan is used up.
  */
 static int has_mapped(int pid, const struct stat *st, struct holder_table *table)
 {
@@ -73,7 +73,7 @@ static int has_mapped(int pid, const struct stat *st, struct holder_table *table
 			mode[3] == 's' && inode == st->st_ino &&
 			makedev(dev_major, dev_minor) == st->st_dev;
 	}
-	/* A process that is ending, or a kernel thread, has no mappings. */
+	/* A kernel thread has no mappings, and a process that is ending has none either. */
 	if (maps && found < 0 && !ferror(maps) && !holder_spent(table))
 		found = 0;
 	free(line);
@@ -83,9 +83,9 @@ static int has_mapped(int pid, const struct stat *st, struct holder_table *table
 }
 
 /*
- * Whether a process holds the state page only by a mapping. A program that closes unknown
- * descriptors loses the lock on the file. The numbers are compared first, because reading a
- * process's maps can take long.
+ * Returns true if a process has mapped the state page. A program that closes unknown descriptors
+ * loses its lock on the file, but keeps the mapping. The pids and uids are compared first,
+ * because it can take a long time to read a process's maps.
  */
 static bool holds(int pid, uid_t uid, const struct stat *st, const struct shared_header *page,
 		  struct holder_table *table)
@@ -109,8 +109,8 @@ void holder_table_free(struct holder_table *table)
 }
 
 /*
- * Finds the process by its lock on the file only, which is cheap; -ESRCH also if it lost the
- * lock.
+ * Returns the pid of the process that holds the lock on the file, or 0 if the kernel does not
+ * show the pid. Returns -ESRCH if no process holds the lock. This check is fast.
  */
 static int lock_pid(int fd)
 {
@@ -149,9 +149,9 @@ bool holder_none(int fd, int pid, uint64_t start, uint64_t pid_namespace)
 	uint64_t now;
 
 	/*
-	 * A read lease is granted only if no process has the file open for writing. If a
-	 * process opens it for writing while we hold the lease, the kernel sends us a signal:
-	 * choose one that is ignored by default.
+	 * The kernel grants a read lease only if no process has the file open for writing. If a
+	 * process opens the file for writing during the lease, the kernel sends this process a
+	 * signal. Choose a signal that is ignored by default.
 	 */
 	fcntl(fd, F_SETSIG, SIGURG);
 	if (!fcntl(fd, F_SETLEASE, F_RDLCK)) {
@@ -161,8 +161,8 @@ bool holder_none(int fd, int pid, uint64_t start, uint64_t pid_namespace)
 	if (errno == EAGAIN)
 		return false;
 	/*
-	 * Leases are disabled, or this one was refused: only processes in our own namespace are
-	 * known.
+	 * Leases are disabled, or the kernel refused this lease. So only processes in this
+	 * process's pid namespace can be checked.
 	 */
 	if (pid_namespace != state_dir_pid_namespace())
 		return false;

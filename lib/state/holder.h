@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds the process that a state page belongs to. */
+/* Finds the process that owns a state page. */
 #ifndef GPUPART_LIB_STATE_HOLDER_H
 #define GPUPART_LIB_STATE_HOLDER_H
 
@@ -8,33 +8,35 @@
 
 /*
  * The state of one scan of the files of one or more users. If there are several users, the
- * caller sets @maps_read to 0 before each user. All members except @maps_max are 0 at the start.
+ * caller sets @maps_read to 0 before it scans the files of each user. Before the scan, all
+ * members except @maps_max are 0.
  */
 struct holder_table {
 	struct state_dir_nested nested;
-	size_t maps_max, maps_read;	/* bytes of /proc/PID/maps; @maps_max 0: unlimited */
+	size_t maps_max, maps_read;	/* bytes of /proc/PID/maps that were read and
+					 * may be read; if @maps_max is 0: unlimited */
 };
 
 GPUPART_PRIVATE
 void holder_table_free(struct holder_table *table);
 
 /*
- * Returns true if the scan has read as many bytes of maps as it may. After that, a process with
- * the pid and the start time in the state page is taken as its owner.
+ * Returns true if the scan has used up its budget for reading maps. From then on, a process that
+ * has the pid and the start time in the state page counts as the page's owner.
  */
 bool holder_spent(const struct holder_table *table);
 
 /*
  * Returns the pid, in the caller's namespace, of the process that owns the state page @page in
  * the file @fd of @uid's directory. Returns 0 if the process lives but is not visible in this
- * pid namespace. -ESRCH: no owner was found. The contents of the state page prove nothing,
- * because any process of the user can write them.
+ * pid namespace. Returns -ESRCH if no owner was found. The contents of the state page prove
+ * nothing, because any process of the user can write to the page.
  */
 GPUPART_PRIVATE
 int holder_pid(int fd, uid_t uid, const struct shared_header *page, struct holder_table *table);
 /*
- * Returns true if @pid, which owned the state page, still owns it. The pid may now belong to
- * another process, but that process does not hold the page's lock.
+ * Returns true if the process @pid, which owned the state page, still owns the page. If another
+ * process has this pid now, that process does not hold the page's lock.
  */
 GPUPART_PRIVATE
 bool holder_is(int fd, uid_t uid, int pid);
@@ -47,7 +49,10 @@ bool holder_is(int fd, uid_t uid, int pid);
  */
 bool holder_none(int fd, int pid, uint64_t start, uint64_t pid_namespace);
 
-/* Returns true if it is certain that no process of this user is left in that pid namespace. */
+/*
+ * Returns true if it is certain that no process of this user is left in the pid namespace
+ * @pid_namespace.
+ */
 bool holder_namespace_gone(uint64_t pid_namespace);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Reads the files of jobs: the current limit of a job, and which jobs are alive. */
+/* Reads the files of jobs: finds the current limit of a job, and finds the jobs that are alive. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 #include "lib/state/state_page.h"
 #include "lib/topo/topology.h"
 
-#define MAX_ENVIRONMENT	(8 << 20)	/* in bytes; exec accepts no more */
+#define MAX_ENVIRONMENT	(8 << 20)	/* maximum size in bytes that exec accepts */
 
 bool job_id_good(const char *id)
 {
@@ -28,8 +28,8 @@ bool job_id_good(const char *id)
 }
 
 /*
- * Reads the grant @id as a job record. A file with that name in the user's directory is
- * ignored.
+ * Reads the grant @id as a job record. Ignores a file with the same name in the user's
+ * directory.
  */
 static bool read_node(const char *id, struct job_record *record)
 {
@@ -91,7 +91,10 @@ struct gpupart_tpcset job_effective(int dir, const struct job_record *record)
 	return set;
 }
 
-/* Reads the record of job @id, or of the nearest job around it, on the GPU at @pci. */
+/*
+ * Reads the record of job @id if this job is on the GPU at @pci. Otherwise reads the record of the
+ * next outer job that is on this GPU.
+ */
 static bool read_on_gpu(int dir, const char *id, const char *pci, struct job_record *record)
 {
 	for (int depth = 0; *id && depth < JOB_MAX_DEPTH; depth++) {
@@ -134,7 +137,7 @@ struct gpupart_process *job_processes(unsigned int *nr)
 	struct gpupart_process *list = NULL;
 	int room, found = process_list_own(NULL, 0);
 
-	/* More processes may start during the call. */
+	/* Allocate more rows than needed now, because more processes may start during the call. */
 	room = found > 0 ? found + 64 : 64;
 	list = malloc(room * sizeof(*list));
 	found = list ? process_list_own(list, room) : 0;
@@ -143,18 +146,21 @@ struct gpupart_process *job_processes(unsigned int *nr)
 }
 
 /*
- * Processes that may keep a job alive: published processes, and processes whose environment
- * names a job. The second kind is searched only when a job is about to be removed.
+ * Processes that may keep a job alive. These are processes with a published state page, and
+ * processes whose environment contains the id of a job. Environments are only read if a job
+ * would otherwise be removed.
  */
 struct living {
 	struct gpupart_process *shown;
 	unsigned int nr_shown;
-	char (*started)[GPUPART_JOB_STRLEN];	/* jobs named in environments */
+	char (*started)[GPUPART_JOB_STRLEN];	/* ids of jobs found in environments */
 	unsigned int nr_started;
 	bool looked, unsure;
 };
 
-/* The value of the first GPUPART_JOB in the environment file @path; "" if there is none. */
+/*
+ * Reads the value of the first GPUPART_JOB in the environment file @path, or "" if there is none.
+ */
 static void read_job(const char *path, char id[GPUPART_JOB_STRLEN])
 {
 	static const char name[] = ENVIRONMENT_JOB "=";
@@ -196,7 +202,7 @@ static void add_started(struct living *living, const char *id)
 	strcpy(living->started[living->nr_started++], id);
 }
 
-/* Reads all environments that this user may read; root can read all. */
+/* Reads the environments of all processes that this user may read. */
 static void look_for_started(struct living *living)
 {
 	char path[300], id[GPUPART_JOB_STRLEN];
@@ -229,8 +235,9 @@ static void living_fini(struct living *living)
 }
 
 /*
- * Whether any process of a job is alive: the one that started it, a published one in it, or one
- * that was executed with its id in the environment and may still begin to use the GPU.
+ * Returns true if any process of a job is alive. This may be the process that started the job,
+ * or a process of the job with a published state page. It may also be a process with the job's
+ * id in its environment, which could begin to use the GPU later.
  */
 static bool job_lives(int dir, const struct job_record *record, struct living *living)
 {
@@ -244,7 +251,7 @@ static bool job_lives(int dir, const struct job_record *record, struct living *l
 		if (job_belongs(dir, living->shown[i].job, record->header.id))
 			return true;
 	if (!living->looked) {
-		/* Scan twice: a process in the middle of an exec has no environment. */
+		/* Scan twice, because a process has no environment for a short time during exec. */
 		look_for_started(living);
 		nanosleep(&pause, NULL);
 		look_for_started(living);
@@ -279,7 +286,7 @@ static void fill(int dir, const struct job_record *record, struct gpupart_job *j
 	job->other_version = job_is_other_version(record);
 }
 
-/* Adds the grants; *nr may exceed @max. */
+/* Appends the grants to the list. *nr may become larger than @max. */
 static void list_node(struct gpupart_job *list, unsigned int max, unsigned int *nr)
 {
 	int nr_given = gpupart_grant_list(NULL, NULL, 0, sizeof(struct gpupart_grant));
@@ -301,7 +308,7 @@ static void list_node(struct gpupart_job *list, unsigned int max, unsigned int *
 }
 
 /*
- * Removes the temporary file of a writer that died before it renamed the file. unlink() does
+ * Removes the temporary file of a process that died before it renamed the file. unlink() does
  * not remove directories.
  */
 static void sweep_unfinished(int dir, const char *file)
@@ -325,7 +332,7 @@ static int list_jobs(struct gpupart *gp, const void *arg, void *rows, unsigned i
 	(void)gp;
 	(void)arg;
 	list_node(list, max, &nr);
-	/* No job was started in this directory. */
+	/* If the directory does not exist, the user has started no job. */
 	if (!dir)
 		return nr;
 	living_init(&living);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The current limit of the job that a process belongs to. */
+/* Reads the current limit of the job to which a process belongs. */
 #ifndef GPUPART_LIB_STATE_JOB_H
 #define GPUPART_LIB_STATE_JOB_H
 
@@ -7,9 +7,9 @@
 #include "lib/core/ctx.h"
 
 /*
- * Reads the limit, on the GPU at @pci, of job @id and of the jobs around it. A run on several
- * GPUs has one job for each GPU, and each of these jobs is inside the previous one. Returns
- * false if there is no job on that GPU; the limit then comes from the environment.
+ * Reads the limit of job @id, and of the jobs that contain job @id, on the GPU at @pci. A run on
+ * several GPUs has one job for each GPU, and each of these jobs is inside the previous job.
+ * Returns false if no such job is on this GPU. The limit then comes from the environment.
  */
 GPUPART_PRIVATE
 bool job_limit(const char *id, const char *pci, struct gpupart_tpcset *set);

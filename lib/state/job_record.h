@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Job records. A job is a process that one `gpupart run` started, with all descendants. Each job
- * has a file beside the state pages. Processes that start later read the job's current limit in
- * this file.
+ * Job records. A job consists of the process that one `gpupart run` started and all descendants
+ * of this process. Each job has a file beside the state pages. When a process of the job starts,
+ * it reads the job's current limit in this file.
  */
 #ifndef GPUPART_LIB_STATE_JOB_RECORD_H
 #define GPUPART_LIB_STATE_JOB_RECORD_H
@@ -13,19 +13,19 @@
 #include "lib/core/ctx.h"
 #include "lib/core/shared_header.h"
 
-#define JOB_LAYOUT	2	/* increase it with every change of what follows the header */
+#define JOB_LAYOUT	2	/* increase this number with every change of the data
+				 * after the header */
 #define JOB_PREFIX	"job-"
 /*
- * The maximum nesting of runs. The bound is needed because a user could edit the records so that
- * they form a cycle.
+ * The maximum nesting of runs. Without a maximum, a reader would loop forever if a user edited
+ * the records so that they form a cycle.
  */
 #define JOB_MAX_DEPTH	1000
 
 struct job_record {
-	struct shared_header header;	/* its process is the one that started the job, also
-					 * after exec */
-	struct shared_gpu gpu;		/* the set that was requested; the parent's limit applies
-					 * too */
+	struct shared_header header;	/* contains the pid of the process that started the job */
+	struct shared_gpu gpu;		/* the set that was requested; the limit of the
+					 * parent job applies too */
 	char source[512];
 };
 
@@ -34,7 +34,7 @@ static inline bool job_is_other_version(const struct job_record *record)
 	return record->header.layout != JOB_LAYOUT;
 }
 
-/* A program can only run on a capture's GPU with the simulated driver. */
+/* A program can run on the GPU of a capture only with the simulated driver. */
 static inline bool job_is_simulated(const char *source)
 {
 	return strcmp(source, "rm") && strcmp(source, "kernel");
@@ -45,7 +45,7 @@ static inline void job_file(char *file, size_t len, const char *id)
 	snprintf(file, len, JOB_PREFIX "%.63s", id);
 }
 
-/* Whether @id is valid as a file name. */
+/* Returns true if @id can be a part of a file name. */
 GPUPART_PRIVATE
 bool job_id_good(const char *id);
 
@@ -54,8 +54,8 @@ GPUPART_PRIVATE
 bool job_read(int dir, const char *id, struct job_record *record);
 
 /*
- * Returns the limit that applies to the job of @record: the intersection of its own limit and
- * the limit of the job in which it was started.
+ * Returns the limit that applies to the job of @record. This is the intersection of the job's
+ * own limit and the limit of the job in which it was started.
  */
 GPUPART_PRIVATE
 struct gpupart_tpcset job_effective(int dir, const struct job_record *record);

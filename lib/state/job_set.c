@@ -33,9 +33,10 @@ static int write_record(int dir, const struct job_record *record)
 }
 
 /*
- * Chooses the id and parent of @record, whose id is this process's, among the jobs that the
- * process started in @current: one for each GPU, each inside the one before. A second job on
- * the same GPU replaces the first. Returns whether it does.
+ * Completes the id of @record, which begins with the id of this process, and sets the parent. A
+ * process can start one job for each GPU, each inside the previous job. @current is the
+ * innermost of these jobs, or the job in which the process was started. A second job on the same
+ * GPU replaces the first job. Returns true if it replaces a job.
  */
 static bool find_place(int dir, const char *current, struct job_record *record)
 {
@@ -86,7 +87,7 @@ int gpupart_job_begin(struct gpupart *gp, const char *name, const struct gpupart
 		return ctx_fail(gp, -EINVAL,
 				"job name '%.80s': must be 1 to %zu characters from A-Z a-z 0-9 . _ -, not starting with '-'",
 				name, sizeof(record.header.name) - 1);
-	/* First remove jobs that have no process any more. */
+	/* First remove the jobs without processes. */
 	gpupart_job_list(gp, NULL, 0, sizeof(struct gpupart_job));
 	dir = state_dir_open(geteuid(), true);
 	if (dir < 0)
@@ -109,8 +110,8 @@ int gpupart_job_begin(struct gpupart *gp, const char *name, const struct gpupart
 }
 
 /*
- * Sets the limit of one process of a job to that of the process's own job. Sets *early and
- * returns 0 if the process has not attached the GPU yet.
+ * Sets the limit of one process of a job to the limit of the innermost job of this process. Sets
+ * *early and returns 0 if the process has not attached the GPU yet.
  */
 static int set_process(struct gpupart *gp, int dir, const struct job_record *job,
 		       const struct gpupart_process *process, bool *early)
@@ -119,7 +120,7 @@ static int set_process(struct gpupart *gp, int dir, const struct job_record *job
 	int err;
 
 	*early = false;
-	/* A run inside a run uses the outer one's GPU. */
+	/* A run inside another run uses the GPU of the outer run. */
 	if (!process->pid || !job_belongs(dir, process->job, job->header.id) ||
 	    !job_limit(process->job, job->gpu.pci, &set))
 		return 0;
@@ -136,9 +137,9 @@ static int set_process(struct gpupart *gp, int dir, const struct job_record *job
 }
 
 /*
- * Sets the limits of all processes of the job. A published process that has no limit on the GPU
- * yet will read the job's file, which was written first. The function waits a short time for
- * it, because the caller may check the limits next.
+ * Sets the limits of all processes of the job. A process with a published state page may have no
+ * limit on the GPU yet. It will read the job's file, which was written before this call. The
+ * function waits a short time for such a process, because the caller may check the limits next.
  */
 static int set_processes(struct gpupart *gp, int dir, const struct job_record *job)
 {
@@ -169,9 +170,9 @@ static int set_processes(struct gpupart *gp, int dir, const struct job_record *j
 }
 
 /*
- * Locks against other writers of a limit. For grants a file that only root can open is locked:
- * every user can open the directory of grants, and could so keep a lock on it. Returns the
- * descriptor, or a negative errno.
+ * Locks out other writers of limits. For grants, it locks a file that only root can open. It
+ * does not lock the directory of grants, because every user can open this directory and could
+ * keep it locked. Returns the locked descriptor, or a negative errno.
  */
 static int lock_jobs(struct gpupart *gp, int dir, const char *id, bool node)
 {
@@ -198,8 +199,8 @@ static int check_job_set(struct gpupart *gp, const char *id, const struct gpupar
 }
 
 /*
- * Only root can change a grant. Other users may pass the limit that it already has, to apply it
- * to their processes.
+ * Only root can change a grant. Other users may pass the limit that the grant already has. The
+ * limit is then applied to their processes.
  */
 static int write_limit(struct gpupart *gp, int dir, struct job_record *record,
 		       const struct gpupart_tpcset *set)
@@ -241,21 +242,26 @@ int gpupart_job_limit_set(struct gpupart *gp, const char *id, const struct gpupa
 		return ctx_fail(gp, -EINVAL, "TPC %d does not exist: %s has TPCs 0-%u",
 				gpupart_tpcset_next(set, record.gpu.nr_tpcs), record.gpu.pci,
 				record.gpu.nr_tpcs - 1);
-	/* This keeps the limit in the record equal to the limits of the processes. */
+	/* The lock keeps the limit in the record equal to the limits of the processes. */
 	if (!node || !geteuid())
 		lock = err = lock_jobs(gp, dir, id, node);
 	if (err < 0)
 		return err;
 	if (before)
 		*before = job_effective(dir, &record);
-	/* Write the record first: a process that starts now reads it, or is found below. */
+	/*
+	 * Write the record first. Then a process that is starting now either reads the new record
+	 * or is found below.
+	 */
 	err = write_limit(gp, dir, &record, set);
 	if (!err && node) {
 		close(dir);
 		if (lock >= 0)
 			close(lock);
 		lock = -1;
-		/* Jobs that were started inside a grant are the user's. */
+		/*
+		 * The records of jobs that were started inside a grant are in the user's directory.
+		 */
 		dir = state_dir_open(geteuid(), false);
 	}
 	return err ? err : set_processes(gp, dir, &record);

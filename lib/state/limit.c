@@ -49,9 +49,9 @@ bool limit_get(const struct limit *limit, struct limit_sets *sets)
 }
 
 /*
- * Replaces one part and computes what both parts allow; words above @nr_words are 0. It is
- * straight code without calls, because it takes most of the time of setting a limit. Returns
- * false if an inner set is not inside the outer one.
+ * Replaces one part and computes the intersection of both parts. Words above @nr_words are 0.
+ * The code has no calls, because it takes most of the time for setting a limit. Returns false if
+ * the new part is an inner set that is not a subset of the outer set.
  */
 static inline __attribute__((always_inline))
 bool combine(struct limit_sets *sets, enum limit_part part, const struct gpupart_tpcset *set,
@@ -85,7 +85,10 @@ void write_slot(struct limit *limit, uint64_t next, const struct limit_sets *set
 	words_write(limit->part[slot].inner, &sets->inner, nr_words);
 }
 
-/* The next number after @now for writers inside the process, or outside. */
+/*
+ * Returns the next number after @now for the given kind of writer, which is inside or outside the
+ * process.
+ */
 static uint64_t next_number(uint64_t now, bool outside)
 {
 	uint64_t next = now + 1;
@@ -95,14 +98,17 @@ static uint64_t next_number(uint64_t now, bool outside)
 	return next;
 }
 
-/* Returns false if another writer was first; @now is then the current number. */
+/* Returns false if another writer was faster. @now is then the current number. */
 static bool publish(struct limit *limit, uint64_t *now, uint64_t next)
 {
 	return atomic_compare_exchange_strong_explicit(&limit->published, now, next,
 						       memory_order_acq_rel, memory_order_acquire);
 }
 
-/* Whether the number has changed. If so, what was read under @now may be torn. */
+/*
+ * Returns true if the number has changed. Then the data that was read under the old number may be a
+ * mix of old and new words.
+ */
 static bool is_news(const struct limit *limit, uint64_t *now)
 {
 	uint64_t before = *now;
@@ -145,7 +151,7 @@ bool limit_set_inside(struct limit *limit, enum limit_part part, const struct tm
 	return set_inside(limit, part, map, set, RING_WORDS);
 }
 
-/* Called once or twice in a process's life, so it has no fast path for few words. */
+/* This function is called at most twice in a process, so it has no fast path for few words. */
 bool limit_cap(struct limit *limit, const struct tmd_map *map, const struct gpupart_tpcset *set)
 {
 	uint64_t next, now = atomic_load_explicit(&limit->published, memory_order_acquire);

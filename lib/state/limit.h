@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The limit of a process on one GPU, in memory that other processes also write. It has two
- * parts. The outer limit comes from `gpupart run` or `gpupart set`; the process itself sets the
- * inner limit. A launch is confined to the intersection of both. If they have no TPC in common,
- * it is confined to the outer limit. There is no lock: if a writer dies during a change, the
- * previous limit stays in force.
+ * The limit of a process on one GPU. Other processes can also write to the limit. The limit has
+ * two parts. The outer limit comes from `gpupart run` or `gpupart set`; the process itself sets
+ * the inner limit. A launch is confined to the intersection of both parts. If the two parts have
+ * no TPC in common, the launch is confined to the outer limit. Launches need no lock. If a
+ * writer dies during a change, the previous limit stays in force.
  */
 #ifndef GPUPART_LIB_STATE_LIMIT_H
 #define GPUPART_LIB_STATE_LIMIT_H
@@ -13,10 +13,11 @@
 #include "lib/state/ring.h"
 
 /*
- * The limit is stored like a ring, but with two kinds of writers: inside and outside the
- * process. Each kind has eight slots and skips the numbers of the other kind. Writers inside use
- * the numbers whose remainder is below eight. So no writer writes to the slot in force, or to a
- * slot that was in force less than seven numbers ago.
+ * The limit is stored like a ring (ring.h), but it has two kinds of writers: writers inside and
+ * writers outside the process. Each kind has eight slots and skips the numbers of the other
+ * kind. Writers inside the process use the numbers whose remainder, modulo 16, is below eight.
+ * So no writer writes to the slot in force, or to a slot that was in force less than seven
+ * numbers ago.
  */
 #define LIMIT_SLOTS (2 * RING_SLOTS)
 
@@ -39,12 +40,11 @@ struct limit_sets {
 };
 
 /*
- * Set the inner or the outer part. Writers inside the process exclude each other by a lock in
- * the process, and writers outside exclude each other by a lock on the file. @set must be valid
- * for the GPU; NULL removes the part. The functions return in @before the limit that was in
- * force. They return false and change nothing if an inner set is not a subset of the outer
- * limit, or if writers inside the process write again and again while a writer outside tries to
- * write.
+ * These functions set the inner or the outer part. The callers inside the process hold a lock of
+ * the process, and the callers outside hold a lock on the file. @set must be valid for the GPU;
+ * NULL removes the part. The functions store in @before the limit that was in force. In two
+ * cases they return false and change nothing: an inner set is not a subset of the outer limit,
+ * or writers inside the process write so often that a writer outside cannot write.
  */
 bool limit_set_inside(struct limit *limit, enum limit_part part, const struct tmd_map *map,
 		      const struct gpupart_tpcset *set);
@@ -53,15 +53,15 @@ bool limit_set_outside(struct limit *limit, const uint16_t *bit_of_tpc,
 		       const struct gpupart_tpcset *set, struct limit_sets *before);
 
 /*
- * Narrows the outer part from inside the process: the outer part becomes its intersection with
- * @set, or @set if there was no outer part. Returns false and changes nothing if the
- * intersection is empty.
+ * Narrows the outer part from inside the process. The new outer part is the intersection of the
+ * old outer part and @set, or @set if there was no outer part. Returns false and changes nothing
+ * if the intersection is empty.
  */
 bool limit_cap(struct limit *limit, const struct tmd_map *map, const struct gpupart_tpcset *set);
 
 /*
- * Reads the limit. All parts of the result belong to the same moment. Returns false if the limit
- * changed during every try.
+ * Reads the limit. All parts of the result were valid at the same moment. Tries several times,
+ * and returns false if the limit changed during every try.
  */
 GPUPART_PRIVATE
 bool limit_get(const struct limit *limit, struct limit_sets *sets);

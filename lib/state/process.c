@@ -14,7 +14,7 @@
 #include "lib/state/process.h"
 #include "lib/state/state_page.h"
 
-/* @limit NULL keeps the limit that is in the row. */
+/* Fills in the members for @gpu. If @limit is NULL, the row keeps its limit. */
 void process_show(const struct state_gpu *gpu, const struct gpupart_tpcset *limit,
 		 struct gpupart_process *row)
 {
@@ -25,7 +25,7 @@ void process_show(const struct state_gpu *gpu, const struct gpupart_tpcset *limi
 	row->simulated = *(const unsigned char *)&gpu->simulated;
 }
 
-/* Shows the first GPU with a limit, else the first GPU. */
+/* Shows the first GPU that has a limit. If no GPU has a limit, shows the first GPU. */
 static void show_gpu(const struct state_page *page, struct gpupart_process *process)
 {
 	bool all_limited = state_nr_gpus(page);
@@ -45,8 +45,8 @@ static void show_gpu(const struct state_page *page, struct gpupart_process *proc
 	}
 	process->nr_gpus = state_nr_gpus(page);
 	/*
-	 * The problem came from the process's environment, but since then another program has
-	 * given the process a limit.
+	 * The process had a problem with the limit in its environment. But another program has
+	 * set a limit since then, so the problem no longer matters.
 	 */
 	if (all_limited)
 		process->problem[0] = 0;
@@ -71,7 +71,7 @@ void process_show_other(struct gpupart_process *process, const struct shared_gpu
 	gpupart_tpcset_format_list(&gpu->tpcs, process->limit, sizeof(process->limit));
 }
 
-/* Like describe(), for a state page of another version, from its header only. */
+/* Like describe(), but for a state page of another version. Uses only the header of the page. */
 static void describe_other(const struct shared_seen *seen, int pid, uid_t uid,
 			   struct gpupart_process *process)
 {
@@ -95,8 +95,8 @@ static void describe(const struct state_page *page, int pid, uid_t uid,
 
 
 /*
- * Copies the state page in @fd. Other processes may write during the copy. If a limit changed,
- * the function copies again.
+ * Copies the state page in @fd. Other processes may write to the page during the copy. If a
+ * limit changed during the copy, the function copies the page again.
  */
 static bool copy_page(int fd, struct state_page *page)
 {
@@ -119,8 +119,8 @@ static bool copy_page(int fd, struct state_page *page)
 }
 
 /*
- * Parses the file name of a state page, which names its owner even if the contents are
- * incomplete.
+ * Parses the file name of a state page. The name contains the pid and the pid namespace of the
+ * owner, even if the contents of the page are incomplete.
  */
 static bool parse_name(const char *file, int *pid, uint64_t *pid_namespace)
 {
@@ -135,17 +135,17 @@ static bool parse_name(const char *file, int *pid, uint64_t *pid_namespace)
 }
 
 /*
- * The bytes of /proc/PID/maps that one scan of another user's directory may read, because a
- * process can have any number of mappings. A line has at least 50 bytes, so this is about the
- * maps of one process with the most mappings allowed (vm.max_map_count is 65530), or of some
- * dozens of ordinary processes.
+ * Maximum number of bytes of /proc/PID/maps that one scan of another user's directory reads. A
+ * limit is needed, because a process can have many mappings. A line has at least 50 bytes. So
+ * the limit is about the size of the maps of one process with the maximum number of mappings
+ * (vm.max_map_count is 65530), or of some dozens of ordinary processes.
  */
 #define MAX_MAPS	(4u << 20)
 #define OTHERS_LIMITS	"4 MiB of maps, 1 s of CPU time"
 
 /*
- * Deletes the files of a process, the state page last. Other scans delete a records file as an
- * orphan only after its state page is gone.
+ * Deletes the files of a process. It deletes the state page last, because other scans delete a
+ * records file as an orphan if its state page does not exist.
  */
 static void sweep(int dir, const char *file)
 {
@@ -157,8 +157,8 @@ static void sweep(int dir, const char *file)
 }
 
 /*
- * Deletes a records file whose state page is gone: it was removed by hand, or a process died in
- * sweep().
+ * Deletes a records file if its state page does not exist. A user may have removed the state
+ * page, or a process may have died in sweep().
  */
 static void sweep_orphan(int dir, const char *file)
 {
@@ -183,9 +183,10 @@ struct look {
 };
 
 /*
- * Reads one state page into *process. Returns false if its process has ended or is not found;
- * then the file is deleted unless a process has it open. When root reads another user's
- * directory, it must not trust, map or block on any file in it.
+ * Reads one state page into *process. Returns false if the owner of the page has ended or is not
+ * found. In this case it deletes the file, except if a process has the file open. If root reads
+ * another user's directory, the files in it are not trusted: root must not map a file, and must
+ * not wait for a file.
  */
 static bool read_page(struct look *look, const char *file, struct gpupart_process *process)
 {
@@ -199,7 +200,7 @@ static bool read_page(struct look *look, const char *file, struct gpupart_proces
 		sweep_orphan(look->dir, file);
 		return false;
 	}
-	/* Closing a descriptor of our own file would release its lock. */
+	/* Do not open this process's own file, because the close would release the lock on it. */
 	if (state_page_is_own(look->dir, file)) {
 		describe(state_page_own, getpid(), look->uid, process);
 		return true;
@@ -238,11 +239,11 @@ static int by_pid(const void *a, const void *b)
 }
 
 /*
- * Makes a row for the part of the directory that the scan left out. The row contains no TPCs. If
- * the maps of a process were not read, the process is still listed by its start time, with its
- * limit, so its TPCs are counted as taken. Files that were not opened are unknown. Counting all
- * TPCs as taken would let one user keep all others off the GPU. Counting none loses nothing: a
- * user who wants to hide processes can delete their files anyway, and grants are in files that
+ * Fills a row for the part of the directory that the scan left out. A process is listed with its
+ * limit even if its maps were not read, so its TPCs count as used. But the contents of files
+ * that were not opened are unknown, so this row has no TPCs. If all TPCs counted as used
+ * instead, one user could keep all other users off the GPU. It does no harm that the row has no
+ * TPCs. A user can hide processes anyway by deleting their files, and grants are in files that
  * belong to root.
  */
 static void describe_rest(const struct look *look, struct gpupart_process *process)
@@ -264,9 +265,10 @@ static void add_row(struct gpupart_process *list, unsigned int max, unsigned int
 }
 
 /*
- * Appends the processes of a directory to the list. *nr may exceed @max, but at most @max rows
- * are written. @table is kept for the next directory, because one user can have thousands of
- * uids (subuid(5)), each with a directory.
+ * Appends the processes of a directory to the list. *nr may become larger than @max, but the
+ * function writes at most @max rows. The caller uses the same @table for all directories,
+ * because one user can have thousands of uids (subuid(5)), and each of them can have a
+ * directory.
  */
 static void list_dir(uid_t uid, struct holder_table *table, struct gpupart_process *list,
 		     unsigned int max, unsigned int *nr)
@@ -327,7 +329,10 @@ static int list_processes(struct gpupart *gp, const void *arg, void *rows, unsig
 	state_dirs_begin(&folders);
 	if (!folders.root && errno != ENOENT)
 		return ctx_fail(gp, -errno, "/dev/shm cannot be read: %s", strerror(errno));
-	/* List our own directory first, so that other users cannot fill the list. */
+	/*
+	 * List root's own directory first. Otherwise the processes of other users could fill the
+	 * list.
+	 */
 	list_dir(0, &table, list, max, &nr);
 	while (state_dirs_next(&folders, &uid))
 		list_dir(uid, &table, list, max, &nr);
@@ -349,9 +354,10 @@ int gpupart_process_list(struct gpupart *gp, struct gpupart_process *list, unsig
 }
 
 /*
- * Returns true if the user could send a signal to process @pid. The kernel decides this by the
- * real and the saved uid. This check prevents a user from making root signal a process of
- * another user. A process in root's directory may have changed its user.
+ * Returns true if the user could send a signal to the process. The kernel decides this by the
+ * real and the saved uid of the process. Without this check, a user could make root send a
+ * signal to a process of another user. The check does not apply to root's directory, because a
+ * process there may have changed its user.
  */
 static bool is_of_user(const struct state_dir_status *status, uid_t uid)
 {

@@ -17,9 +17,9 @@ static bool is_of(const struct shared_header *header, const struct gpupart_proce
 }
 
 /*
- * Copies the state page of a process of this pid namespace. Returns NULL if it cannot be read,
- * or is another version's; its GPUs are then in @seen. The page may be another user's, so it is
- * neither mapped nor waited for.
+ * Copies the state page of a process in this pid namespace. Returns NULL if the page cannot be
+ * read. Also returns NULL if the page has another version, but then stores its GPUs in @seen.
+ * The page may belong to another user, so this function neither maps it nor waits for it.
  */
 static struct state_page *read_listed(const struct gpupart_process *process,
 					struct shared_seen *seen)
@@ -50,8 +50,8 @@ static struct state_page *read_listed(const struct gpupart_process *process,
 }
 
 /*
- * Fills a row for @process on one of its GPUs. If the limit is being written right now, the row
- * keeps the one that was listed.
+ * Fills a row for @process on one of its GPUs. If another process is writing the limit at this
+ * moment, the row gets the limit from @process.
  */
 static void describe_on(const struct state_gpu *gpu, const struct gpupart_process *process,
 			struct gpupart_process *row)
@@ -75,7 +75,7 @@ static int by_pci(const void *a, const void *b)
 static int list_gpus(struct gpupart *gp, const void *arg, void *list, unsigned int max)
 {
 	const struct gpupart_process *process = arg;
-	/* Closing a descriptor of our own file would release its lock. */
+	/* Do not open this process's own file, because the close would release the lock on it. */
 	bool own = process->pid == getpid();
 	struct shared_seen seen = { .nr_gpus = 0 };
 	struct state_page *copy = own || process->pid <= 0 ? NULL : read_listed(process, &seen);
@@ -83,7 +83,7 @@ static int list_gpus(struct gpupart *gp, const void *arg, void *list, unsigned i
 	struct gpupart_process *rows;
 	unsigned int nr = page ? state_nr_gpus(page) : seen.nr_gpus;
 
-	/* If nothing more is known, repeat the row that was listed. */
+	/* If the GPUs are unknown, return the row of @process itself. */
 	if (!nr) {
 		free(copy);
 		if (max && *process->pci)

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Signals a process of the list, if it is still the same process. */
+/*
+ * Sends a signal to a process from the list of processes, if its pid still belongs to that process.
+ */
 #include <errno.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -17,7 +19,7 @@ int gpupart_process_signal(struct gpupart *gp, const struct gpupart_process *pro
 		return ctx_fail(gp, -errno,
 				"process %d was not signalled: pidfd_open: %s; without a pidfd the signal could reach another process",
 				process->pid, strerror(errno));
-	/* From here on the pid cannot be reused without pidfd_send_signal() failing. */
+	/* If another process gets this pid from now on, pidfd_send_signal() fails. */
 	if (pidfd < 0 || !process_read(process->pid, process->uid, &now) ||
 	    (still && !still(&now, arg)))
 		err = -ESRCH;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Writes the progress that a program reports into its state page, and reads that of another
- * process.
+ * Writes the progress that a program reports into the program's state page. Reads the progress
+ * of another process.
  */
 #include <string.h>
 #include "lib/core/clock.h"
@@ -13,8 +13,8 @@
 _Static_assert(STATE_NR_LATENCIES == GPUPART_NR_LATENCIES, "the state page has room for all");
 
 /*
- * Below 16 ns each value has a place, above that each octave has 16; the last place counts all
- * longer times.
+ * Returns the place for a time. Each time below 16 ns has a separate place. Above 16 ns, each
+ * octave has 16 places. The last place counts all longer times.
  */
 static unsigned int place_of(uint64_t ns)
 {
@@ -46,8 +46,8 @@ void gpupart_progress_add(uint64_t units)
 	__atomic_fetch_add(&progress->units, units, __ATOMIC_RELAXED);
 	__atomic_store_n(&progress->reported_ns, now, __ATOMIC_RELAXED);
 	/*
-	 * Written last: a reader that finds the same value twice knows that the other members
-	 * belong together.
+	 * Write this member last. If a reader finds the same value before and after it reads the
+	 * other members, these members belong to the same report.
 	 */
 	__atomic_fetch_add(&progress->reports, 1, __ATOMIC_RELEASE);
 }
@@ -61,8 +61,8 @@ void gpupart_latency_report(uint64_t ns)
 }
 
 /*
- * Reads the units and the time of their report. A report during the read is rare, and a second
- * one even more so.
+ * Reads the units and the time of their report. Four tries are enough, because a report rarely
+ * happens during a read.
  */
 static void read_units(const struct state_progress *from, struct gpupart_progress *progress)
 {

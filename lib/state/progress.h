@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The progress in the state page of a process. */
+/* Reads the progress in the state page of a process. */
 #ifndef GPUPART_LIB_STATE_PROGRESS_H
 #define GPUPART_LIB_STATE_PROGRESS_H
 

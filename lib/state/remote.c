@@ -45,7 +45,10 @@ static int access_page(void *arg)
 	return access->act(access->gp, access->remote, access->arg);
 }
 
-/* Calls @act, which accesses the state page. Returns its result, or -ESRCH for a truncated page. */
+/*
+ * Calls @act, which accesses the state page. Returns the result of @act, or -ESRCH if the page was
+ * truncated.
+ */
 static int with_page(struct gpupart *gp, struct gpupart_remote *remote,
 		      int (*act)(struct gpupart *gp, struct gpupart_remote *remote, void *arg),
 		      void *arg)
@@ -66,8 +69,9 @@ static void close_page(struct opened *opened)
 }
 
 /*
- * Whether @file is the state page of @pid. The file is not opened for writing here, because a
- * process that deletes orphans would then think that we own the page.
+ * Returns the version of the state page in @file, or SHARED_NONE if the page does not belong to
+ * @pid. This function does not open the file for writing, because a process that deletes orphans
+ * would then take this process for the owner.
  */
 static enum shared_version is_page_of(int dir, const char *file, int pid,
 				       struct holder_table *table, struct stat *st)
@@ -86,8 +90,8 @@ static enum shared_version is_page_of(int dir, const char *file, int pid,
 }
 
 /*
- * Opens the state page in @file if it is that of @pid. -ESRCH if it is not, -EPROTO if it is
- * another version's.
+ * Opens the state page in @file if the page belongs to @pid. If it does not, returns -ESRCH. If
+ * the page has another version, returns -EPROTO.
  */
 static int open_page(int dir, const char *file, int pid, struct holder_table *table,
 		      struct opened *opened)
@@ -135,7 +139,10 @@ static int find_page(struct gpupart *gp, int pid, struct opened *opened)
 		   : 0;
 }
 
-/* One writer at a time; the kernel releases the lock of a process that dies. */
+/*
+ * Locks the state page, so that only one process writes to it at a time. If a process dies, the
+ * kernel releases its lock.
+ */
 static int lock_page(struct gpupart *gp, int pid, const struct opened *opened)
 {
 	int err = state_dir_lock_file(opened->fd);
@@ -175,8 +182,8 @@ static int check_outside(struct gpupart *gp, int pid, const struct state_gpu *gp
 }
 
 /*
- * Checks the set against the grants of this user, which no process may exceed. NULL (no limit)
- * becomes all that was granted.
+ * Checks that the grants of this user allow the set. If *set is NULL, which means no limit, *set
+ * becomes the set of all granted TPCs.
  */
 static int keep_given(struct gpupart *gp, int pid, const struct state_gpu *gpu,
 		      const struct gpupart_tpcset **set, struct grant_limit *given)
@@ -217,7 +224,7 @@ int gpupart_remote_open(struct gpupart *gp, int pid, const char *pci,
 	if (!new)
 		return ctx_fail(gp, -ENOMEM, "out of memory for process %d", pid);
 	new->pid = pid;
-	/* Ask once: it takes longer than setting a limit. */
+	/* Check this only once, because the check takes longer than setting a limit. */
 	new->exempt = gpupart_grant_exempts(geteuid());
 	err = find_page(gp, pid, &new->opened);
 	if (err)
@@ -263,8 +270,8 @@ static int set_limit(struct gpupart *gp, struct gpupart_remote *remote, void *ar
 	if (err)
 		return err;
 	/*
-	 * Launches may have skipped the check for a set so far. Set this first, because we may
-	 * die in between.
+	 * Without this flag, launches do not check for a set. Set the flag before the limit,
+	 * because this process may die between the two writes.
 	 */
 	atomic_fetch_or_explicit(&remote->gpu->in_use, STATE_USED, memory_order_relaxed);
 	if (!limit_set_outside(&remote->gpu->limit, remote->gpu->bit_of_tpc, set, &sets))

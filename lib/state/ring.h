@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A set that can be replaced while launches read it. Writers of one ring need a lock, unless
- * stated otherwise (limit.h); readers need none.
+ * A set that can be replaced while launches read it. Writers of a ring need a lock, except for
+ * the ring in limit.h. Readers need no lock.
  */
 #ifndef GPUPART_LIB_STATE_RING_H
 #define GPUPART_LIB_STATE_RING_H
@@ -33,14 +33,16 @@ struct ring {
 _Static_assert(offsetof(struct ring, slot) == sizeof(uint64_t),
 	       "ring_read() expects the slots at this offset");
 
-/* Writes @nr_words words of each kind into a slot that is not in force. @set NULL: no set. */
+/*
+ * Writes @nr_words words of @allow and @set into a slot that is not in force. A NULL @set is empty.
+ */
 static inline __attribute__((always_inline))
 void ring_slot_write(struct ring_slot *slot, const struct tmd_allow *allow,
 		     const struct gpupart_tpcset *set, unsigned int nr_words)
 {
 	/*
-	 * A reader may still be reading the slot's previous words. If it reads one of the new
-	 * words, it must also see the new count. This includes the words of TPCs, which
+	 * A reader may still be reading the slot's previous words. If the reader reads one of
+	 * the new words, it must also see the new count. This includes the words of TPCs, which
 	 * limit_get() reads without a lock.
 	 */
 	for (unsigned int i = 0; i < nr_words; i++)
@@ -60,14 +62,14 @@ static inline void ring_publish(struct ring *ring, const struct tmd_allow *allow
 }
 
 /*
- * Copies the set in force; *any is 0 if there is no set. Returns false if the copy may be a mix
- * of two sets, because there were seven publications while 32 bytes were read.
+ * Copies the set in force. *any is 0 if there is no set. Returns false if seven sets were
+ * published during the copy, because the copy may then be a mix of two sets.
  */
 static inline __attribute__((always_inline))
 bool ring_try(const _Atomic uint64_t *published, unsigned int nr_slots, unsigned int nr_words,
 	      struct tmd_allow *allow, uint64_t *any)
 {
-	/* The slots follow the count directly. */
+	/* The slots follow directly after the count. */
 	const struct ring_slot *slots = (const struct ring_slot *)(published + 1);
 	uint64_t before, after;
 
@@ -80,15 +82,18 @@ bool ring_try(const _Atomic uint64_t *published, unsigned int nr_slots, unsigned
 							  memory_order_acquire);
 		*any |= allow->tmd_bits[i];
 	}
-	/* If a word is from a later round, this load sees at least that round's count. */
+	/*
+	 * If a word belongs to a later publication, this load returns at least the count of that
+	 * publication.
+	 */
 	after = atomic_load_explicit(published, memory_order_relaxed);
 	return after - before < RING_SLOTS - 1;
 }
 
 /*
- * Does the same, and repeats it if the copy may be a mix of two sets. It tries at most 64 times,
- * because a launch must not wait for ever. The first try is outside the loop, so that the usual
- * launch does not set up a loop. Returns false if there is no set.
+ * Like ring_try(), but tries again if the copy may be a mix of two sets. It tries at most 64
+ * times, because a launch must not wait for ever. The first try is outside the loop, so that a
+ * usual launch does not set up a loop. Returns false if there is no set.
  */
 static inline __attribute__((always_inline))
 bool ring_read(const _Atomic uint64_t *published, unsigned int nr_slots, unsigned int nr_words,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The state page of this process, through which other processes see it. */
+/* Creates and publishes the state page of this process. Other processes read this page. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -13,26 +13,26 @@
 #include "lib/core/fsize.h"
 #include "lib/state/state_page.h"
 
-/* Whole pages, for every page size up to 64 KiB. */
+/* A multiple of every page size up to 64 KiB. */
 #define STATE_PAGE	65536
 #define STATE_SIZE	\
 	((sizeof(struct state_page) + STATE_PAGE - 1) / STATE_PAGE * STATE_PAGE)
 
 /*
- * The largest value of a counter of one thread. A damaged page can contain any value; this bound
- * keeps sums from overflowing.
+ * The largest value that a counter of one thread can have. A damaged page can contain any value.
+ * This maximum prevents an overflow of sums.
  */
 #define MAX_COUNT	(1ull << 48)
 
 /*
- * The state page that is used before something must be stored, and if memory is short. It is
- * never published.
+ * The state page that is used until something must be stored. It is also used if memory is
+ * short. It is never published.
  */
 static struct state_page unseen;
 struct state_page *state_page_own = &unseen;
 static pthread_once_t place_once = PTHREAD_ONCE_INIT;
 
-/* The file that is mapped over the state page; pid 0: none. */
+/* The file that is mapped over the state page. If the pid is 0, there is no such file. */
 static struct {
 	pid_t pid;
 	int fd;
@@ -42,8 +42,8 @@ static struct {
 } own = { .fd = -1 };
 
 /*
- * Memory for the page of a child of a fork. It is allocated when this process's page is
- * published, so a child never lacks it. The parent does not write to it.
+ * Memory for the page of a child of a fork. This memory is allocated when this process's page is
+ * published, so a child always has the memory. The parent does not write to this memory.
  */
 static void *child_page;
 
@@ -85,7 +85,10 @@ static unsigned int lane_number(const struct state_lane *lane)
 	return lane - state_page_own->lanes;
 }
 
-/* Called when a thread ends. Its counts stay; the next thread with this lane continues them. */
+/*
+ * Called when a thread ends. The counts in its lane are kept. The next thread that gets this lane
+ * adds to them.
+ */
 static void lane_leave(void *mark)
 {
 	struct state_lane *lane = state_lane;
@@ -109,7 +112,10 @@ static void lane_take(void)
 
 	if (!~taken)
 		return;
-	/* Without a callback at the end of the thread the lane would never become free. */
+	/*
+	 * Without this key, no callback runs at the end of the thread, and the lane would never
+	 * become free.
+	 */
 	pthread_once(&lane_once, lane_key_make);
 	if (!lane_key_made || pthread_setspecific(lane_key, &state_lane))
 		return;
@@ -188,7 +194,10 @@ static void path_of_records(char path[128], const char *dot)
 		 file);
 }
 
-/* Deletes the state page last: the other file is not deleted as an orphan while it exists. */
+/*
+ * Deletes the state page last. While the state page exists, no process deletes the other file as an
+ * orphan.
+ */
 static void forget_own(void)
 {
 	char path[128];
@@ -211,7 +220,8 @@ int state_file_create(void)
 	path_of_records(path, ".");
 	fsize_guard_begin(&guard);
 	/*
-	 * An old file is that of a dead process with our pid; a GPU may still be writing to it.
+	 * If there is an old file, it belongs to a dead process that had this process's pid. A
+	 * GPU may still be writing to this file.
 	 */
 	unlink(path);
 	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -231,10 +241,10 @@ int state_file_publish(void)
 }
 
 /*
- * The child of a fork still has its parent's state page mapped: give it a private copy. A
- * process with too many mappings cannot move pages, but it can replace them. If the kernel
- * refuses both, the page is unmapped, and the next access ends the child: it must not count in
- * its parent's page.
+ * In the child of a fork, replaces the mapping of the parent's state page by a private copy. A
+ * process with too many mappings cannot move pages, but it can replace pages. If the kernel
+ * refuses both, the function unmaps the page, and the next access ends the child, because the
+ * child must not count in its parent's page.
  */
 static void after_fork(void)
 {
@@ -264,8 +274,9 @@ static void after_fork(void)
 }
 
 /*
- * Fills the GPU entry that other versions read. Its set is the place of the limit's words. This
- * place is written one time, so it stays correct if a writer of the limit dies.
+ * Fills the GPU entry that other versions read. Instead of a set, the entry contains the place
+ * of the limit's words. This place is written only once, so it stays correct if a writer of the
+ * limit dies.
  */
 static void show_shared(uint32_t place, const struct gpupart_gpu_info *info)
 {
@@ -335,21 +346,24 @@ void state_publish_map(struct state_gpu *gpu, const struct tmd_map *map)
 }
 
 /*
- * Maps the file over the state page and then renames it: from @file to the name without the
- * dot. A few counts that other threads make between the copy and the mapping are lost. Limits
- * are not lost, because the caller excludes their writers.
+ * Maps the file over the state page. Then renames the file from @file to the same name without
+ * the dot. If other threads count something between the copy and the mapping, these counts are
+ * lost. Limits are not lost, because the caller locks out their writers.
  */
 static int move_into(int fd, int dir, const char *file)
 {
 	ssize_t written;
-	/* If a page cannot be allocated when it is written, the program would be killed. */
+	/*
+	 * Allocate all pages now. If a page could not be allocated at the first write to it, the
+	 * kernel would kill the program.
+	 */
 	int err = posix_fallocate(fd, 0, STATE_SIZE);
 
 	if (err)
 		return -err;
 	/*
-	 * This process holds the lock as long as it lives. In pid namespaces in which our pid is
-	 * not visible, the lock identifies this process: see process.c.
+	 * This process holds the lock as long as it lives. The lock identifies this process in
+	 * pid namespaces in which its pid is not visible: see process.c.
 	 */
 	fcntl(fd, F_SETLK, &(struct flock){ .l_type = F_WRLCK, .l_whence = SEEK_SET });
 	written = pwrite(fd, state_page_own, sizeof(*state_page_own), 0);
@@ -393,12 +407,12 @@ int state_page_publish(const char *name, const char *job)
 	snprintf(header->name, sizeof(header->name), "%s", name ? name : "");
 	snprintf(header->id, sizeof(header->id), "%s", job ? job : "");
 	/*
-	 * Scans ignore names with a dot. Until we have the file open for writing it looks like
-	 * the file of a dead process, which scans delete.
+	 * Scans ignore file names that begin with a dot. Until this process has the file open
+	 * for writing, a scan would take the file for that of a dead process and delete it.
 	 */
 	snprintf(file, sizeof(file), ".%d.%llx", getpid(),
 		 (unsigned long long)header->pid_namespace);
-	/* An old file is that of a dead process with our pid. */
+	/* If there is an old file, it belongs to a dead process that had this process's pid. */
 	fd = openat(dir, file, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 	err = fd < 0 || fstat(fd, &st) ? -errno : move_into(fd, dir, file);
 	if (err) {
@@ -424,8 +438,9 @@ unguard:
 }
 
 /*
- * Other writers hold the lock for moments. A writer that was stopped must not keep this program
- * from using its GPU, so give up after the time that writers wait for each other.
+ * Other writers hold the lock for a very short time. But a writer may have been stopped. It must
+ * not prevent this program from using its GPU, so this program waits only as long as writers
+ * wait for each other.
  */
 void state_page_lock(void)
 {

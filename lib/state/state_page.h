@@ -16,7 +16,7 @@
 #include "lib/state/limit.h"
 
 /*
- * Increase this number with every change of the state page. Changes of the header do not count;
+ * Increase this number with every change of the state page, except for changes of the header:
  * see shared_header.h.
  */
 #define STATE_LAYOUT	12
@@ -26,7 +26,7 @@
  * these counters is the number of launches.
  */
 enum state_counter {
-	STATE_FREE,		/* nothing was requested */
+	STATE_FREE,		/* launches for which no set was requested */
 	STATE_CONFINED,
 	STATE_WIDENED_EMPTY,
 	STATE_WIDENED_DRIVER,
@@ -43,30 +43,30 @@ enum state_counter {
 	STATE_NR_COUNTERS,
 };
 
-/* GPUs of one process that are published; further GPUs are private */
+/* maximum number of published GPUs of a process; further GPUs are private */
 #define STATE_MAX_GPUS 16
 
 /*
- * The counts of one thread, which no other thread writes. With one shared counter, the callback
- * would need a locked instruction. A locked instruction waits until all that the driver has just
- * written for the GPU is in memory, which takes 2 % of the time of a launch (measured:
- * Documentation/results/h200-spine.md). Threads that have no lane of their own use lane 0.
+ * The counts of one thread. Other threads do not write them. If threads shared a counter, the
+ * callback would need a locked instruction. Such an instruction waits until everything that the
+ * driver has just written for the GPU is in memory. This wait takes 2 % of the time of a launch,
+ * as measured in Documentation/results/h200-spine.md. Threads without a lane use lane 0.
  */
 #define STATE_NR_LANES 64
 
 struct state_lane {
 	_Alignas(128) uint64_t counters[STATE_NR_COUNTERS];
 	/*
-	 * 1: in the launch callback, where it may already use a set and have no record number
-	 * yet
+	 * 1: the thread is in the launch callback. It may already use a set although its launch
+	 * has no record number yet.
 	 */
 	uint64_t launching;
-	uint64_t graphs;	/* odd: in a function that launches a graph */
+	uint64_t graphs;	/* odd: the thread is in a function that launches a graph */
 };
 
 _Static_assert(sizeof(struct state_lane) == 128, "a lane has two cache lines");
 
-/* Flags of in_use. STATE_USED: a set was given, so the callback must check launches. */
+/* Flags of in_use. STATE_USED: a set was requested, so the callback must check launches. */
 #define STATE_USED 1
 #define STATE_USED_LENDS 8	/* another run needs a report of each launch: report_busy() */
 
@@ -76,22 +76,22 @@ struct state_gpu {
 	struct limit limit;
 	char pci[20];
 	bool simulated;
-	char source[512];		/* of the topology that the numbers belong to */
+	char source[512];		/* the source of the topology */
 	uint64_t topology_hash;
 	/*
-	 * The number of TPCs of the proven map. 0: the map is not proven yet, so no set can be
-	 * given from outside.
+	 * The number of TPCs of the proven map. 0: the map is not proven yet, so other processes
+	 * cannot set a limit.
 	 */
 	atomic_uint nr_tpcs;
 	uint16_t bit_of_tpc[GPUPART_MAX_TPCS];
 };
 
-/* The progress that the program reports (progress.c). Its own threads write it. */
+/* The progress that the program reports (progress.c). The threads of the program write it. */
 #define STATE_NR_LATENCIES 512
 
 struct state_progress {
 	_Alignas(128) uint64_t units;
-	uint64_t reports;		/* calls of gpupart_progress_add() */
+	uint64_t reports;		/* number of calls of gpupart_progress_add() */
 	/* Times of the last report of units and of the last report of a latency. */
 	uint64_t reported_ns, answered_ns;
 	uint64_t latencies[STATE_NR_LATENCIES];
@@ -99,46 +99,50 @@ struct state_progress {
 
 /*
  * Records of launches on one GPU: see lib/records and Documentation/internals/state-page.md.
- * The counts of a ring have one writer, the thread that launches on its stream. Only @folded
- * and @last_end, like the totals, belong to the thread that folds records into the totals.
+ * Only the thread that launches on the stream of a ring writes the counts of the ring. There are
+ * two exceptions: the thread that folds records into the totals writes @folded and @last_end.
  */
-#define STATE_NR_RINGS	65	/* rings of 64 streams, and one of graphs */
+#define STATE_NR_RINGS	65	/* 64 rings of streams and 1 ring of graphs */
 #define STATE_NR_GAPS		32
 #define STATE_NR_FUNCTIONS	64
 
 struct state_ring {
 	/* Sequence number of the ring's latest launch with a record. */
 	_Alignas(64) uint64_t issued;
-	uint64_t folded;	/* the totals include records up to this number */
+	uint64_t folded;	/* the totals include the records up to this number */
 	uint64_t last_end;	/* end of the latest folded launch, in GPU ns */
 	uint64_t unrecorded;	/* number of launches without a record */
-	/* The latest of these unrecorded launches have ended when launch @after has ended. */
+	/*
+	 * Number of the latest unrecorded launches. They have ended when launch @after has
+	 * ended.
+	 */
 	uint64_t waiting;
 	uint64_t after;
-	uint64_t lost;		/* 1: its context was destroyed, outstanding launches stay
+	uint64_t lost;		/* 1: its context was destroyed; its outstanding launches stay
 				 * unknown */
 	uint64_t busy_ns;	/* total time of its folded launches */
 };
 
 /*
- * Launches of executable graphs with records. The thread that launches writes them; @since only
- * while @version of the records is odd.
+ * Launches of executable graphs with records. The thread that launches the graph writes these
+ * members. It writes @since only while @version of the records is odd.
  */
 #define STATE_NR_GRAPHS	256
 
 struct state_graph {
 	uint64_t issued;	/* launches of all executable graphs that have used this entry */
-	/* CPU counter at the first of the launches that follow each other now, or 0 */
+	/* CPU counter at the first launch of the current series of launches; 0: no series */
 	uint64_t since;
-	uint32_t kernels;	/* kernels in a launch; the GPU counts each in the entry's cell */
-	uint32_t lost;		/* 1: its context was destroyed, outstanding launches stay
+	uint32_t kernels;	/* number of kernels of a launch that the GPU counts in
+				 * the entry's cell */
+	uint32_t lost;		/* 1: its context was destroyed; its outstanding launches stay
 				 * unknown */
 };
 
 struct state_function {
 	/*
-	 * Address of the driver's function; odd: another function may now have this address; 0:
-	 * free entry.
+	 * Address of the driver's function. If it is odd, another function may now have this
+	 * address. If it is 0, the entry is free.
 	 */
 	uint64_t key;
 	uint64_t count, ns, longest_ns;
@@ -169,7 +173,7 @@ struct state_records {
 	/* The following members are written by one thread at a time, while @version is odd. */
 	_Alignas(64) uint64_t version;
 	uint64_t untimed, busy_ns, kernels_ns, late_ns, last_end;
-	/* busy_ns includes all of the time before this, except @gaps; GPU ns */
+	/* A GPU time in ns. busy_ns includes all times before it, except the times in @gaps. */
 	uint64_t covered;
 	uint64_t horizon;	/* gaps before this time were dropped */
 	uint64_t nr_gaps;
@@ -186,22 +190,21 @@ struct state_page {
 	struct state_lane lanes[STATE_NR_LANES];
 	struct state_gpu gpus[STATE_MAX_GPUS];
 	struct state_progress progress;
-	struct state_records records[STATE_MAX_GPUS];	/* same order as gpus[] */
+	struct state_records records[STATE_MAX_GPUS];	/* in the order of gpus[] */
 };
 
 /*
- * The state page. It is private memory until state_page_publish() succeeds. Its address never
- * changes after something was stored in it, because the file is mapped over it at the same
- * address.
+ * The state page. It is private memory until state_page_publish() succeeds. After something was
+ * stored in the page, its address never changes, because the file is mapped at the same address.
  */
 GPUPART_PRIVATE
 extern struct state_page *state_page_own;
 
-/* This thread's lane of the state page; NULL: none yet. */
+/* This thread's lane of the state page; NULL: no lane yet. */
 extern _Thread_local struct state_lane *state_lane;
 
 /*
- * Returns state_page_own at its final address, for code that stores something before it is
+ * Returns state_page_own at its final address, for code that stores something before the page is
  * published.
  */
 struct state_page *state_page_location(void);
@@ -232,9 +235,10 @@ static inline void state_count(enum state_counter which)
 }
 
 /*
- * Mark the thread as being in the launch callback, from before the callback reads a set to the
- * callback's end. lib/records/drain.c reads this mark. A thread without a lane marks lane 0
- * permanently. The functions make no fence, because a reader makes a fence for all threads.
+ * These functions mark the thread as being in the launch callback. The mark is set before the
+ * callback reads a set, and it is removed at the end of the callback. lib/records/drain.c reads
+ * this mark. A thread without a lane marks lane 0 permanently. The functions make no fence,
+ * because a reader makes a fence for all threads.
  */
 void state_launches_first(void);
 
@@ -275,7 +279,7 @@ void state_remove_gpu(struct state_gpu *gpu);
 /* Publishes @map. After this call, other processes can set the limit of @gpu. */
 void state_publish_map(struct state_gpu *gpu, const struct tmd_map *map);
 
-/* The records of a GPU in the state page, or NULL. */
+/* Returns the records of a GPU in the state page, or NULL. */
 struct state_records *state_records(const struct state_gpu *gpu);
 
 /*
@@ -293,9 +297,9 @@ int state_file_publish(void);
 int state_page_publish(const char *name, const char *job);
 
 /*
- * Acquire and release the lock of this process's outer limit. Other processes hold it while they
- * write the limit, and this process holds it while it determines its limit. state_page_lock()
- * waits for at most 5 s.
+ * Acquire and release the lock of this process's outer limit. Other processes hold the lock
+ * while they write the limit. This process holds the lock while it determines its limit.
+ * state_page_lock() waits for at most 5 s.
  */
 void state_page_lock(void);
 void state_page_unlock(void);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads the fields of a TMD and sets mask bits. The functions are inline, because launches use
- * them.
+ * Reads the fields of a TMD and sets mask bits. The functions are inline, because they run at
+ * each launch.
  */
 #ifndef GPUPART_LIB_TMD_FIELD_H
 #define GPUPART_LIB_TMD_FIELD_H
@@ -66,8 +66,8 @@ static inline uint32_t field_read(const void *tmd, struct tmd_field f)
 	uint64_t word = 0;
 
 	/*
-	 * A field has at most 18 bits at any position, or 32 bits at a byte boundary. So 4
-	 * bytes contain it.
+	 * A field has at most 18 bits at any position, or 32 bits at a byte boundary. So 4 bytes
+	 * contain the whole field.
 	 */
 	memcpy(&word, byte, 4);
 	return (word >> (f.lo % 8)) & ((1ull << f.width) - 1);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Makes sets large enough for launches that would otherwise hang the GPU: see fit.h. All blocks
- * of a cluster run in one virtual GPC, and all blocks of a cooperative launch run at the same
- * time. If the set cannot hold these blocks, the launch never ends.
+ * Widens the sets of launches that would otherwise hang the GPU: see fit.h. All blocks of a
+ * cluster run in one virtual GPC. All blocks of a cooperative launch run at the same time. If
+ * the set cannot hold these blocks, the launch never ends.
  */
 #include "lib/tmd/field.h"
 #include "lib/tmd/fit.h"
@@ -13,8 +13,8 @@ static unsigned int sms_of(const struct tmd_map *map, const struct tmd_allow *a)
 }
 
 /*
- * Returns the number of clusters of @size blocks that fit. Each cluster needs one virtual GPC
- * with an SM for each of its blocks.
+ * Returns the number of clusters of @size blocks that fit at the same time. Each cluster needs
+ * one SM for each of its blocks, and all these SMs must be in the same virtual GPC.
  */
 static unsigned int clusters_held(const struct tmd_map *map, const struct tmd_allow *a,
 				  unsigned int size)
@@ -30,8 +30,8 @@ static unsigned int clusters_held(const struct tmd_map *map, const struct tmd_al
 }
 
 /*
- * Adds to @want the fewest TPCs of @pool that make room for one more cluster. Returns false if
- * no virtual GPC has enough of them.
+ * Makes room in @want for one more cluster with as few additional TPCs of @pool as possible.
+ * Returns false if no virtual GPC has enough TPCs.
  */
 static bool make_room_for_cluster(const struct tmd_map *map, struct tmd_allow *want,
 				  const struct tmd_allow *pool, unsigned int size)
@@ -61,9 +61,9 @@ static bool make_room_for_cluster(const struct tmd_map *map, struct tmd_allow *w
 }
 
 /*
- * Widens @want until @nr clusters fit. It adds TPCs of the limit first, and then any TPCs.
- * @free: the bits that the driver did not disable. Returns false if even all of these TPCs are
- * not enough.
+ * Widens @want until @nr clusters fit. It first adds TPCs of the limit. If these are not enough,
+ * it adds other TPCs. @free: the bits that the driver did not disable. Returns false if all
+ * these TPCs together are not enough.
  */
 static bool fit_clusters(const struct tmd_map *map, struct tmd_allow *want,
 			 const struct tmd_allow *limit, const struct tmd_allow *free,
@@ -84,8 +84,8 @@ static bool fit_clusters(const struct tmd_map *map, struct tmd_allow *want,
 }
 
 /*
- * Returns the number of blocks of this launch that one SM holds at a time, computed like CUDA's
- * occupancy. The result is at least 1.
+ * Returns the number of blocks of this launch that one SM can hold at the same time. The number
+ * is computed like CUDA's occupancy and is at least 1.
  */
 static unsigned int blocks_per_sm(const struct tmd_map *map, const void *tmd)
 {
@@ -102,8 +102,8 @@ static unsigned int blocks_per_sm(const struct tmd_map *map, const void *tmd)
 	if (map->sm.blocks < nr)
 		nr = map->sm.blocks;
 	/*
-	 * The registers of a warp are allocated in units of 256, from a quarter of the SM's
-	 * registers.
+	 * The registers of a warp are allocated in units of 256 registers. Each warp gets its
+	 * registers from one quarter of the SM's registers.
 	 */
 	per_warp = (field_read(tmd, layout->registers) * 32 + 255) / 256 * 256;
 	if (per_warp) {
@@ -114,7 +114,7 @@ static unsigned int blocks_per_sm(const struct tmd_map *map, const void *tmd)
 	shared = field_read(tmd, layout->shared) << layout->shared_shift;
 	if (shared && map->sm.shared / shared < nr)
 		nr = map->sm.shared / shared;
-	/* An SM has two barriers for each block that it can hold: cuda_occupancy.h. */
+	/* According to cuda_occupancy.h, an SM has two barriers for each block that it can hold. */
 	barriers = field_read(tmd, layout->barriers);
 	if (barriers && map->sm.blocks * 2 / barriers < nr)
 		nr = map->sm.blocks * 2 / barriers;
@@ -127,8 +127,8 @@ static bool fit_cooperative(const struct tmd_map *map, const void *tmd, struct t
 {
 	unsigned int per_tpc = blocks_per_sm(map, tmd) * map->sms_per_tpc;
 	/*
-	 * Do not add before dividing to round up: the largest value of the field would
-	 * overflow.
+	 * Round up without an addition before the division, because the sum would overflow for
+	 * the largest value of the field.
 	 */
 	unsigned int need = blocks / per_tpc + (blocks % per_tpc != 0), have = allow_count(want);
 
@@ -166,8 +166,8 @@ enum tmd_outcome tmd_fit(const struct tmd_map *map, const void *tmd, unsigned in
 		good = fit_cooperative(map, tmd, want, limit, free, nr);
 	}
 	/*
-	 * According to this count not even the whole GPU holds the launch. Leave it to the
-	 * driver.
+	 * According to this count, even the whole GPU cannot hold the launch. Let the driver
+	 * decide.
 	 */
 	if (!good)
 		*want = *free;

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Computes how many TPCs a launch needs at once in order to end. */
+/*
+ * Computes how many TPCs a launch must have at the same time, because it would never end with fewer
+ * TPCs.
+ */
 #ifndef GPUPART_LIB_TMD_FIT_H
 #define GPUPART_LIB_TMD_FIT_H
 
 #include "lib/tmd/tmd.h"
 
 /*
- * Called for launches of @type, whose blocks must run at the same time. *want is the set after
- * the limit was applied. If the launch would never end on *want, *want is widened: first with
- * TPCs of @limit (NULL: there is no limit), then with any TPCs. @free: the bits that the driver
- * did not disable itself.
+ * Called for a launch of @type, whose blocks must run at the same time. *want is the set after
+ * the limit was applied. If the launch would never end on *want, the function adds TPCs of
+ * @limit to *want. If these are not enough, it adds any TPCs. @limit is NULL if there is no
+ * limit. @free: the bits that the driver did not disable itself.
  */
 enum tmd_outcome tmd_fit(const struct tmd_map *map, const void *tmd, unsigned int type,
 			 struct tmd_allow *want, const struct tmd_allow *limit,

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * The tables of TMD layouts and of the compute class of each chip. This file contains data
- * only: support for a new driver or GPU is a new row here.
+ * The tables of TMD layouts and of the compute class of each chip. This file contains only data.
+ * To support a new driver or GPU, add a row.
  *
- * Each row states its source. cl*qmd.h is a header of NVIDIA/open-gpu-doc, classes/compute,
- * with the bit numbers of the QMD fields (QMD is NVIDIA's name for the TMD). H200 means that
- * the row was read from TMDs that the driver built: Documentation/internals/hardware.md.
+ * Each row states its source. cl*qmd.h is a header of NVIDIA/open-gpu-doc, classes/compute, with
+ * the bit numbers of the QMD fields (QMD is NVIDIA's name for the TMD). "H200" means that the
+ * row was read from TMDs that the driver built for an H200: see
+ * Documentation/internals/hardware.md.
  */
 #include "lib/tmd/layouts.h"
 
@@ -54,9 +55,9 @@
 }
 
 /*
- * The layouts V01_06 to V03_00. They have 64 mask bits without a valid bit, and no type field.
- * The width and the height of the grid are at the same place in all of them. @depth: the first
- * bit of the grid's depth.
+ * The layouts V01_06 to V03_00. These layouts have 64 mask bits, no valid bit and no type field.
+ * The width and the height of the grid have the same places in all these layouts. @depth: the
+ * first bit of the grid's depth.
  */
 #define MASK64(depth) \
 	.version_byte = 72, .size = 256, .nr_words = 1, .word_byte = { 84 }, \
@@ -98,8 +99,8 @@ const struct tmd_layout tmd_layouts[] = {
 	},
 	{	/* clc9c0qmd.h */
 		/*
-		 * Ada is the only chip with 8 more bits, for the 72 TPCs of AD102. The order of
-		 * these bits is inferred.
+		 * Only Ada has 8 more mask bits, for the 72 TPCs of AD102. The order of these
+		 * bits is inferred.
 		 */
 		.name = "V03_00",
 		.version = 0x30,

@@ -20,11 +20,11 @@ struct tmd_field {
 	uint8_t width;
 };
 
-/* How the number of a mask bit is computed from the ids of a TPC. */
+/* The formula that computes the number of a mask bit from the ids of a TPC. */
 enum tmd_bit_form {
 	TMD_BIT_IS_TPC, /* the logical TPC number */
-	TMD_BIT_BY_VGPC, /* vgpc * max_tpcs_per_gpc + tpc_in_vgpc; the bits of singletons
-			  * come after all of these bits */
+	TMD_BIT_BY_VGPC, /* vgpc * max_tpcs_per_gpc + tpc_in_vgpc; the bits of
+			  * singletons follow after these bits */
 };
 
 /* Values of the type field of a TMD. */
@@ -36,7 +36,8 @@ enum {
 };
 
 /*
- * Values of the fields of a release slot: cl*qmd.h. The only reduction in use is the addition.
+ * Values of the fields of a release slot: see cl*qmd.h. gpupart uses only one reduction, the
+ * addition.
  */
 enum {
 	TMD_RELEASE_FOUR_WORDS = 0,
@@ -47,18 +48,18 @@ enum {
 };
 
 /*
- * A release slot: what the hardware writes to memory when the grid has ended, and the address
- * to which it writes.
+ * A release slot. It contains the data that the hardware writes to memory when the grid has
+ * ended, and the address of this data.
  */
 struct tmd_release_fields {
 	struct tmd_field enable;
 	struct tmd_field size;		/* TMD_RELEASE_FOUR_WORDS or another size */
-	struct tmd_field membar;	/* width 0: there is one bit for all slots, and it
+	struct tmd_field membar;	/* width 0: all slots share one bit, which
 					 * belongs to the driver */
-	struct tmd_field reduction;	/* 1: an atomic operation instead of a store */
+	struct tmd_field reduction;	/* 1: atomic operation instead of a store */
 	struct tmd_field operation, format;	/* operation and number format of the
 						 * reduction */
-	struct tmd_field trap;		/* not 0: the hardware also interrupts the CPU */
+	struct tmd_field trap;		/* if not 0, the hardware also interrupts the CPU */
 	struct tmd_field payload64;	/* width 0: payloads have 32 bits */
 	struct tmd_field address, payload;
 };
@@ -67,34 +68,35 @@ struct tmd_layout {
 	char name[8];
 	uint16_t classes[8];		/* compute classes with this layout; the list ends
 					 * with 0 */
-	uint8_t version;		/* (major << 4) | minor; its place in the TMD: */
+	uint8_t version;		/* (major << 4) | minor */
 	uint16_t version_byte;
 	uint16_t size;			/* in bytes */
-	uint8_t nr_words;		/* words of 64 mask bits; 0: such a TMD cannot be
-					 * masked, see @refused */
+	uint8_t nr_words;		/* number of words of 64 mask bits; 0: the TMD
+					 * cannot be masked, see @refused */
 	uint16_t word_byte[TMD_MAX_WORDS];
-	struct tmd_field extension[2];	/* mask bits that are not in these words */
-	struct tmd_field valid;		/* the mask is only used if this bit is set; width 0:
-					 * the mask is always used */
+	struct tmd_field extension[2];	/* the mask bits that are not in the words */
+	struct tmd_field valid;		/* the mask is used only if this bit is set;
+					 * width 0: the mask is always used */
 	enum tmd_bit_form form;
 	struct tmd_field type;
-	struct tmd_field grid[3];	/* blocks (or clusters) of the grid: x, y, z */
-	struct tmd_field cluster[3];	/* blocks of a cluster: x, y, z */
-	struct tmd_field cooperative[3]; /* blocks (or clusters) that must be resident at the
-					  * same time */
+	struct tmd_field grid[3];	/* number of blocks or clusters of the grid in x, y and z */
+	struct tmd_field cluster[3];	/* number of blocks of a cluster in x, y and z */
+	struct tmd_field cooperative[3]; /* number of blocks or clusters that must run
+					  * at the same time */
 	struct tmd_field threads[3];	/* threads of a block */
 	struct tmd_field registers;	/* registers of a thread */
 	struct tmd_field barriers;	/* barriers of a block */
 	struct tmd_field shared;	/* shared memory of a block, in units of 1 <<
 					 * shared_shift bytes */
 	uint8_t shared_shift;		/* see @shared */
-	struct tmd_release_fields release[TMD_RELEASES]; /* a slot whose address field has
-							  * width 0 does not exist */
+	struct tmd_release_fields release[TMD_RELEASES]; /* if the address field of a slot has
+							  * width 0, the slot does not exist */
 	const char *refused;		/* the reason why such a TMD cannot be masked, or
 					 * NULL */
-	const char *tested_on;		/* the GPU and driver on which the layout was tried;
-					 * NULL: it was not tried */
-	const char *release_tested_on;	/* the same for the release slots */
+	const char *tested_on;		/* the GPU and driver on which the layout was
+					 * tried; NULL: it was never tried */
+	const char *release_tested_on;	/* the GPU and driver on which the release slots
+					 * were tried */
 };
 
 /* A chip (bits 29:20 of BOOT_42) and the compute class of its TMDs. */
@@ -104,10 +106,11 @@ struct tmd_chip {
 };
 
 /*
- * Sources of the chip ids: NVIDIA open-gpu-kernel-modules, ctrl2080mc.h and nv_arch.h; nouveau,
- * nvkm/engine/device/base.c. Source of the compute classes: open-gpu-doc, classes/compute. No
- * public source has the class of GB10B, GB20B and GB20C, so these chips have no row; the driver
- * reports their class. Class c4c0 has a header, but no public source says which chip uses it.
+ * The chip ids come from ctrl2080mc.h and nv_arch.h in NVIDIA's open-gpu-kernel-modules, and
+ * from nvkm/engine/device/base.c in nouveau. The compute classes come from open-gpu-doc,
+ * classes/compute. No public source has the compute class of GB10B, GB20B and GB20C, so these
+ * chips have no row. For these chips the driver reports the class. There is a header for class
+ * c4c0, but no public source says which chip uses this class.
  */
 #define TMD_CHIPS(C) \
 	C(0x0e4, 0xa0c0, GK104) C(0x0e6, 0xa0c0, GK106) C(0x0e7, 0xa0c0, GK107) \

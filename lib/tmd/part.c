@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
 /*
- * Chooses the parts of green contexts: see part.h. The contexts have an order: the order of
- * their first launches. The part of a context is computed from the parts of the contexts before
- * it. So all threads compute the same parts without a lock, whenever the limit changes. After a
- * context was destroyed, the next launches of the remaining contexts determine a new order, and
- * these contexts keep their parts. If another thread changes the table at the same time, two
- * parts may overlap more than necessary, but every part stays inside the limit.
+ * Chooses the parts of green contexts: see part.h. The contexts are sorted by their first
+ * launches. The part of a context is computed from the parts of the earlier contexts. So when
+ * the limit changes, all threads compute the same parts without a lock. After a context was
+ * destroyed, the remaining contexts are sorted again by their next launches, and they keep their
+ * parts. If another thread changes the table at the same time, two parts may overlap more than
+ * necessary, but every part stays inside the limit.
  */
 #include "lib/tmd/field.h"
 #include "lib/tmd/part.h"
 
-enum { FREE, TAKEN, THERE };	/* values of tmd_part.state; TAKEN: a thread is filling the
-				 * entry */
+enum { FREE, TAKEN, THERE };	/* values of tmd_part.state; in state TAKEN a thread
+				 * fills the entry */
 
-#define CLUSTER_SMS 8	/* the largest cluster that every GPU with clusters supports */
+#define CLUSTER_SMS 8	/* every GPU with clusters supports clusters of this size */
 
 static struct tmd_allow words_read(const _Atomic uint64_t *from)
 {
@@ -61,7 +61,8 @@ static bool is_of(const struct tmd_map *map, const struct tmd_part *part,
 }
 
 /*
- * Returns how much later than number @came the context of @part came. The numbers wrap around.
+ * Returns the distance in the order from the number @came to the context of @part. The numbers
+ * wrap around.
  */
 static int later(const struct tmd_part *part, unsigned int came)
 {
@@ -120,7 +121,7 @@ static struct tmd_part *place_of(const struct tmd_map *map, const struct tmd_all
 	return oldest;
 }
 
-/* Lists the contexts that came no later than @last, in their order. The list includes @last. */
+/* Lists @last and all contexts before @last, in their order. */
 static unsigned int in_order(struct tmd_parts *parts, struct tmd_part *last,
 			     struct tmd_part **order)
 {
@@ -139,7 +140,7 @@ static unsigned int in_order(struct tmd_parts *parts, struct tmd_part *last,
 	return nr;
 }
 
-/* Clears the table. A thread that is using a part then gets another part of the same limit. */
+/* Clears the table. A context may then get another part of the same limit. */
 static void forget(struct tmd_parts *parts)
 {
 	static const struct tmd_allow none;
@@ -164,9 +165,9 @@ void tmd_parts_gone(struct tmd_parts *parts)
 /* ------------------------------------------------------------------ a part's TPCs */
 
 /*
- * Moves @nr TPCs of @pool into @part. If a virtual GPC has enough TPCs for a cluster, these are
- * taken together. The TPCs that are not needed for clusters are taken first, so that other
- * contexts find room for clusters.
+ * Moves @nr TPCs of @pool into @part. If a virtual GPC has enough TPCs for a cluster, the
+ * function moves these TPCs together. For the rest, it prefers TPCs that are not needed for
+ * clusters, so that other contexts find room for clusters.
  */
 static void pick(const struct tmd_map *map, struct tmd_allow *part, struct tmd_allow pool,
 		 unsigned int nr)
@@ -201,8 +202,9 @@ static void pick(const struct tmd_map *map, struct tmd_allow *part, struct tmd_a
 }
 
 /*
- * Returns the number of TPCs of @limit that corresponds to the fraction of the GPU in @left.
- * The number is rounded down, but is at least one.
+ * Returns the number of TPCs that the context gets from @limit. The context gets the same
+ * fraction of @limit as the fraction of the GPU in @left. The number is rounded down, but is at
+ * least one.
  */
 static unsigned int share(const struct tmd_map *map, const struct tmd_allow *limit,
 			  const struct tmd_allow *left)
@@ -215,10 +217,10 @@ static unsigned int share(const struct tmd_map *map, const struct tmd_allow *lim
 }
 
 /*
- * Computes the part of the context to which the driver left @left. @nr contexts came before it:
- * they have the TPCs @before and the parts @its. The new part may overlap a part in @its if the
- * TPCs of the two contexts overlap. Otherwise the overlap is as small as possible, and smallest
- * with the contexts that came last.
+ * Computes the part of the context to which the driver left @left. The @nr earlier contexts have
+ * the TPCs @before and the parts @its. If the TPCs of two contexts overlap, their parts may
+ * overlap too. Otherwise the overlap is as small as possible. If an overlap cannot be avoided,
+ * overlaps with the latest contexts are avoided first.
  */
 static struct tmd_allow choose(const struct tmd_map *map, const struct tmd_allow *limit,
 			       const struct tmd_allow *left, const struct tmd_allow *before,
@@ -262,7 +264,7 @@ static bool answer_read(const struct tmd_part *part, const struct tmd_allow *lim
 	       atomic_load_explicit(&part->version, memory_order_relaxed) == version;
 }
 
-/* The answer is not stored if another thread is writing one. */
+/* Stores @answer. If another thread is storing an answer at the same time, does nothing. */
 static void answer_write(struct tmd_part *part, const struct tmd_allow *limit,
 			 const struct tmd_allow *answer)
 {
@@ -283,8 +285,8 @@ static bool inside(const struct tmd_allow *a, const struct tmd_allow *b)
 }
 
 /*
- * Returns whether the stored part of @part overlaps the parts of the contexts that came in this
- * epoch as little as it should.
+ * Returns true if the stored part of @part is still right: it overlaps the parts of the other
+ * contexts of this epoch only where the TPCs of the contexts overlap.
  */
 static bool keeps(const struct tmd_parts *parts, const struct tmd_part *part, unsigned int epoch,
 		  const struct tmd_allow *limit)
@@ -308,9 +310,10 @@ static bool keeps(const struct tmd_parts *parts, const struct tmd_part *part, un
 }
 
 /*
- * Handles the first launch in @epoch of the context with the entry @part. If its stored answer
- * is dropped, the context gets a new place in the order: other contexts that came meanwhile
- * kept their parts because of that answer, and they then come before it.
+ * Handles the first launch in @epoch of the context with the entry @part. If the stored answer
+ * is dropped, the context moves to the end of the order again. Other contexts may have kept
+ * their parts because of the dropped answer. These contexts are then before this context in the
+ * order.
  */
 static __attribute__((noinline)) void come_anew(struct tmd_parts *parts, struct tmd_part *part,
 						unsigned int epoch, const struct tmd_allow *limit)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A green context's part of a limit. The driver chooses a context's TPCs among all TPCs of the
- * GPU, and puts them as a mask into the context's TMDs. Inside a limit the library replaces
- * them by TPCs of the limit. Documentation/internals/decisions/green-contexts.md has the rule
- * and its reasons.
+ * Chooses a green context's part of a limit. The driver chooses a context's TPCs from all TPCs
+ * of the GPU and writes them as a mask into the context's TMDs. If there is a limit, the library
+ * replaces these TPCs by TPCs of the limit. Documentation/internals/decisions/green-contexts.md
+ * explains the rule and its reasons.
  */
 #ifndef GPUPART_LIB_TMD_PART_H
 #define GPUPART_LIB_TMD_PART_H
@@ -14,21 +14,21 @@
 #define TMD_PARTS 64
 
 /*
- * The green contexts of one GPU. A context is identified by the TPCs that the driver left it.
- * If the table is full, a new context replaces the oldest.
+ * The green contexts of one GPU. A context is identified by the TPCs that the driver left to the
+ * context. If the table is full, a new context replaces the oldest context.
  */
 struct tmd_parts {
 	atomic_uint nr_came;
 	atomic_uint nr_shown;	/* number of TPCs that the driver can split; 0: all TPCs */
-	atomic_uint epoch;	/* number of contexts that were destroyed */
+	atomic_uint epoch;	/* number of contexts that were destroyed so far */
 	struct tmd_part {
 		atomic_uint state;
 		atomic_uint came;	/* position of the context in the order */
-		atomic_uint epoch;	/* epoch in which the context came */
+		atomic_uint epoch;	/* epoch of the context's last place in the order */
 		_Atomic uint64_t left[GPUPART_MAX_TMD_BITS / 64];
 		/*
-		 * The last answer and the limit that it belongs to. @version is odd while they
-		 * are being written.
+		 * The last answer and its limit. While a thread writes these members, @version
+		 * is odd.
 		 */
 		atomic_uint version;
 		_Atomic uint64_t limit[GPUPART_MAX_TMD_BITS / 64];
@@ -37,20 +37,21 @@ struct tmd_parts {
 };
 
 /*
- * Called when the driver is shown only @nr_tpcs TPCs to split. These TPCs represent the limit.
+ * Called when the library shows the driver only @nr_tpcs TPCs, which the driver can split. These
+ * TPCs represent the limit.
  */
 void tmd_parts_show(struct tmd_parts *parts, unsigned int nr_tpcs);
 
 /*
- * Called when a context was destroyed. It is unknown which context it was, so the next launches
- * of all contexts determine a new order.
+ * Called when a context was destroyed. It is unknown which context this was. So all contexts are
+ * sorted again by their next launches.
  */
 void tmd_parts_gone(struct tmd_parts *parts);
 
 /*
- * Returns the TPCs of @limit, at least one, for the context to which the driver left @left.
- * @spared: whether the driver also removed singletons from @left. It is called in the launch
- * callback, so it takes no lock and cannot fail.
+ * Returns one or more TPCs of @limit for the context to which the driver left @left. @spared:
+ * whether the driver also removed singletons from @left. The launch callback calls this
+ * function, so the function acquires no lock and cannot fail.
  */
 struct tmd_allow tmd_part(const struct tmd_map *map, const struct tmd_allow *limit,
 			  const struct tmd_allow *left, bool spared);

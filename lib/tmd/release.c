@@ -13,7 +13,10 @@ static uint64_t field_mask(struct tmd_field f)
 	return f.width ? ~0ull >> (64 - f.width) : 0;
 }
 
-/* Adds a field to the word that contains all its bits. Returns false if no word does. */
+/*
+ * Adds a field to the word that contains all bits of the field. Returns false if no word contains
+ * them all.
+ */
 static bool place_field(struct tmd_release_place *p, struct tmd_field f, unsigned int value)
 {
 	unsigned int shift = f.lo - p->control_byte * 8;

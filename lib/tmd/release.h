@@ -11,34 +11,36 @@
 #include <stdint.h>
 #include <string.h>
 
-#define TMD_RELEASES	3	/* no layout has more slots */
+#define TMD_RELEASES	3	/* the maximum number of slots in a layout */
 
 struct tmd_map;
 
 enum tmd_release_kind {
 	/*
-	 * Four words, aligned to 16 bytes: the low and high word of the payload, then the low
-	 * and high word of the time. The time is %globaltimer in nanoseconds. The hardware
-	 * writes it before the payload. If payloads have 32 bits, see
-	 * tmd_release_payload_bits(), the second word is 0.
+	 * A record of four words, aligned to 16 bytes. The first two words are the low and the
+	 * high word of the payload. The other two are the low and the high word of the time. The
+	 * time is %globaltimer in nanoseconds. The hardware writes the time before the payload.
+	 * If tmd_release_payload_bits() is 32, the second word is 0.
 	 */
 	TMD_RELEASE_TIME,
-	/* One word of 32 bits, aligned to 4 bytes. The payload is added to it atomically. */
+	/*
+	 * A record of one 32-bit word, aligned to 4 bytes. The hardware adds the payload to this
+	 * word atomically.
+	 */
 	TMD_RELEASE_ADD,
 	TMD_RELEASE_KINDS,
 };
 
 struct tmd_release {
 	uint64_t address;	/* virtual address in the launch's context */
-	uint64_t payload;	/* bits that the slot has no room for are dropped */
+	uint64_t payload;	/* the bits for which the slot has no room are dropped */
 	enum tmd_release_kind kind;
 };
 
 /* A decoded slot. Fields that the layout does not have are 0. */
 struct tmd_release_seen {
 	bool enabled;
-	unsigned int words;	/* size of the record in words: 4, 1 or 2; 0: the value has
-				 * no meaning */
+	unsigned int words;	/* size of the record in words: 1, 2 or 4; 0: unknown size */
 	bool membar, reduction, payload64;
 	unsigned int operation, format, trap;	/* raw values */
 	uint64_t address, payload;
@@ -52,9 +54,10 @@ struct tmd_release_place {
 	bool payload64;
 	uint32_t enable;		/* the slot's enable bit in the 32-bit word at
 					 * control_byte */
-	uint32_t control_keep, control;	/* bits to keep, and the value of the other bits */
-	uint64_t address_keep, address;	/* the same for the 64-bit word at address_byte */
-	uint64_t refused;		/* bits that must be 0 in an address */
+	uint32_t control_keep, control;	/* the bits to keep, and the value of the other bits */
+	uint64_t address_keep, address;	/* the same two values for the 64-bit word at
+					 * address_byte */
+	uint64_t refused;		/* the bits that must be 0 in an address */
 };
 
 /* Functions that access words of a TMD. An address can start at any multiple of 4 bytes. */
@@ -99,8 +102,8 @@ unsigned int tmd_release_slots(const struct tmd_map *map);
 unsigned int tmd_release_payload_bits(const struct tmd_map *map);
 
 /*
- * Returns the number of bits of an address, or 0 if the layout has no slots. It is 57, or 40
- * before V04_00, which is too few for addresses that mmap() chooses.
+ * Returns the number of bits of an address, or 0 if the layout has no slots. The number is 57
+ * or, before V04_00, 40. Addresses that mmap() chooses need more than 40 bits.
  */
 unsigned int tmd_release_address_bits(const struct tmd_map *map);
 
@@ -114,18 +117,20 @@ const char *tmd_release_tested_on(const struct tmd_map *map);
 bool tmd_release_is_free(const struct tmd_map *map, const void *tmd, unsigned int slot);
 
 /*
- * Writes and enables a free slot. It does not set a membar: if a layout has one membar bit for
- * all slots, the driver's value is kept. In four cases it returns false and changes nothing:
- * the slot is enabled, the slot does not exist, the TMD has another version, or the address is
- * misaligned or too large. It does not allocate, lock or loop.
+ * Writes and enables a free slot. It does not set a membar bit. If all slots of a layout share
+ * one membar bit, it keeps the driver's value. In four cases it returns false and changes
+ * nothing: the slot is enabled, the slot does not exist, the TMD has another version, or the
+ * address is misaligned or too large. The function allocates no memory, acquires no lock and has
+ * no loop.
  */
 bool tmd_release_write(const struct tmd_map *map, void *tmd, unsigned int slot,
 		       const struct tmd_release *release);
 
 /*
- * tmd_release_put() is like tmd_release_write(), but has fewer instructions, for the launch
- * callback. tmd_release_place() finds its place beforehand, or returns NULL if the slot does
- * not exist. The place is valid until the map is built again.
+ * tmd_release_put() is like tmd_release_write(), but has fewer instructions, because the launch
+ * callback calls it. It needs the place of the slot, which tmd_release_place() finds.
+ * tmd_release_place() returns NULL if the slot does not exist. The place is valid until the map
+ * is built again.
  */
 const struct tmd_release_place *tmd_release_place(const struct tmd_map *map, unsigned int slot,
 						  enum tmd_release_kind kind);
@@ -162,8 +167,9 @@ bool tmd_release_read(const struct tmd_map *map, const void *tmd, unsigned int s
 		      struct tmd_release_seen *seen);
 
 /*
- * Sets all bits of the slot to 0 if the slot is enabled and has this address. If the slot had
- * only zeros before tmd_release_write(), this restores the TMD.
+ * Sets all bits of the slot to 0 if the slot is enabled and has this address. If the slot
+ * contained only zeros before tmd_release_write(), the TMD is then the same as before
+ * tmd_release_write().
  */
 bool tmd_release_clear(const struct tmd_map *map, void *tmd, unsigned int slot, uint64_t address);
 

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * Checks that the fields of a TMD match the launch that it was built for. Some fields determine
- * how many TPCs a launch needs. This check proves them before a row that was never tried is
- * trusted.
+ * Checks that the fields of a TMD match the launch for which the TMD was built. Some fields
+ * determine how many TPCs a launch needs. If a row was never tried, this check proves these
+ * fields before the row is used.
  */
 #include "lib/tmd/field.h"
 
-#define SHARED_MORE	4096	/* the driver adds and rounds up by less than this number of
-				 * bytes */
-#define REGISTERS_MORE	16	/* the same for registers per thread */
-#define MOST_BARRIERS	16	/* maximum number of barriers of a block: PTX ISA, "bar" */
+#define SHARED_MORE	4096	/* the driver's value may be larger by less than this
+				 * number of bytes */
+#define REGISTERS_MORE	16	/* the driver's value may be larger by less than this
+				 * number of registers */
+#define MOST_BARRIERS	16	/* maximum number of barriers of a block according to
+				 * the PTX ISA, "bar" */
 
 bool tmd_layout_needs_shapes(const struct tmd_layout *layout)
 {

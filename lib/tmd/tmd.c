@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Masks TMDs. This file and release.c contain the only code that writes to a TMD. Allowed TPCs
- * are converted to disable bits only in this file.
+ * Masks TMDs. Only the code in this file and in release.c writes to a TMD. Only this file
+ * converts allowed TPCs to disable bits.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -24,12 +24,12 @@ static inline uint64_t mask_word(const struct tmd_layout *layout, const void *tm
 {
 	uint64_t word;
 
-	/* Some layouts do not align the words to 8 bytes. */
+	/* In some layouts the words are not aligned to 8 bytes. */
 	memcpy(&word, (const char *)tmd + layout->word_byte[i], sizeof(word));
 	return word;
 }
 
-/* Reads the mask bits that are not in the words into @bits, if the layout has such bits. */
+/* If the layout has mask bits that are not in the words, reads these bits into @bits. */
 static void extension_read(const struct tmd_layout *layout, const void *tmd, struct tmd_allow *bits)
 {
 	unsigned int at = layout->nr_words * 64;
@@ -76,7 +76,7 @@ static struct tmd_allow driver_disabled(const struct tmd_layout *layout, const v
 	return mask_valid(layout, tmd) ? mask_bits(layout, tmd) : (struct tmd_allow){ { 0 } };
 }
 
-/* Writes the whole mask. @off: the bits to set, which include the bits that the driver set. */
+/* Writes the whole mask. @off contains the bits to set, including the bits that the driver set. */
 static inline void disable(const struct tmd_layout *layout, void *tmd, const struct tmd_allow *off)
 {
 	for (unsigned int i = 0; i < layout->nr_words; i++)
@@ -212,8 +212,8 @@ static int tmd_bit_of(struct gpupart *gp, const struct gpupart_topology *topo,
 }
 
 /*
- * Layouts whose type and valid bit are in one word have a fast path. For other layouts the
- * comparison never matches.
+ * A layout has a fast path if its type and its valid bit are in the same word. For other layouts
+ * the comparison never matches.
  */
 static void map_usual(struct tmd_map *map)
 {
@@ -254,7 +254,7 @@ int tmd_map_build(struct gpupart *gp, const struct gpupart_topology *topo,
 
 	/*
 	 * The SM limits belong to the GPU and not to the layout. A launch in another thread may
-	 * be writing them now.
+	 * write them at this moment.
 	 */
 	memset(map, 0, offsetof(struct tmd_map, sm));
 	map->layout = layout;
@@ -304,13 +304,13 @@ uint64_t tmd_map_hash(const struct tmd_map *map, const struct gpupart_gpu_info *
 	hash = hash_bytes(hash, &info->simulated, sizeof(info->simulated));
 	hash = hash_bytes(hash, map->layout->name, strlen(map->layout->name) + 1);
 	/*
-	 * If a row was not tried, its fields are proven together with its bits. Results from
-	 * before that check are invalid.
+	 * If a row was never tried, its fields are proven together with its bits. Stored results
+	 * of versions without this check are invalid.
 	 */
 	hash = hash_bytes(hash, "fields", map->layout->tested_on ? 0 : 6);
 	/*
-	 * The hash includes all that the row says about a TMD. So a corrected row is checked
-	 * again.
+	 * The hash includes the whole contents of the row. So if the row is corrected, the map
+	 * is checked again.
 	 */
 	hash = hash_bytes(hash, map->layout->classes,
 			  offsetof(struct tmd_layout, refused) -
@@ -321,7 +321,8 @@ uint64_t tmd_map_hash(const struct tmd_map *map, const struct gpupart_gpu_info *
 }
 
 /*
- * Collects the bits for all groups of 4 TPCs of @set into the first @words words of the result.
+ * Converts @set to bits in the first @words words of the result. Looks up the bits for 4 TPCs at
+ * a time.
  */
 static inline __attribute__((always_inline)) struct tmd_allow
 convert_words(const struct tmd_map *map, const struct gpupart_tpcset *set, int words)
@@ -341,7 +342,7 @@ convert_words(const struct tmd_map *map, const struct gpupart_tpcset *set, int w
 void tmd_map_convert(const struct tmd_map *map, const struct gpupart_tpcset *set,
 		     struct tmd_allow *allow)
 {
-	/* This is half the work for layouts of 128 bits. */
+	/* For layouts of 128 bits, this halves the work. */
 	*allow = map->nr_words <= 2 ? convert_words(map, set, 2) : convert_words(map, set, WORDS64);
 }
 
@@ -359,8 +360,8 @@ void tmd_bits_convert(const uint16_t *bit_of_tpc, const struct gpupart_tpcset *s
 /* --------------------------------------------------------------------- launches */
 
 /*
- * Returns whether the driver kept a cluster off the singletons, whose bits are then in @off.
- * The driver does so if no singleton can hold the cluster.
+ * Returns true if the driver itself disabled the singletons for a launch with clusters. The bits
+ * of the singletons are then in @off. The driver does this if no singleton can hold a cluster.
  */
 static bool spares_singles(const struct tmd_map *map, const void *tmd, unsigned int type,
 			   const struct tmd_allow *off)
@@ -372,10 +373,11 @@ static bool spares_singles(const struct tmd_map *map, const void *tmd, unsigned 
 }
 
 /*
- * Returns whether the mask of this TMD was set by the driver for a green context. @off, read
- * from the TMD, then contains the TPCs that the context lacks, and the singletons too if
- * @spares is true. Otherwise, for an ordinary grid, the library left the bits in the node of a
- * graph that it does not know. Such bits include bits of no TPC, which the driver never sets.
+ * Returns true if the driver set the mask of this TMD for a green context. @off is the mask in
+ * the TMD. For a green context it contains the TPCs outside the context, and also the singletons
+ * if @spares is true. For an ordinary grid, the mask may be an old mask that the library left in
+ * the node of an unknown graph. The library also sets bits that belong to no TPC, and the driver
+ * never sets such bits.
  */
 static bool is_green(const struct tmd_map *map, const struct tmd_allow *off, bool grid, bool spares)
 {
@@ -392,9 +394,9 @@ static bool is_green(const struct tmd_map *map, const struct tmd_allow *off, boo
 }
 
 /*
- * Handles unusual launches: clusters, cooperative launches, the driver's own mask, and
- * extension bits. @wanted: limit AND set, in which the bits beyond the map's words are
- * undefined. @outcome: the outcome of computing @wanted.
+ * Handles unusual launches: clusters, cooperative launches, the driver's own mask, and extension
+ * bits. @wanted: the intersection of limit and set. The bits beyond the map's words are
+ * undefined. @outcome: the outcome so far, from the computation of @wanted.
  */
 static __attribute__((noinline, cold)) enum tmd_outcome
 confine_other(const struct tmd_map *map, void *tmd, const struct tmd_allow *limit_given,
@@ -428,12 +430,12 @@ confine_other(const struct tmd_map *map, void *tmd, const struct tmd_allow *limi
 		free = allow_andnot(&map->all, &off);
 	}
 	want = allow_andnot(&want, &off);
-	/* Use TPCs outside the limit only as the last resort. */
+	/* Use TPCs outside the limit only if nothing else is possible. */
 	if (allow_empty(&want) && limit) {
 		want = allow_andnot(&part, &off);
 		outcome = TMD_WIDENED_DRIVER;
 	}
-	/* If the TMD contains an old set that this library wrote, stay inside the limit. */
+	/* The TMD may contain an old set that this library wrote. Stay inside the limit. */
 	if (allow_empty(&want) && limit && map->parts && grid)
 		want = whole;
 	if (allow_empty(&want) && !green)
@@ -475,7 +477,7 @@ confine_words(const struct tmd_map *map, void *tmd, const struct tmd_allow *limi
 		want.tmd_bits[i] = a->tmd_bits[i] & b->tmd_bits[i];
 		any |= want.tmd_bits[i];
 	}
-	/* Neither the limit nor the set is empty: they have no TPC in common. */
+	/* The limit and the set have TPCs, but they have no TPC in common. */
 	if (__builtin_expect(!any, 0)) {
 		for (unsigned int i = 0; i < nr_words; i++)
 			want.tmd_bits[i] = limit->tmd_bits[i];
@@ -483,14 +485,16 @@ confine_words(const struct tmd_map *map, void *tmd, const struct tmd_allow *limi
 	}
 	if (__builtin_expect((*usual & map->usual_mask) != map->usual_value, 0)) {
 		/*
-		 * Use a copy. If the address of @want were taken, the compiler would keep @want
-		 * in memory on the usual path too.
+		 * Pass a copy of @want. With the address of @want itself, the compiler would
+		 * keep @want in memory on the usual path too.
 		 */
 		struct tmd_allow other = want;
 
 		return confine_other(map, tmd, limit, &other, outcome);
 	}
-	/* Fail closed: disable every bit that is not wanted, including bits of no TPC. */
+	/*
+	 * To be safe, disable every bit that is not wanted, including bits that belong to no TPC.
+	 */
 	for (unsigned int i = 0; i < nr_words; i++) {
 		uint64_t off = ~want.tmd_bits[i];
 
@@ -576,7 +580,7 @@ enum tmd_outcome tmd_leave_out(const struct tmd_map *map, void *tmd,
 	if (!version_matches(map->layout, tmd) ||
 	    gpupart_tpcset_count(left_out) * 2 > map->nr_tpcs)
 		return TMD_UNCONFINABLE;
-	/* If the driver disabled TPCs too, it is unknown whether any TPC would remain. */
+	/* If the driver disabled TPCs too, perhaps no TPC would remain. */
 	drivers = driver_disabled(map->layout, tmd);
 	if (!allow_empty(&drivers))
 		return TMD_UNCONFINABLE;

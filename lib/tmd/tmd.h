@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Puts sets into TMDs. This header and release.h declare the only code that writes to a TMD.
- * Sets of allowed TPCs become disable bits only here. Here is also the rule that keeps launches
- * from hanging the GPU.
+ * Writes sets into TMDs. Only the functions of this header and of release.h write to a TMD. Only
+ * tmd.c converts sets of allowed TPCs to disable bits. The functions also prevent launches from
+ * hanging the GPU.
  */
 #ifndef GPUPART_LIB_TMD_TMD_H
 #define GPUPART_LIB_TMD_TMD_H
@@ -10,14 +10,14 @@
 #include "lib/tmd/release.h"
 #include "lib/topo/topology.h"
 
-#define TMD_MIN_SIZE	256	/* in bytes; no layout is smaller */
+#define TMD_MIN_SIZE	256	/* in bytes; no TMD is smaller */
 #define TMD_MAX_SIZE	384
 
 struct tmd_layout;
 struct tmd_parts;
 
 /*
- * The mask bits of allowed TPCs, numbered as the hardware numbers them. Only tmd.c creates this
+ * The mask bits of allowed TPCs, in the numbering of the hardware. Only tmd.c creates this
  * struct.
  */
 struct tmd_allow {
@@ -25,15 +25,16 @@ struct tmd_allow {
 };
 
 /*
- * The resources of an SM, for cooperative grids. 0: unknown; then one block per SM is assumed.
+ * The resources of an SM, for cooperative grids. If a member is 0, it is unknown, and the
+ * library assumes that an SM holds one block.
  */
 struct tmd_sm_limits {
 	unsigned int threads, registers, shared, blocks;
 };
 
 /*
- * A topology's TPCs as bits of one layout. Once built, a map does not change, except for its SM
- * limits.
+ * The TPCs of a topology as bits of one layout. After a map was built, only its SM limits can
+ * change.
  */
 struct tmd_map {
 	const struct tmd_layout *layout;
@@ -41,7 +42,7 @@ struct tmd_map {
 	unsigned int nr_words;		/* number of words of a tmd_allow that contain bits
 					 * of the layout */
 	/*
-	 * A launch is usual if it is a plain grid that the driver did not mask. This is so if
+	 * A launch is usual if it is a plain grid that the driver did not mask. This is true if
 	 * ((32-bit word at usual_byte) & usual_mask) == usual_value. @valid_bit is set in the
 	 * same word.
 	 */
@@ -53,12 +54,11 @@ struct tmd_map {
 	struct tmd_allow all;
 	struct tmd_allow singles;	/* TPCs outside virtual GPCs */
 	unsigned int nr_vgpcs;
-	struct tmd_allow vgpc[TOPO_MAX_VGPCS];	/* the TPCs of each virtual GPC; only for
-						 * those that have a TPC */
+	struct tmd_allow vgpc[TOPO_MAX_VGPCS];	/* the TPCs of each virtual GPC that has TPCs */
 	uint16_t bit_of_tpc[GPUPART_MAX_TPCS];
 	/*
-	 * For each group of 4 TPCs and each of its 16 values: the allowed bits. So the
-	 * conversion of a set needs one look-up for each group.
+	 * The allowed bits for each group of 4 TPCs and for each of the 16 values of a group.
+	 * With this table, the conversion of a set needs one look-up for each group.
 	 */
 	struct tmd_allow nibble[GPUPART_MAX_TPCS / 4][16];
 	/* tmd_map_build() does not set the following members. Any launch may fill them. */
@@ -74,8 +74,8 @@ enum tmd_outcome {
 	TMD_WIDENED_DRIVER,
 	TMD_WIDENED_CLUSTER,
 	TMD_WIDENED_COOPERATIVE,
-	TMD_UNCONFINABLE,	/* another TMD version or launch type: the TMD was not
-				 * changed */
+	TMD_UNCONFINABLE,	/* the TMD was not changed, because it has another
+				 * version or launch type */
 	TMD_NR_OUTCOMES,
 };
 
@@ -84,20 +84,24 @@ GPUPART_PRIVATE
 const char *tmd_layout_name(const struct tmd_layout *layout);
 
 /*
- * Returns the compute class of a chip. It is known from the chip's row or from the driver's
- * list. @listed: the class in that list; 0: none. Returns 0 if neither is known, or if both are
- * known and differ.
+ * Returns the compute class of a chip. The class comes from the chip's row or from the driver's
+ * list. @listed: the class in the driver's list; 0: no class. Returns 0 if both sources are
+ * unknown, or if both are known and differ.
  */
 unsigned int tmd_compute_class(uint32_t chip_id, unsigned int listed);
 
 /*
  * Finds the layout of a TMD that the driver built for @compute_class. Exactly one row must
- * match. Returns 0, or -EOPNOTSUPP with an error sentence that says what was found.
+ * match. If no row or several rows match, returns -EOPNOTSUPP with an error sentence that
+ * describes the TMD. Otherwise returns 0.
  */
 int tmd_identify(struct gpupart *gp, unsigned int compute_class, const void *tmd,
 		 const struct tmd_layout **layout);
 
-/* Returns whether @tmd, of a plain launch, has @blocks blocks in x and 1 block in y and z. */
+/*
+ * Returns true if the grid of @tmd has @blocks blocks in x, and 1 block in y and in z. The launch
+ * must have no clusters.
+ */
 bool tmd_grid_is(const struct tmd_layout *layout, const void *tmd, unsigned int blocks);
 
 /*
@@ -112,17 +116,21 @@ bool tmd_layout_needs_shapes(const struct tmd_layout *layout);
 struct tmd_shape {
 	unsigned int grid[3], block[3], cluster[3];
 	bool cooperative;
-	unsigned int registers;		/* registers of a thread */
+	unsigned int registers;		/* number of registers of a thread */
 	unsigned int shared;		/* shared memory of a block in bytes */
 };
 
 /*
- * Returns the name of the first field of @tmd that does not match @shape, or NULL if all match.
+ * Returns the name of the first field of @tmd that does not match @shape, or NULL if all fields
+ * match.
  */
 const char *tmd_shape_differs(const struct tmd_layout *layout, const void *tmd,
 			      const struct tmd_shape *shape);
 
-/* Returns layout number @n among the layouts for @compute_class that can be masked, or NULL. */
+/*
+ * Returns layout number @n of the layouts for @compute_class that have a mask. Returns NULL if
+ * there is no such layout.
+ */
 const struct tmd_layout *tmd_layout_of_class(unsigned int compute_class, unsigned int n);
 
 /* Returns the number of mask bits in a TMD of the layout. */
@@ -130,8 +138,8 @@ unsigned int tmd_layout_nr_bits(const struct tmd_layout *layout);
 
 /*
  * Builds a map. @learnt: the bit of each TPC; NULL: the layout's formula computes the bits.
- * Returns 0 or -EOPNOTSUPP: an id that the formula needs is unknown, or bits are out of range
- * or are used twice.
+ * Returns -EOPNOTSUPP if an id that the formula needs is unknown, or if a bit is out of range or
+ * is used twice. Otherwise returns 0.
  */
 GPUPART_PRIVATE
 int tmd_map_build(struct gpupart *gp, const struct gpupart_topology *topo,
@@ -147,50 +155,46 @@ uint64_t tmd_map_hash(const struct tmd_map *map, const struct gpupart_gpu_info *
 void tmd_map_convert(const struct tmd_map *map, const struct gpupart_tpcset *set,
 		     struct tmd_allow *allow);
 
-/*
- * Like tmd_map_convert(), but needs only the bit_of_tpc of a map. Bits other than 0 to 255 are
- * left out.
- */
+/* Like tmd_map_convert(), but needs only @bit_of_tpc of a map. Skips bits above 255. */
 void tmd_bits_convert(const uint16_t *bit_of_tpc, const struct gpupart_tpcset *set,
 		      struct tmd_allow *allow);
 
 /*
- * Confines one launch to the TPCs that are in both @limit and @set. If @set is NULL, it
- * confines the launch to @limit. @limit may be NULL too, but not both. In a green context the
- * context's part of the limit replaces the limit: see part.h. It cannot fail, does not
- * allocate, takes no lock and has no unbounded loops.
+ * Confines one launch to the TPCs that are in both @limit and @set. If @set is NULL, it confines
+ * the launch to @limit. One of @limit and @set may be NULL. In a green context, the context's
+ * part of the limit replaces the limit: see part.h. The function cannot fail, allocates no
+ * memory, acquires no lock and has no unbounded loops.
  */
 enum tmd_outcome tmd_confine(const struct tmd_map *map, void *tmd,
 			     const struct tmd_allow *limit, const struct tmd_allow *set);
 
 /*
- * Returns whether a launch that tmd_confine() has just masked has a TPC outside @limit.
- * *nr_tpcs is set to the launch's number of TPCs. *cluster is set to the number of blocks of
- * its cluster, or to 0 if it has no clusters or several clusters must run at the same time.
+ * Call this after tmd_confine(). Returns true if the launch may use a TPC outside @limit.
+ * *nr_tpcs is set to the number of TPCs of the launch. *cluster is set to the number of blocks
+ * of a cluster. If the launch has no clusters or several clusters must run at the same time,
+ * *cluster is set to 0.
  */
 bool tmd_is_outside(const struct tmd_map *map, const void *tmd, const struct tmd_allow *limit,
 		    unsigned int *cluster, unsigned int *nr_tpcs);
 
-/*
- * True if there is such a reason and it is not only the version of the run. A strict process
- * then behaves as with --exec, where the run has ended.
- */
+/* Returns the TPCs whose mask bits are in @allow. */
 struct gpupart_tpcset tmd_map_tpcs(const struct tmd_map *map, const struct tmd_allow *allow);
 
-/* The whole mask of a TMD of a known version. It is used to recognise or restore the mask. */
+/* The whole mask of a TMD of a known version. It is used to recognise or to restore this mask. */
 struct tmd_mask {
 	struct tmd_allow off;
 	bool valid;
 };
 
-/* Reads the mask. Returns false, and zeros in *mask, if the TMD has another version. */
+/* Reads the mask. If the TMD has another version, returns false and sets *mask to zeros. */
 bool tmd_mask_read(const struct tmd_map *map, const void *tmd, struct tmd_mask *mask);
-/* Restores a mask. It must have been read from a TMD of the same node. */
+/* Restores a mask that was read from a TMD of the same node. */
 void tmd_mask_restore(const struct tmd_map *map, void *tmd, const struct tmd_mask *mask);
 
 /*
- * Used to check a map that is not trusted yet. Sets only the bits of @left_out, which contains
- * at most half of the TPCs. So at least one TPC remains, whatever the bits mean.
+ * Used to check a map that is not trusted yet. Sets only the bits of @left_out. @left_out has at
+ * most half of the TPCs, so at least one TPC remains enabled even if the bits belong to other
+ * TPCs.
  */
 enum tmd_outcome tmd_leave_out(const struct tmd_map *map, void *tmd,
 			       const struct gpupart_tpcset *left_out);

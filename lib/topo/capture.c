@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Captures: the table that describes their format, and their writer. */
+/* Contains the table that describes the format of captures, and writes captures. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -16,9 +16,9 @@
 	.form = FORM_DECIMAL, .none = "-", .none_is = -1, .max = INT_MAX, MEMBER(type, member)
 
 /*
- * The writer writes all keys except optional ones. If a value is unknown, a key has the value
- * "unknown" or is absent. A reader rejects unknown keys, so keys that were added later are
- * optional.
+ * The writer always writes the keys that are not optional. If a value is unknown, it writes the
+ * value "unknown" or omits the key. A reader rejects keys that it does not know. So keys that
+ * were added later are optional.
  */
 static const struct value keys[] = {
 	{ "name", FORM_TEXT, MEMBER(capture_gpu, info.name) },
@@ -88,7 +88,7 @@ const struct section capture_sections[NR_SECTIONS] = {
 #undef VALUES
 };
 
-/* The output. In the first pass, which only counts bytes, @text is NULL. */
+/* The output. @text is NULL in the first pass, because this pass only counts bytes. */
 struct out {
 	char *text;
 	size_t len, at;

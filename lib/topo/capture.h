@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Captures: the text format of a saved topology, as a table that the reader and the writer
- * share.
+ * Declares the text format of captures, which are saved topologies. The reader and the writer
+ * share this table.
  *
  * A capture has a first line, sections, and a last line with the checksum of all bytes before
  * that line. A section has lines of the form "key = value", and then rows. The section's
@@ -21,15 +21,18 @@
 
 enum form { FORM_TEXT, FORM_PCI, FORM_UUID, FORM_MIG, FORM_YES, FORM_ROW, FORM_DECIMAL, FORM_HEX };
 
-/* A key of [gpu], or a column of another section. It describes a member of a struct. */
+/*
+ * Describes a key of the section [gpu], or a column of another section. The value is a member of a
+ * struct.
+ */
 struct value {
-	const char *name;	/* NULL: messages use the number of the column */
+	const char *name;	/* if NULL, messages contain the number of the column */
 	enum form form;
 	size_t offset, size;
 	const char *wrong;	/* message for an invalid value */
 	/*
-	 * For numbers, which have 32 bits: the text of an unknown value, and the number that
-	 * represents it.
+	 * For 32-bit numbers only: the text of an unknown value, and the number that represents
+	 * this value.
 	 */
 	const char *none;
 	int none_is;
@@ -55,7 +58,7 @@ struct section {
 	size_t row_size;
 	unsigned int max_rows;	/* maximum number of rows; 0: the number of lines of the file */
 	const char *noun;	/* noun for the section's rows in messages */
-	bool sparse;		/* rows without a measured bit are omitted */
+	bool sparse;		/* a row without a measured bit is omitted */
 };
 
 extern const struct section capture_sections[NR_SECTIONS];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads captures. It checks every byte before it uses any byte, and reports errors with the
- * number of their line.
+ * Reads captures. It checks the whole file before it uses any part of it. Its error sentences
+ * contain the number of the line.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,15 +19,15 @@
 #define MAX_VALUES 11 /* maximum number of values of a section */
 
 /*
- * NVIDIA's PTOP registers with the design maxima. A capture that contains these registers needs
- * no keys for the maxima.
+ * NVIDIA's PTOP registers, which contain the design maxima. If a capture contains these
+ * registers, it needs no keys for the maxima.
  */
 #define REG_MAX_GPCS	     0x22430
 #define REG_MAX_TPCS_PER_GPC 0x22434
 
 struct rows {
 	void *at;		/* place of the first row in the section's struct */
-	unsigned int *line;	/* line of each row; 0: the row was omitted */
+	unsigned int *line;	/* line number of each row; 0: the row was omitted */
 	unsigned int nr;
 };
 
@@ -78,7 +78,8 @@ static bool read_number(const struct value *v, const char *text, void *field)
 }
 
 /*
- * Stores a text that is shorter than its member, either unchanged or in its canonical spelling.
+ * Stores a text, either unchanged or in its canonical spelling. The text must be shorter than
+ * its member.
  */
 static bool read_text(const struct value *v, const char *text, char *field)
 {
@@ -307,7 +308,7 @@ static int read_line(struct reader *r, char *line)
 	return read_key(r, line, value + 3);
 }
 
-/* Checks that need no parsing: size, encoding, checksum. */
+/* Checks the size, the encoding and the checksum of the file. These checks need no parsing. */
 static int check_bytes(struct reader *r, const char *text, size_t len)
 {
 	const char *sum = text + len - CHECKSUM_LEN, *version = text + strlen(FIRST_WORDS);
@@ -377,8 +378,8 @@ static int read_all(struct reader *r, const char *text, size_t len)
 }
 
 /*
- * If the value of a register is 0xbad....., the register could not be read. No chip has such a
- * large maximum.
+ * If the value of a register begins with 0xbad, the register could not be read. No chip has such
+ * a large maximum.
  */
 static void take_maximum(const struct reader *r, uint32_t offset, unsigned int most,
 			 unsigned int *maximum)
@@ -391,7 +392,7 @@ static void take_maximum(const struct reader *r, uint32_t offset, unsigned int m
 			*maximum = reg[i].value;
 }
 
-/* These checks need the whole file. */
+/* These checks are only possible when the whole file was parsed. */
 static int check_whole(struct reader *r)
 {
 	const struct rows *rm = &r->rows[IN_RM], *bits = &r->rows[IN_BITS];
@@ -493,7 +494,8 @@ free_reader:
 }
 
 /*
- * Opens only a file that cannot block, that has an end, and whose opening has no side effects.
+ * Opens the file only if it is a regular file. A regular file has an end, its reads do not
+ * block, and its opening has no side effects.
  */
 static int open_regular(struct gpupart *gp, const char *path)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds the number of thread block clusters that fit into a set of TPCs, and finds sets that
- * hold a cluster. A cluster needs an SM for each of its blocks, and all these SMs must be in
- * one virtual GPC. tmd.c counts in the same way at a launch.
+ * Finds the number of thread block clusters that fit into a set of TPCs, and finds sets that can
+ * hold a cluster. A cluster needs an SM for each of its blocks. All these SMs must be in one
+ * virtual GPC. At a launch, lib/tmd/fit.c counts clusters in the same way.
  */
 #include <errno.h>
 #include "lib/topo/cluster.h"
@@ -51,8 +51,9 @@ unsigned int gpupart_set_cluster(const struct gpupart_topology *topo,
 }
 
 /*
- * Adds TPCs of @from to @set until @set has @nr TPCs. It takes TPCs first from the virtual GPCs
- * with the most TPCs of @from, and in each virtual GPC the lowest TPCs first.
+ * Adds TPCs of @from to @set until @set has @nr TPCs. It begins with the virtual GPC that has
+ * the most TPCs of @from and continues with the next virtual GPCs. In each virtual GPC it adds
+ * the lowest TPCs first.
  */
 static void fill(const struct gpupart_topology *topo, const struct gpupart_tpcset *from,
 		 unsigned int nr, struct gpupart_tpcset *set)

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* The clusters that fit into sets, for the planner. */
+/* Functions for the planner that find TPCs for clusters. */
 #ifndef GPUPART_LIB_TOPO_CLUSTER_H
 #define GPUPART_LIB_TOPO_CLUSTER_H
 
 #include "lib/topo/topology.h"
 
 /*
- * Returns the TPCs of @set that are in one virtual GPC: the virtual GPC with the most TPCs of
- * @set, and the lowest one if several have the most. All TPCs of @set must be in @topo.
+ * Returns the TPCs of @set that are in the virtual GPC with the most TPCs of @set. If several
+ * virtual GPCs have equally many TPCs of @set, chooses the lowest virtual GPC. All TPCs of @set
+ * must be in @topo.
  */
 struct gpupart_tpcset cluster_tpcs(const struct gpupart_topology *topo,
 				   const struct gpupart_tpcset *set);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A connection to the kernel module gpupart by generic netlink: requests and their answers. */
+/*
+ * A connection to the kernel module gpupart by generic netlink. Sends requests and receives their
+ * answers.
+ */
 #ifndef GPUPART_LIB_TOPO_KERNEL_CONN_H
 #define GPUPART_LIB_TOPO_KERNEL_CONN_H
 
@@ -14,7 +17,7 @@ struct kernel_conn {
 	struct nl_sock *sock;
 	int family;
 	char sentence[200];	/* error message of the kernel's last refusal */
-	int refused;		/* errno of that refusal, negative */
+	int refused;		/* negative errno of this refusal */
 	bool finished;
 };
 
@@ -23,7 +26,7 @@ struct kernel_conn {
  * @conn->sock with nl_socket_free().
  */
 int kernel_conn_open(struct gpupart *gp, struct kernel_conn *conn);
-/* Creates a request for kernel_ask(). Returns NULL if that fails. */
+/* Creates a request for kernel_ask(). Returns NULL if the request cannot be created. */
 struct nl_msg *kernel_request(struct kernel_conn *conn, int flags, int cmd);
 /*
  * Sends and frees @msg, and passes each answer to @parse. Returns 0, or -errno with the error

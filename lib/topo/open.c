@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Opens a topology from the right source. The source is a live one, a sample or a file. Live
- * sources are given by name or are tried in turn.
+ * Opens a topology from a live source, a sample or a file. A live source is selected by its
+ * name. Without a name, all live sources are tried in turn.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -22,9 +22,9 @@ static const struct source {
 #define NR_SOURCES (sizeof(sources) / sizeof(sources[0]))
 
 /*
- * Asks the live source @name or, if @name is NULL, each live source in turn until one answers.
- * If @topo is not NULL, opens the topology; otherwise lists the GPUs. Returns -ENOENT without
- * an error sentence if @name is not a live source.
+ * Asks the live source @name. If @name is NULL, asks each live source in turn until a source
+ * answers. If @topo is not NULL, opens the topology; otherwise lists the GPUs. Returns -ENOENT
+ * without an error sentence if @name is not a live source.
  */
 static int ask_sources(struct gpupart *gp, const char *name, const char *gpu,
 		       struct gpupart_topology **topo, struct gpupart_gpu_info *list,
@@ -71,8 +71,8 @@ int gpupart_topology_open(struct gpupart *gp, const char *source, const char *gp
 	if (!source || is_source(source)) {
 		err = ask_sources(gp, source, gpu, topo, NULL, 0);
 		/*
-		 * The module does not report virtual GPCs, but they determine where clusters
-		 * run.
+		 * The kernel module does not report virtual GPCs. But virtual GPCs are needed,
+		 * because they determine where clusters run.
 		 */
 		if (!err && !source && !(*topo)->end_vgpc &&
 		    !topo_rm_open(NULL, (*topo)->info.pci, &rm)) {

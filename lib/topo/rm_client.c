@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Queries NVIDIA's resource manager (RM) by ioctl on /dev/nvidiactl, as an ordinary user. */
+/*
+ * Queries NVIDIA's resource manager (RM) by ioctls on /dev/nvidiactl. The caller can be an ordinary
+ * user.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -18,7 +21,7 @@ static int open_node(const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Returns 0 or -errno. The status from NVIDIA's driver is in the argument struct. */
+/* Returns 0 or -errno. NVIDIA's driver stores its status in the argument struct. */
 static int rm_ioctl(const struct rm_conn *s, unsigned long request, void *arg)
 {
 	int ret;
@@ -60,7 +63,7 @@ static const struct rm_status rm_statuses[] = {
 	  "the source \"kernel\" would help, or MIG off where it is on" },
 };
 
-/* Used for a status that is not in the table, and for a failed system call. */
+/* Used for failed system calls, and for each status that is not in the table. */
 static const struct rm_status rm_status_other = {
 	.err = -EOPNOTSUPP,
 	.help = "the kernel log may say more, and the source \"kernel\" may work",
@@ -143,7 +146,7 @@ void rm_free(struct rm_conn *s, uint32_t parent, uint32_t *object)
 
 	if (!*object)
 		return;
-	/* Closing the descriptor frees the objects that could not be freed here. */
+	/* If an object could not be freed here, the close of the descriptor frees it. */
 	rm_ioctl(s, RM_IOCTL_FREE, &arg);
 	*object = 0;
 }
@@ -182,8 +185,8 @@ static int rm_open_ctl(struct rm_conn *s)
 }
 
 /*
- * A GPU has a device instance only while some process has the GPU's device node open. Minor
- * numbers may have gaps, because a container may have only some of the nodes.
+ * A GPU has a device instance only while some process has the GPU's device node open. A
+ * container may have only some of the nodes, so there may be gaps in the minor numbers.
  */
 static void rm_open_nodes(struct rm_conn *s)
 {
@@ -241,7 +244,7 @@ static int rm_gpu_compare(const void *left, const void *right)
 	return (a->slot > b->slot) - (a->slot < b->slot);
 }
 
-/* Finds the GPUs: their ids, and for each GPU the device instance and the PCI address. */
+/* Finds the ids of the GPUs, and the device instance and the PCI address of each GPU. */
 static int rm_find_gpus(struct rm_conn *s)
 {
 	struct rm_probed_ids probed;
@@ -259,7 +262,8 @@ static int rm_find_gpus(struct rm_conn *s)
 			break;
 	}
 	/*
-	 * A GPU whose device node is open is attached in any case, so these two calls may fail.
+	 * These two calls may fail, because a GPU is attached anyway while its device node is
+	 * open.
 	 */
 	if (!status && probed.ids[0] != RM_INVALID_ID) {
 		memcpy(attach.ids, probed.ids, sizeof(attach.ids));

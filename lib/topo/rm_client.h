@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A connection to NVIDIA's resource manager (RM). It opens RM, finds its GPUs and issues
- * controls.
- */
+/* Opens a connection to NVIDIA's resource manager (RM), finds RM's GPUs and issues controls. */
 #ifndef GPUPART_LIB_TOPO_RM_CLIENT_H
 #define GPUPART_LIB_TOPO_RM_CLIENT_H
 
@@ -22,10 +19,13 @@ struct rm_conn {
 	unsigned int nr_gpus;
 	struct rm_gpu gpus[RM_MAX_GPUS];	/* sorted by PCI address */
 	char driver[32];
-	/* The first problem that hid a GPU. An error sentence reports it if necessary. */
+	/*
+	 * The first problem that made a GPU unavailable. If necessary, an error sentence reports
+	 * this problem.
+	 */
 	int trouble_err;
 	char trouble[224];
-	/* The SM order: the answer of RM, the form of the answer, and its values. */
+	/* The answer of RM to the query for the order of SMs, with its form and its values. */
 	uint16_t sm_order[sizeof(struct rm_sm_order_9) / 2];
 	const struct sm_order_form *form;
 	unsigned int nr_sms, nr_tpcs;
@@ -33,12 +33,12 @@ struct rm_conn {
 	struct rm_fs_info fs_info;
 };
 
-/* The meaning of an RM status, for callers. */
+/* The meaning of a status of RM for callers. */
 struct rm_status {
 	int64_t status;
 	int err;
-	bool about_size;	/* the status reports a wrong params_size; driver 580 uses
-				 * 0x1f for it */
+	bool about_size;	/* the status means a wrong params_size; driver 580
+				 * reports 0x1f for this error */
 	const char *name, *help;
 };
 
@@ -47,13 +47,13 @@ struct rm_text {
 };
 
 /*
- * Returns the meaning of @status. It is never NULL, because an unknown status has its own
- * entry.
+ * Returns the meaning of @status. The result is never NULL, because there is an entry for
+ * unknown statuses.
  */
 const struct rm_status *rm_status_find(int64_t status);
 struct rm_text rm_status_text(int64_t status);
 
-/* Records the first problem that hides a GPU. */
+/* Records a problem that makes a GPU unavailable. Keeps only the first problem. */
 __attribute__((format(printf, 3, 4)))
 void rm_trouble(struct rm_conn *s, int err, const char *fmt, ...);
 
@@ -63,19 +63,19 @@ void rm_trouble(struct rm_conn *s, int err, const char *fmt, ...);
  */
 size_t rm_read_text(const char *path, char *text, size_t len);
 
-/* Returns the version of the driver, for error sentences. */
+/* Returns the driver's version for error sentences. */
 const char *rm_driver(const struct rm_conn *s);
 
 /*
- * These functions return 0, RM's status (positive), or -errno if the ioctl failed. In
- * rm_alloc() RM chooses the handle.
+ * These functions return 0, a positive status of RM, or -errno if the ioctl failed. In
+ * rm_alloc(), RM chooses the handle.
  */
 int64_t rm_control(struct rm_conn *s, uint32_t object, uint32_t cmd, void *params, uint32_t size);
 int64_t rm_alloc(struct rm_conn *s, uint32_t parent, uint32_t class_id, void *params,
 		 uint32_t size, uint32_t *object);
 void rm_free(struct rm_conn *s, uint32_t parent, uint32_t *object);
 
-/* Frees the device and subdevice that were allocated last. */
+/* Frees the device and the subdevice that were allocated most recently. */
 void rm_gpu_put(struct rm_conn *s);
 
 /* Opens the device nodes and a client, and finds the GPUs. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The ioctls of NVIDIA's resource manager (RM), and one control that other programs issue and
- * whose answer gpupart reads. This header contains data only.
+ * The ioctls of NVIDIA's resource manager (RM). Also a control that other programs issue,
+ * because gpupart reads the answers to this control. This header contains data only.
  *
  * The source is NVIDIA/open-gpu-kernel-modules, tags 515.43.04 to 595.45.04, unless stated
  * otherwise.
@@ -12,7 +12,10 @@
 #include <stdint.h>
 #include <sys/ioctl.h>
 
-/* NVOS00, NVOS54, NVOS21: src/common/sdk/nvidia/inc/nvos.h, the same on every branch. */
+/*
+ * NVOS00, NVOS54 and NVOS21 come from src/common/sdk/nvidia/inc/nvos.h and are the same on every
+ * branch.
+ */
 struct rm_free {
 	uint32_t client, parent, object, status;
 };
@@ -24,16 +27,17 @@ struct rm_control {
 };
 
 /*
- * Before 535 there was no params_size. The status was in its place, and the last word was
- * padding, which the driver returns unchanged (both forms: gVisor, pkg/abi/nvgpu).
+ * Drivers before 535 have no params_size. Their struct has the status in this place, and its
+ * last word is padding that the driver returns unchanged. Both forms are in gVisor,
+ * pkg/abi/nvgpu.
  */
 struct rm_alloc {
 	uint32_t client, parent, object, class_id;
 	uint64_t params;
 	uint32_t params_size_or_status, status;
 };
-#define RM_ALLOC_UNTOUCHED 0xffffffffu	/* not a status: a status has 16 bits,
-					 * nvstatuscodes.h */
+#define RM_ALLOC_UNTOUCHED 0xffffffffu	/* this is no status, because a status has 16
+					 * bits: nvstatuscodes.h */
 
 /* Numbers: src/nvidia/arch/nvalloc/unix/include/nv_escape.h */
 #define RM_IOCTL_FREE		_IOWR('F', 0x29, struct rm_free)
@@ -44,17 +48,20 @@ _Static_assert(sizeof(struct rm_free) == 16, "NVOS00");
 _Static_assert(sizeof(struct rm_control) == 32, "NVOS54");
 _Static_assert(sizeof(struct rm_alloc) == 32, "NVOS21");
 
-/* NVOS54_FLAGS_FINN_SERIALIZED: the parameters are serialised and are not a struct. */
+/*
+ * NVOS54_FLAGS_FINN_SERIALIZED. With this flag, the parameters are serialised instead of being a
+ * struct.
+ */
 #define RM_CONTROL_SERIALIZED	0x4u
 
 /*
- * The processes that use a subdevice's GPU: NV2080_CTRL_GPU_GET_PIDS_PARAMS in
- * ctrl/ctrl2080/ctrl2080gpu.h. The pids are numbers in the caller's pid namespace. With drivers
- * that do not support namespaces they are numbers in the first pid namespace.
+ * The processes that use a subdevice's GPU. The source is NV2080_CTRL_GPU_GET_PIDS_PARAMS in
+ * ctrl/ctrl2080/ctrl2080gpu.h. The pids belong to the caller's pid namespace. If the driver does
+ * not support namespaces, the pids belong to the first pid namespace.
  */
 #define RM_GPU_GET_PIDS		0x2080018d
 #define RM_GPU_PIDS_MAX		950
-#define RM_GPU_PIDS_OF_CLASS	0	/* idType; 1: of a virtual machine */
+#define RM_GPU_PIDS_OF_CLASS	0	/* idType; 1: id of a virtual machine */
 
 struct rm_gpu_pids {
 	uint32_t id_type, id, nr, pids[RM_GPU_PIDS_MAX];

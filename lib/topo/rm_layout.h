@@ -3,9 +3,9 @@
  * Numbers and structures of the queries to NVIDIA's resource manager (RM). This header contains
  * data only. rm_client.c and source_rm.c include it; rm_ioctl.h has the ioctls.
  *
- * The source is NVIDIA/open-gpu-kernel-modules, tags 515.43.04 to 595.45.04. "ctrl/" below is
- * the folder src/common/sdk/nvidia/inc/ctrl/ in it. The sizes were compared with those of its
- * headers, which were compiled for each branch.
+ * The source is NVIDIA/open-gpu-kernel-modules, tags 515.43.04 to 595.45.04. "ctrl/" below
+ * stands for its folder src/common/sdk/nvidia/inc/ctrl/. The headers of each branch were
+ * compiled to compare the sizes of the structures.
  */
 #ifndef GPUPART_LIB_TOPO_RM_LAYOUT_H
 #define GPUPART_LIB_TOPO_RM_LAYOUT_H
@@ -77,8 +77,8 @@ struct rm_pci_info {
 _Static_assert(sizeof(struct rm_pci_info) == 12, "GET_PCI_INFO");
 
 /*
- * A control of a device: ctrl/ctrl0080/ctrl0080gpu.h. If the caller passes no list, it returns
- * the number of classes.
+ * A control of a device: see ctrl/ctrl0080/ctrl0080gpu.h. If the caller passes no list, the
+ * control returns the number of classes.
  */
 #define RM_GPU_GET_CLASSLIST	0x800201
 #define RM_CLASS_COMPUTE	0xc0	/* low byte of every compute class since Fermi:
@@ -126,8 +126,9 @@ struct rm_gpu_info_list {
 _Static_assert(sizeof(struct rm_gpu_info_list) == 16, "GPU_GET_INFO");
 
 /*
- * For drivers without the list form. NV2080_CTRL_GPU_INFO_MAX_LIST_SIZE has grown. The values
- * below are in published headers and are tried one after the other.
+ * For drivers that do not have the list form. NV2080_CTRL_GPU_INFO_MAX_LIST_SIZE became larger
+ * in newer drivers. The values below come from published headers and are tried one after the
+ * other.
  */
 struct rm_gpu_info_v2 {
 	uint32_t nr;
@@ -136,14 +137,17 @@ struct rm_gpu_info_v2 {
 static const uint8_t gpu_info_v2_places[] = { 72, 70, 65, 61 };
 _Static_assert(sizeof(struct rm_gpu_info_v2) == 580, "GPU_GET_INFO_V2 of 72 places");
 
-/* The text is a union with 64 UTF-16 units. With flags 0 the driver returns ASCII. */
+/*
+ * The text is in a union that can hold 64 UTF-16 units. If the flags are 0, the driver returns
+ * ASCII.
+ */
 struct rm_name {
 	uint32_t flags;
 	char ascii[128];
 };
 _Static_assert(sizeof(struct rm_name) == 132, "GPU_GET_NAME_STRING");
 
-/* With flags 0 the driver returns text. */
+/* If the flags are 0, the driver returns text. */
 struct rm_gid {
 	uint32_t index, flags, length;
 	char data[256];
@@ -159,12 +163,12 @@ struct rm_arch {
 };
 _Static_assert(sizeof(struct rm_arch) == 16, "MC_GET_ARCH_INFO");
 
-/* ctrl/ctrl2080/ctrl2080gr.h. A route of zeros is correct without MIG. */
+/* ctrl/ctrl2080/ctrl2080gr.h. Without MIG, a route of zeros is correct. */
 #define RM_GR_GET_INFO			0x20801201
 #define RM_GR_GET_GLOBAL_SM_ORDER	0x2080121b
 #define RM_GR_GET_GPC_MASK		0x2080122a
 #define RM_GR_GET_TPC_MASK		0x2080122b
-#define RM_GR_INFO_NUM_GPCS		0x14	/* LITTER: of the design */
+#define RM_GR_INFO_NUM_GPCS		0x14	/* LITTER: number in the chip's design */
 #define RM_GR_INFO_NUM_TPC_PER_GPC	0x17	/* LITTER */
 #define RM_GR_INFO_SM_PER_TPC		0x20
 
@@ -183,13 +187,13 @@ _Static_assert(sizeof(struct rm_gr_info_list) == 32, "GR_GET_INFO");
 
 struct rm_gpc_mask {
 	struct rm_gr_route route;
-	uint32_t present_gpcs, pad;	/* bits of physical GPCs */
+	uint32_t present_gpcs, pad;	/* one bit for each physical GPC */
 };
 _Static_assert(sizeof(struct rm_gpc_mask) == 24, "GR_GET_GPC_MASK");
 
 struct rm_tpc_mask {
 	struct rm_gr_route route;
-	uint32_t gpc_phys, present_tpcs; /* both with physical numbers, while MIG is off */
+	uint32_t gpc_phys, present_tpcs; /* both numbers are physical while MIG is off */
 };
 _Static_assert(sizeof(struct rm_tpc_mask) == 24, "GR_GET_TPC_MASK");
 
@@ -216,12 +220,12 @@ _Static_assert(sizeof(struct rm_sm_order_7) == 7192, "GR_GET_GLOBAL_SM_ORDER");
 _Static_assert(sizeof(struct rm_sm_order_9) == 9240, "GR_GET_GLOBAL_SM_ORDER");
 
 /*
- * The forms are tried in this order. A driver accepts only the size that it was built with, so
+ * The forms are tried in this order. A driver accepts only the size for which it was built. So
  * the version of the driver need not be known.
  */
 static const struct sm_order_form {
 	uint32_t size;
-	unsigned int nr_sms_at;	/* in 16-bit words; the number of TPCs follows */
+	unsigned int nr_sms_at;	/* in 16-bit words; the number of TPCs is in the next word */
 	unsigned int entry_words;
 	bool has_ugpu, has_cpc_and_virtual;
 } sm_order_forms[] = {
@@ -238,7 +242,7 @@ static const struct sm_order_form {
 
 /* ctrl/ctrl2080/ctrl2080grmgr.h */
 #define RM_GRMGR_GET_GR_FS_INFO		0x20803801
-#define RM_FS_CHIPLET_GPC_MAP		2	/* logical GPC in, physical out */
+#define RM_FS_CHIPLET_GPC_MAP		2	/* input: logical GPC; output: physical GPC */
 #define RM_FS_MAX_QUERIES		96
 
 struct rm_fs_query {

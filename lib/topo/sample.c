@@ -13,8 +13,8 @@
 #define SAMPLE_END ".capture"
 
 /*
- * Finds the full path of the file that @address is mapped from. Returns false if the path does
- * not fit.
+ * Finds the full path of the file whose mapping contains @address. Returns false if the path is
+ * too long.
  */
 static bool mapped_file(const void *address, char *path, size_t len)
 {
@@ -43,9 +43,9 @@ static bool mapped_file(const void *address, char *path, size_t len)
 }
 
 /*
- * Finds the directory of this library, or of the program that it is linked into. The loader's
- * path of the library or program may be relative. It is then relative to the directory that was
- * current when the file was loaded.
+ * Finds the directory of this library or, if it is statically linked, of the program. The
+ * loader's path of this file may be relative. It is then relative to the directory that was the
+ * current directory when the file was loaded.
  */
 static bool library_folder(char *folder, size_t len)
 {
@@ -61,8 +61,8 @@ static bool library_folder(char *folder, size_t len)
 }
 
 /*
- * Returns directory number @nr of those that may contain samples. Returns false after the last
- * one.
+ * Returns directory number @nr of the directories that may contain samples. Returns false if
+ * there is no directory with this number.
  */
 static bool sample_folder(unsigned int nr, char *folder, size_t len)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The only parser of sets. A set is a list or a mask of TPC numbers, or a sum of terms for
- * parts of a GPU.
+ * Parses the text form of sets. A set is written as a list or a mask of TPC numbers, or as a sum
+ * of terms for parts of a GPU.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -10,18 +10,17 @@
 #include <strings.h>
 #include "lib/core/ctx.h"
 
-/* The units that the numbers of a list count, for bounds and error sentences. */
+/* The unit to which the numbers of a list refer. It is needed for bounds and error sentences. */
 struct list_kind {
 	const char *noun; /* "TPC" */
 	unsigned int nr; /* numbers 0 .. nr-1 exist */
-	bool of_gpu; /* @nr is that of this GPU and not the limit of the format */
+	bool of_gpu; /* true if @nr is the number of units of this GPU, and not the
+		      * limit of the format */
 };
 
 static const struct list_kind any_tpc = { "TPC", GPUPART_MAX_TPCS, false };
 
-/*
- * A piece of the user's text, prepared for an error sentence: short, printable and in quotes.
- */
+/* A piece of the user's text for an error sentence. It is shortened, printable and in quotes. */
 struct quoted {
 	char text[64];
 };
@@ -65,7 +64,7 @@ static size_t read_number(const char *text, size_t len, size_t at, unsigned int 
 	return at;
 }
 
-/* @number: the number as the user wrote it; it may be longer than any integer. */
+/* @number: the digits that the user wrote. The number may be too large for an integer. */
 static int not_there(struct gpupart *gp, const struct list_kind *kind, const char *number,
 		     size_t len)
 {
@@ -90,7 +89,7 @@ static int tpc_not_there(struct gpupart *gp, const struct list_kind *kind, unsig
 	return not_there(gp, kind, number, len);
 }
 
-/* Explains what is wrong at @at of @piece, the place where parsing stopped. */
+/* Parsing of @piece stopped at @at. Explains the error at this place. */
 static int stray(struct gpupart *gp, const struct list_kind *kind, const char *piece, size_t len,
 		 size_t at)
 {
@@ -113,7 +112,7 @@ static int stray(struct gpupart *gp, const struct list_kind *kind, const char *p
 			quote(&c, 1).text, quote(piece, len).text, kind->noun);
 }
 
-/* Parses one piece between commas: N, N-M or N-M:S. */
+/* Parses one piece between commas. Its form is N, N-M or N-M:S. */
 static int parse_piece(struct gpupart *gp, const struct list_kind *kind, const char *piece,
 		       size_t len, struct gpupart_tpcset *set)
 {
@@ -193,8 +192,8 @@ static int parse_list(struct gpupart *gp, const struct list_kind *kind, const ch
 }
 
 /*
- * Commas must be at the same places as in the kernel's masks: after every 8 digits, counted
- * from the right. Without this rule some programs would read "1,1" as 0x11 and others as
+ * As in the kernel's masks, commas must separate groups of 8 digits, counted from the right.
+ * Without this rule, some programs would read "1,1" as 0x11 and other programs would read it as
  * 0x100000001.
  */
 static int parse_hex(struct gpupart *gp, const struct list_kind *kind, const char *text, size_t len,
@@ -263,7 +262,7 @@ int gpupart_tpcset_parse_hex(struct gpupart *gp, const char *text, struct gpupar
 	return parse_hex(gp, &any_tpc, text, strlen(text), set);
 }
 
-/* Adds the TPCs of the GPCs or uGPUs whose numbers are in @units. */
+/* Adds to @set the TPCs of the GPCs or uGPUs whose numbers are in @units. */
 static int add_units(struct gpupart *gp, const struct gpupart_topology *topo, bool ugpus,
 		     const struct gpupart_tpcset *units, struct gpupart_tpcset *set)
 {

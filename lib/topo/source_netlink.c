@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Reads the topology from the kernel module gpupart by generic netlink. The module reads fuses
- * and the table of the work distributor. So it reports GPCs, TPCs and their order. It does not
- * report virtual GPCs and CPCs, whose numbers only NVIDIA's driver knows.
+ * and the table of the work distributor. So it reports the GPCs, the TPCs and their order. It
+ * does not report virtual GPCs and CPCs, because only NVIDIA's driver knows their numbers.
  */
 #include <errno.h>
 #include <linux/genetlink.h>
@@ -18,15 +18,14 @@
 
 #define KERNEL_MAX_GPUS 64
 
-/* How often a GPU that is being woken is asked again, and for how long. */
+/* The interval and the number of repeated queries while a GPU wakes up. */
 #define WAKE_POLL_NS	20000000L
 #define WAKE_POLLS	3000
 
 struct kernel_gpu {
 	struct gpupart_gpu_info info;
 	bool unreadable;
-	char trouble[120];	/* the reason why the GPU cannot be opened; "": it can be
-				 * opened */
+	char trouble[120];	/* the reason why the GPU cannot be opened, or "" */
 };
 
 struct kernel_gpus {
@@ -75,7 +74,7 @@ static int on_error(struct sockaddr_nl *from, struct nlmsgerr *error, void *user
 	return NL_STOP;
 }
 
-/* Handles the end of a dump, which contains the error of the dump. */
+/* Handles the message at the end of a dump. This message contains the error of the dump, if any. */
 static int on_finish(struct nl_msg *msg, void *user)
 {
 	struct nlmsghdr *whole = nlmsg_hdr(msg);
@@ -183,7 +182,7 @@ static int parse_gpu(struct nl_msg *msg, void *user)
 		 nla_get_string(a[GPUPART_A_GPU_BUS_NAME]));
 	snprintf(gpu->info.source, sizeof(gpu->info.source), "kernel");
 	gpu->info.mig = -1;
-	/* A value with more bits than a chip id means that the chip is unknown. */
+	/* If the value has more bits than a chip id, the chip is unknown. */
 	if (a[GPUPART_A_GPU_CHIP_ID] && nla_get_u32(a[GPUPART_A_GPU_CHIP_ID]) <= TOPO_MAX_CHIP_ID)
 		gpu->info.chip_id = nla_get_u32(a[GPUPART_A_GPU_CHIP_ID]);
 	gpu->unreadable = a[GPUPART_A_GPU_UNREADABLE];
@@ -302,7 +301,8 @@ static int list_gpus(struct kernel_conn *conn, struct kernel_gpus *list)
 }
 
 /*
- * Waits for the GPUs that slept when the list was made. Returns false if there is no such GPU.
+ * Waits until the GPUs that were asleep at the time of the list are awake. Returns false if no
+ * GPU was asleep.
  */
 static bool wait_for_gpus(struct kernel_conn *conn, const struct kernel_gpus *list)
 {
@@ -353,7 +353,7 @@ static void close_gpus(struct kernel_conn *conn, struct kernel_gpus *gpus)
 	free(gpus);
 }
 
-/* Converts the kernel's answer to SM rows and a GPC map. */
+/* Converts the kernel's answer to rows of SMs and a map of GPCs. */
 static int build(struct gpupart *gp, struct gpupart_gpu_info *info, const struct kernel_topology *t,
 		 struct gpupart_topology **topo)
 {
@@ -383,7 +383,7 @@ static int build(struct gpupart *gp, struct gpupart_gpu_info *info, const struct
 	for (tpc = 0; tpc < t->nr_tpcs; tpc++) {
 		gpc = t->tpc_gpc[tpc];
 		for (i = 0; i < t->sms_per_tpc; i++, sm++) {
-			/* Adjacent SMs share a TPC on every chip with two SMs per TPC. */
+			/* On every chip with two SMs per TPC, adjacent SMs are in the same TPC. */
 			sm->gpc = gpc;
 			sm->tpc = tpc;
 			sm->local_sm = i;

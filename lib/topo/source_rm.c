@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Reads the topology from NVIDIA's driver. It issues only controls that read. */
+/* Reads the topology from NVIDIA's driver. It issues only controls that change nothing. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,10 @@ static void text_value(const char *text, const char *key, char *value, size_t le
 		snprintf(value, len, "%.*s", (int)n, at);
 }
 
-/* Converts a name for captures: it trims blanks, and a name that is not text becomes "". */
+/*
+ * Converts a name for captures. Removes blanks at the begin and at the end. A name that is not
+ * valid text becomes "".
+ */
 static void take_name(char *name, size_t len, char *text)
 {
 	size_t n;
@@ -38,8 +41,8 @@ static void take_name(char *name, size_t len, char *text)
 }
 
 /*
- * Finds the address, the UUID and the name. It asks RM first; RM's text file under /proc has
- * them too.
+ * Finds the address, the UUID and the name of the GPU. It asks RM first. If RM does not answer,
+ * it reads RM's text file under /proc.
  */
 static void rm_gpu_identify(struct rm_conn *s, const struct rm_gpu *gpu,
 			    struct gpupart_gpu_info *info)
@@ -81,8 +84,8 @@ static void rm_gpu_identify(struct rm_conn *s, const struct rm_gpu *gpu,
 }
 
 /*
- * Creates the RM objects of the GPU and reads its identity. If the GPU refuses, that is
- * recorded as a problem.
+ * Creates RM's objects for the GPU and reads the GPU's identity. If RM refuses, records a
+ * problem.
  */
 static bool rm_gpu_get(struct rm_conn *s, const struct rm_gpu *gpu,
 		       struct gpupart_gpu_info *info)
@@ -107,7 +110,7 @@ static bool rm_gpu_get(struct rm_conn *s, const struct rm_gpu *gpu,
 	return true;
 }
 
-/* NV2080_CTRL_GPU_INFO_GPU_SMC_MODE_*: a pending change is not in force yet. */
+/* NV2080_CTRL_GPU_INFO_GPU_SMC_MODE_*. A pending change of the MIG mode is not in force yet. */
 static int rm_mig_state(uint32_t smc_mode)
 {
 	static const int state[] = { [0] = 0, [1] = 1, [2] = 0, [3] = 0, [4] = 1 };
@@ -204,8 +207,8 @@ static int sm_index(uint16_t word)
 }
 
 /*
- * Virtual ids that RM marks as invalid are 0xff, which fits into a byte (ctrl2080gr.h). The
- * global TPC number 255 is valid.
+ * RM marks a virtual id as invalid by the value 0xff: see ctrl2080gr.h. But 255 is a valid
+ * global TPC number.
  */
 static int sm_virtual_index(uint16_t word)
 {
@@ -220,7 +223,8 @@ static void sm_decode(const struct sm_order_form *form, const uint16_t *entry, s
 	sm->tpc = sm_index(entry[SM_TPC]);
 	sm->vgpc = sm_virtual_index(entry[SM_VGPC]);
 	/*
-	 * This is a number within the virtual GPC, so it has no meaning without a virtual GPC.
+	 * This number counts within the virtual GPC. So it has no meaning if there is no virtual
+	 * GPC.
 	 */
 	sm->tpc_in_vgpc = sm->vgpc < 0 ? -1 : sm_virtual_index(entry[SM_TPC_IN_VGPC]);
 	sm->ugpu = form->has_ugpu ? sm_virtual_index(entry[SM_UGPU]) : -1;
@@ -230,8 +234,8 @@ static void sm_decode(const struct sm_order_form *form, const uint16_t *entry, s
 }
 
 /*
- * If all values are zero, the driver does not report virtual GPCs, because two TPCs cannot have
- * the same place in the same virtual GPC.
+ * Two TPCs cannot have the same place in the same virtual GPC. So if all values are zero, the
+ * driver does not report virtual GPCs.
  */
 static void sm_order_drop_untold(struct topo_sm *sms, unsigned int nr_sms)
 {
@@ -277,7 +281,7 @@ static int rm_ask_sm_order(struct rm_conn *s, const struct gpupart_gpu_info *inf
 				    form->size);
 		if (!status)
 			break;
-		/* Only one size is right, so report why that size was refused. */
+		/* Only one size is right. Report why the driver refused this size. */
 		if (!worst || rm_status_find(worst)->about_size)
 			worst = status;
 	}
@@ -299,8 +303,8 @@ static int rm_ask_sm_order(struct rm_conn *s, const struct gpupart_gpu_info *inf
 }
 
 /*
- * Stores the logical number of each physical GPC in gpc_of[]; -1: unknown. Returns false if the
- * answer contradicts itself or @present.
+ * Stores the logical number of each physical GPC in gpc_of[]. The number is -1 if it is unknown.
+ * Returns false if the answer contradicts itself or contradicts @present.
  */
 static bool rm_ask_gpc_ids(struct rm_conn *s, unsigned int nr_gpcs, uint32_t present,
 			   int gpc_of[GPUPART_MAX_GPCS])
@@ -337,8 +341,8 @@ contradiction:
 }
 
 /*
- * Fills in the map of GPCs in the order of the physical GPCs. Returns the number of rows, and
- * stores in @text where the rows came from.
+ * Fills the map of GPCs, sorted by physical GPC. Returns the number of rows, and stores the
+ * source of the rows in @text.
  */
 static unsigned int rm_ask_gpc_map(struct rm_conn *s, struct topo_gpc map[GPUPART_MAX_GPCS],
 				   char *text, size_t len)
@@ -440,7 +444,7 @@ static int rm_no_gpu(struct rm_conn *s, const char *gpu, const char *there)
 			gpu, there, colon, s->trouble);
 }
 
-/* Opens a connection and creates the RM objects of the GPU that @gpu selects. */
+/* Opens a connection and creates RM's objects for the GPU that @gpu selects. */
 static int rm_conn_select(struct gpupart *gp, const char *gpu, struct gpupart_gpu_info *info,
 			  struct rm_conn **conn)
 {
@@ -536,7 +540,7 @@ int topo_rm_list(struct gpupart *gp, struct gpupart_gpu_info *list, unsigned int
 			list[nr] = info;
 		nr++;
 	}
-	/* An empty list is only a valid answer if no problem hid a GPU. */
+	/* An empty list is a valid answer only if no problem made a GPU unavailable. */
 	err = nr || !s->trouble_err ? (int)nr : rm_no_gpu(s, NULL, "");
 	rm_conn_close(s);
 	return err;

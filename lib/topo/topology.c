@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The topology object. Builds it from the data that a source reports, checks it, answers
+ * Builds the topology object from the data that a source reports, checks this data, answers
  * queries, and matches GPU selectors.
  */
 #include <ctype.h>
@@ -141,8 +141,8 @@ static int build_tpcs(struct gpupart *gp, struct gpupart_topology *topo, struct 
 }
 
 /*
- * If two TPCs have the same place, both rows are wrong. A source of such rows is an idle GPU
- * older than Hopper: it returns only zeros, so all TPCs would have the same place.
+ * If two TPCs have the same place, both rows are wrong. For example, an idle GPU older than
+ * Hopper reports only zeros, so all TPCs would have the same place.
  */
 static int check_two(struct gpupart *gp, const struct gpupart_topology *topo, unsigned int first,
 		     unsigned int tpc)
@@ -236,7 +236,7 @@ static int build_gpcs(struct gpupart *gp, struct gpupart_topology *topo, struct 
 	return 0;
 }
 
-/* Checks the topology against the design maxima, if these are known. */
+/* If the design maxima are known, checks that the topology does not exceed them. */
 static int check_maxima(struct gpupart *gp, const struct gpupart_topology *topo,
 			struct topo_blame *blame)
 {
@@ -424,8 +424,8 @@ struct gpupart_tpcset gpupart_topology_all(const struct gpupart_topology *topo)
 }
 
 /*
- * Returns the TPCs whose index at @offset of struct gpupart_tpc is @value. For @value -1 the
- * result is empty.
+ * Returns the TPCs for which the member at @offset of struct gpupart_tpc is @value. If @value is
+ * -1, the result is empty.
  */
 static struct gpupart_tpcset tpcs_with(const struct gpupart_topology *topo, size_t offset,
 				       unsigned int value)
@@ -499,7 +499,7 @@ static bool has_form(const char *text, const char *form)
 	return !*form && !*text;
 }
 
-/* Parses [DOMAIN:]BUS:DEVICE[.FUNCTION], as lspci, sysfs and nvidia-smi write it. */
+/* Parses an address [DOMAIN:]BUS:DEVICE[.FUNCTION] in the forms of lspci, sysfs and nvidia-smi. */
 static bool read_pci(const char *text, uint32_t address[4])
 {
 	int end = 0;
@@ -518,7 +518,7 @@ static bool read_pci(const char *text, uint32_t address[4])
 	return !text[end];
 }
 
-/* In this form no digit may be left out. */
+/* This form must contain all digits. */
 static bool pci_address(const char *text, char address_text[20])
 {
 	size_t domain = strspn(text, "0123456789abcdefABCDEF");
@@ -533,8 +533,8 @@ static bool pci_address(const char *text, char address_text[20])
 }
 
 /*
- * Parses the address of an integrated GPU as the kernel writes it: the address of its
- * registers, a dot and a name.
+ * Parses the address of an integrated GPU in the form that the kernel writes. It consists of the
+ * address of the GPU's registers, a dot and a name.
  */
 static bool platform_address(const char *text, char address_text[20])
 {
@@ -548,7 +548,7 @@ static bool platform_address(const char *text, char address_text[20])
 	return true;
 }
 
-/* No text matches both forms. */
+/* A text cannot match both forms. */
 bool topo_address_read(const char *text, char address[20])
 {
 	return pci_address(text, address) || platform_address(text, address);
@@ -584,7 +584,7 @@ bool topo_selects(const char *selector, const struct gpupart_gpu_info *info, uns
 	return info->uuid[0] && !strcasecmp(without_prefix(selector), without_prefix(info->uuid));
 }
 
-/* -1 means "unknown" and agrees with every value. */
+/* The value -1 means "unknown" and agrees with every other value. */
 static bool indices_agree(int a, int b)
 {
 	return a < 0 || b < 0 || a == b;

@@ -10,15 +10,16 @@
 
 #define TOPO_MAX_SMS	(GPUPART_MAX_TPCS * GPUPART_MAX_SMS_PER_TPC)
 #define TOPO_MAX_VGPCS	64
-#define TOPO_MAX_CHIP_ID 0x3ff	/* six bits of architecture above four of implementation */
+#define TOPO_MAX_CHIP_ID 0x3ff	/* six bits of architecture above four bits of implementation */
 
 /*
- * One SM, as RM control 0x2080121B reports it; -1: not reported. The index of the row is %smid.
+ * One SM, as RM control 0x2080121B reports it. A value that was not reported is -1. The index of
+ * the row is %smid.
  */
 struct topo_sm {
 	int gpc;		/* logical number */
-	int local_tpc;		/* NVIDIA's number in the GPC, which may have gaps; not the
-				 * same as tpc_in_gpc */
+	int local_tpc;		/* NVIDIA's number of the TPC in its GPC, not
+				 * tpc_in_gpc; the numbers may have gaps */
 	int local_sm;
 	int tpc;		/* global number, without gaps */
 	int vgpc;
@@ -32,7 +33,7 @@ struct topo_sm {
 struct topo_gpc {
 	int gpc;		/* logical number; -1: unknown */
 	int gpc_phys;
-	uint32_t present_tpcs;	/* a set bit is a present TPC; the bit is the physical number */
+	uint32_t present_tpcs;	/* bit n is set if the TPC with the physical number n is present */
 };
 
 struct topo_register {
@@ -42,25 +43,24 @@ struct topo_register {
 struct gpupart_topology {
 	struct gpupart_gpu_info info;
 	unsigned int nr_tpcs, nr_gpcs, nr_sms, nr_ugpus, end_vgpc;
-	unsigned int compute_class;	/* from the driver's list; 0: the driver does not
-					 * list it */
+	unsigned int compute_class;	/* from the driver's list; 0: not in this list */
 	struct gpupart_tpc tpcs[GPUPART_MAX_TPCS];
 	struct gpupart_gpc gpcs[GPUPART_MAX_GPCS];
-	struct topo_sm sms[TOPO_MAX_SMS];	/* as the source reported them */
+	struct topo_sm sms[TOPO_MAX_SMS];	/* the values that the source reported */
 	unsigned int nr_gpc_map;
-	struct topo_gpc gpc_map[GPUPART_MAX_GPCS];	/* as the source reported it */
+	struct topo_gpc gpc_map[GPUPART_MAX_GPCS];	/* the value that the source reported */
 	unsigned int nr_registers;
 	struct topo_register *registers;	/* registers of a capture; allocated with
 						 * malloc() */
 	char text_rm[160], text_gpc_map[160], text_registers[160], text_bits[160];
-				/* the origin of each part, as in a capture's sections */
+				/* the source of each part, as in a capture's sections */
 };
 
 /*
  * Builds the object from the data that a source reported: @sms (with @nr_sms rows), @gpc_map
- * (with @nr_gpc_map rows) and @info. Checks that TPC numbers have no gaps, that the indices of
- * a TPC's SMs agree, and that no index is out of range. If a check fails, returns -EINVAL, and
- * the error sentence contains the SM and the value.
+ * (with @nr_gpc_map rows) and @info. Checks three conditions: TPC numbers have no gaps, the
+ * indices of a TPC's SMs agree, and no index is out of range. If a check fails, returns -EINVAL,
+ * and the error sentence contains the SM and the value.
  */
 GPUPART_PRIVATE
 int topo_build(struct gpupart *gp, const struct gpupart_gpu_info *info,
@@ -69,14 +69,17 @@ int topo_build(struct gpupart *gp, const struct gpupart_gpu_info *info,
 	       struct gpupart_topology **topo);
 
 /*
- * The row that topo_build_blame() rejected: the number of an SM, or of a row of the GPC map.
- * -1: the error is in no such row.
+ * The row that topo_build_blame() rejected. It is the number of an SM or of a row of the GPC
+ * map. -1: the error is not in a row of this kind.
  */
 struct topo_blame {
 	int sm, gpc_row;
 };
 
-/* Like topo_build(), for a source that can report the position of a row. */
+/*
+ * Like topo_build(), but also reports the rejected row, for a source that can report the position
+ * of a row.
+ */
 GPUPART_PRIVATE
 int topo_build_blame(struct gpupart *gp, const struct gpupart_gpu_info *info,
 		     const struct topo_sm *sms, unsigned int nr_sms,
@@ -84,20 +87,17 @@ int topo_build_blame(struct gpupart *gp, const struct gpupart_gpu_info *info,
 		     struct gpupart_topology **topo, struct topo_blame *blame);
 
 /*
- * Copies the virtual GPCs from @other if @topo has none and the two topologies agree in
- * everything else.
+ * If @topo has no virtual GPCs and the two topologies agree in everything else, copies the
+ * virtual GPCs of @other to @topo.
  */
 GPUPART_PRIVATE
 void topo_take_vgpcs(struct gpupart_topology *topo, const struct gpupart_topology *other);
 
-/* Returns the number of SMs in @set, a set of TPCs of @topo. */
+/* Returns the number of SMs in @set. @set is a set of TPCs of @topo. */
 GPUPART_PRIVATE
 unsigned int topo_sms_in(const struct gpupart_topology *topo, const struct gpupart_tpcset *set);
 
-/*
- * Returns the number of SMs of a TPC that a cluster can rely on: the smallest number that any
- * TPC has.
- */
+/* Returns the smallest number of SMs that any TPC has. A cluster can rely on this number. */
 GPUPART_PRIVATE
 unsigned int topo_sms_per_tpc(const struct gpupart_topology *topo);
 
@@ -110,7 +110,7 @@ GPUPART_PRIVATE
 int topo_rm_list(struct gpupart *gp, struct gpupart_gpu_info *list, unsigned int max);
 /*
  * These functions read registers of the GPU that @gpu selects, through NVIDIA's driver. The
- * driver allows this only to root; other users get -EACCES, and then *@value is the driver's
+ * driver allows this only to root. Other users get -EACCES, and *@value is then the driver's
  * status. The caller closes *conn with topo_rm_regs_close().
  */
 struct rm_conn;
@@ -125,7 +125,7 @@ void topo_rm_regs_close(struct rm_conn *conn);
 struct rm_gpu_pids;
 GPUPART_PRIVATE
 int topo_rm_pids(struct rm_conn *conn, uint32_t class, struct rm_gpu_pids *pids);
-/* Stores the path of a file. If the path is too long, only its end is stored. */
+/* Stores the path of a file. If the path is too long, stores only its end. */
 void topo_source_set(struct gpupart_gpu_info *info, const char *path);
 int topo_file_open(struct gpupart *gp, const char *path, const char *gpu,
 		   struct gpupart_topology **topo);
@@ -136,35 +136,35 @@ int topo_file_open(struct gpupart *gp, const char *path, const char *gpu,
 int topo_file_parse(struct gpupart *gp, const char *path, const char *text, size_t len,
 		    struct gpupart_topology **topo);
 /*
- * Finds the installed file of "sample:NAME". Returns 0 and the path of the file, or -ENOENT
- * with a list of the names.
+ * Finds the installed file of "sample:NAME". Returns 0 and the path of this file. If there is no
+ * such sample, returns -ENOENT with a list of the names of the samples.
  */
 int topo_file_sample(struct gpupart *gp, const char *name, char *path, size_t len);
 
 /*
- * Returns whether @selector selects this GPU, whose index is @index. A selector is an index in
- * PCI order, a PCI address in any usual form, or a UUID with or without "GPU-".
+ * Returns true if @selector selects this GPU, which has the index @index. A selector is an index
+ * in PCI order, a PCI address in any usual form, or a UUID with or without "GPU-".
  */
 GPUPART_PRIVATE
 bool topo_selects(const char *selector, const struct gpupart_gpu_info *info, unsigned int index);
 
 /*
- * Appends to the text in @text, a buffer of @len bytes; @text may be NULL. *at is the length of
- * the text without the terminating 0. It is also increased when the buffer is too short.
+ * Appends to the text in @text, a buffer of @len bytes. @text may be NULL. *at is the length of
+ * the text without the terminating 0. If the buffer is too short, *at is increased nevertheless.
  */
 GPUPART_PRIVATE
 __attribute__((format(printf, 4, 5)))
 void topo_append(char *text, size_t len, size_t *at, const char *fmt, ...);
 
-/* Returns whether the text is "GPU-", then 8-4-4-4-12 hexadecimal digits, and nothing more. */
+/* Returns true if the text consists of "GPU-" and 8-4-4-4-12 hexadecimal digits. */
 GPUPART_PRIVATE
 bool topo_is_uuid(const char *text);
 
 /*
  * Converts a GPU's address to the form that the library writes. For a GPU on PCI, @text is the
- * full DOMAIN:BUS:DEVICE.FUNCTION with 4 to 8 domain digits, in upper or lower case, and the
- * result looks like "0000:0d:00.0". For an integrated GPU, both are the kernel's name of its
- * platform device, such as "17000000.gpu". Returns false if @text has neither form.
+ * full DOMAIN:BUS:DEVICE.FUNCTION with 4 to 8 domain digits, in upper or lower case. The result
+ * looks like "0000:0d:00.0". For an integrated GPU, @text and the result are the kernel's name
+ * of the GPU's platform device, such as "17000000.gpu". Returns false if @text has neither form.
  */
 GPUPART_PRIVATE
 bool topo_address_read(const char *text, char address[20]);

@@ -1,22 +1,20 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds the mask bit of each TPC with launches, for GPUs for which no formula is known. Each
- * launch leaves out one bit and shows which TPC ran no block. It runs in a process that
- * requested it, before other threads attach.
+ * Finds the mask bit of each TPC by launches, for GPUs for which no formula is known. Each
+ * launch disables one bit and shows which TPC ran no block. This code runs only in a process
+ * that requested it, before other threads attach.
  */
 #include <errno.h>
 #include "lib/confine/self_check.h"
 
-#define NR_ROUNDS	3	/* number of launches in which a bit must disable the same
-				 * TPC */
-#define MAX_ROUNDS	9	/* maximum number of launches, because other programs on the
-				 * GPU can keep SMs busy */
+#define NR_ROUNDS	3	/* a bit must disable the same TPC in this number of launches */
+#define MAX_ROUNDS	9	/* maximum number of launches; other programs can keep SMs busy */
 
 static unsigned int *learn_launches;
 
 /*
- * Makes a launch that leaves out bit number @nth of the map. TPCs that ran a block are removed
- * from @gone. TPCs that ran a block on each of their SMs are added to @whole.
+ * Makes a launch in which bit number @nth of the map is disabled. Removes the TPCs that ran a
+ * block from @gone. Adds the TPCs that ran a block on each of their SMs to @whole.
  */
 static int launch_without(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe,
 			  void *stream, unsigned int nth, struct gpupart_tpcset *gone,
@@ -93,7 +91,9 @@ static int learn_map(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *
 	for (unsigned int bit = 0; bit < nr_bits && !err; bit++) {
 		unsigned int nth = bit % topo->nr_tpcs;
 
-		/* A map has exactly as many bits as TPCs. So build a map with the next bits. */
+		/*
+		 * A map has exactly one bit for each TPC. So build another map with the next bits.
+		 */
 		for (unsigned int i = 0; !nth && i < topo->nr_tpcs; i++)
 			asked[i] = (bit + i) % nr_bits;
 		if (!nth)

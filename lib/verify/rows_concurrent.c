@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* Row: two streams on disjoint sets run at the same time. */
+/* The row that proves that two streams on disjoint sets run at the same time. */
 #include "lib/verify/verify.h"
 
 struct span {
 	uint64_t start, end;
 };
 
-/* Starts counted work on @stream. Its records are in slot @slot of two slots. */
+/* Starts counted work on @stream. The records of this work are in slot @slot of two slots. */
 static int work_start(struct verify *v, void *stream, unsigned int slot, unsigned int blocks,
 		      uint32_t iterations)
 {
@@ -74,7 +74,7 @@ static int row_concurrent(struct verify *v)
 
 	for (int i = 0; !err && i < 2; i++)
 		err = gpupart_stream_set(v->gp, v->gpu, stream[i], &set[i]);
-	/* The first round warms the GPU up. The second round counts. */
+	/* The first round only warms up the GPU. The second round is the measurement. */
 	for (int turn = 0; !err && turn < 2; turn++)
 		err = pair_ran(v, stream, set, false, alone);
 	for (int tries = 0; !err && !holds && tries < 5; tries++) {

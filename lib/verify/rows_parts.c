@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Rows: the topology, and sets that are a part of the GPU. */
+/* The rows about the topology, and about sets that contain a part of the GPU. */
 #include <errno.h>
 #include <string.h>
 #include "lib/confine/self_check.h"
@@ -43,9 +43,9 @@ static int row_left_out(struct verify *v)
 }
 
 /*
- * Makes a launch on each of @nr parts of the GPU, as far as the parts may be used. @shape: the
- * shape of a launch for the number of SMs of a part. @nouns: the noun for parts in the detail
- * (may be NULL).
+ * Makes a launch on each of the @nr parts of the GPU that may be used. @shape: a function that
+ * returns the shape of a launch for a number of SMs. @nouns: the noun for the parts in the
+ * detail, or NULL.
  */
 static int parts_ran(struct verify *v,
 		     struct gpupart_tpcset (*part)(const struct gpupart_topology *, unsigned int),
@@ -107,8 +107,8 @@ static int row_ugpus(struct verify *v)
 }
 
 /*
- * A grid whose blocks must all be resident. It has one block for each SM of the set, so it
- * fits.
+ * The shape of a cooperative launch, whose blocks run at the same time. It has one block for
+ * each SM of the set, so it fits.
  */
 static void shape_cooperative(struct probe_launch *launch, unsigned int nr_sms)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Rows: each scope that can have a set, and which of several sets applies. */
+/* The rows about the scopes that can have a set. They also test which of several sets applies. */
 #include "lib/verify/verify.h"
 
 static int row_process(struct verify *v)
@@ -56,9 +56,7 @@ static int row_next(struct verify *v)
 	if (ran)
 		return ran;
 	ran = verify_ran(v, v->stream[VERIFY_NON_BLOCKING], &next, &next);
-	/*
-	 * The set applies to one launch only. The launch after it gets the process's set again.
-	 */
+	/* The set applies to only one launch. The next launch gets the process's set again. */
 	return ran == 1 ? verify_ran(v, v->stream[VERIFY_NON_BLOCKING], &process, NULL) : ran;
 }
 
@@ -83,8 +81,8 @@ static int row_precedence(struct verify *v)
 }
 
 /*
- * A launch uses the TPCs that are in both the limit and the set. If there are none, it uses the
- * limit, and the launch is counted.
+ * A launch uses the TPCs that are in both the limit and the set. If there are no such TPCs, the
+ * launch uses the limit and is counted.
  */
 static int row_limit_wins(struct verify *v)
 {
@@ -99,7 +97,7 @@ static int row_limit_wins(struct verify *v)
 	if (err)
 		return err;
 	/*
-	 * The set has TPCs outside the limit. The launch may only use those inside the limit.
+	 * The set has TPCs outside the limit. The launch may use only the TPCs inside the limit.
 	 */
 	b = gpupart_tpcset_or(&b, &c);
 	err = gpupart_process_set(v->gp, v->gpu, &b);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Proves on the GPU that sets work. It runs the rows, and then restores the program's sets. For
- * scopes it uses the public interface, as a program would.
+ * Proves on the GPU that sets work. It runs the rows and then restores the program's sets. To
+ * set the sets of scopes, it uses the public interface, like a program.
  */
 #include <errno.h>
 #include "lib/confine/self_check.h"
@@ -66,14 +66,18 @@ static int rows_run(struct verify *v, unsigned int flags,
 	return nr_failed;
 }
 
-/* Runs in the probe's context, which is the caller's context if that is on this GPU. */
+/*
+ * The handles of default streams. The streams belong to the probe's context. If the caller's
+ * context is on this GPU, it is also the probe's context.
+ */
 static void *const default_stream[] = { CUDA_STREAM_LEGACY, CUDA_STREAM_PER_THREAD };
 
 #define NR_DEFAULT_STREAMS (sizeof(default_stream) / sizeof(default_stream[0]))
 
 /*
- * The sets, other than those of the rows, that would apply to launches of the rows. The
- * program's sets for functions and for its own streams do not apply to any of these launches.
+ * The program's sets that would apply to the launches of the rows. The program's sets for
+ * functions and for its own streams are not included, because they do not apply to these
+ * launches.
  */
 struct kept {
 	struct limit_sets limit;
@@ -103,9 +107,9 @@ static void sets_take(struct gpupart_gpu *gpu, const struct cuda_api *cuda, stru
 }
 
 /*
- * Restores the program's sets without checking them. They were valid before. If the mask bits
- * are disproven, the checks would refuse all sets. It restores everything possible, even if a
- * part fails. The error sentence is that of the first failure.
+ * Restores the program's sets without checking them. These sets were valid before. If the mask
+ * bits turned out to be wrong, the checks would refuse all sets. If the function cannot restore
+ * a set, it still restores the other sets. The error sentence describes the first failure.
  */
 static int sets_put_back(struct gpupart *gp, struct gpupart_gpu *gpu, const struct cuda_api *cuda,
 			 const struct kept *kept)
@@ -142,9 +146,9 @@ static int sets_put_back(struct gpupart *gp, struct gpupart_gpu *gpu, const stru
 }
 
 /*
- * Rows launch on the default streams, and read records back in order with these streams. That
+ * Rows launch on the default streams, and read their results in the order of these streams. This
  * would end a capture of the program. If the captured stream does not wait for the default
- * streams, its capture is not affected.
+ * streams, the capture is not affected.
  */
 static int nothing_captured(struct gpupart *gp, const struct cuda_api *cuda)
 {

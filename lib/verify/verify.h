@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Proof on the GPU: declarations that the groups of rows share. A row is a claim. It is tested
- * with launches that record where they ran.
+ * Declarations that the groups of rows of `gpupart verify` share. A row is a claim about sets.
+ * It is tested by launches that record the SMs on which they ran.
  */
 #ifndef GPUPART_LIB_VERIFY_VERIFY_H
 #define GPUPART_LIB_VERIFY_VERIFY_H
@@ -14,11 +14,10 @@ struct verify {
 	struct probe *probe;
 	const struct cuda_api *cuda;
 	const struct gpupart_topology *topo;
-	struct gpupart_tpcset all;	/* the TPCs that may be used: all, or those of a
-					 * limit from outside */
-	bool outer;			/* there is a limit from outside */
-	bool disproven;	/* the mask bits are not those of the table: no more launches are
-			 * masked */
+	struct gpupart_tpcset all;	/* the TPCs that may be used: all TPCs, or the
+					 * TPCs of the outer limit */
+	bool outer;			/* there is an outer limit */
+	bool disproven;	/* the mask bits differ from the table, so no more launches are masked */
 	void *stream[5];		/* indexed by enum verify_stream */
 	const struct verify_row *row;	/* the current row */
 	char detail[512];
@@ -31,15 +30,15 @@ enum verify_stream {
 
 struct verify_row {
 	const char *name, *what;
-	int (*run)(struct verify *v);	/* returns 1 if the claim holds, 0 if it does not, or
-					 * -errno */
+	int (*run)(struct verify *v);	/* returns 1 if the claim is true, 0 if it is
+					 * false, or -errno */
 	unsigned int flags;
-	enum verify_stream stream, other;	/* for a row about streams: the streams */
+	enum verify_stream stream, other;	/* the streams, for a row about streams */
 };
 
 #define NEEDS_STREAMS	1
 #define NEEDS_CLUSTERS	2
-#define NEEDS_ALL	4	/* the row makes launches that a limit from outside forbids */
+#define NEEDS_ALL	4	/* the row makes launches that an outer limit forbids */
 #define NEEDS_THREE	8	/* the row needs three TPCs */
 #define NEEDS_UGPUS	16
 #define NEEDS_COOPERATIVE 32
@@ -49,24 +48,23 @@ struct verify_row {
 extern const struct verify_row verify_rows_parts[], verify_rows_scopes[], verify_rows_vgpcs[],
 	verify_rows_concurrent[];
 
-/* Sets the detail: the text that tells the user what was measured. */
+/* Sets the detail, which is the text for the user about the measurement. */
 __attribute__((format(printf, 2, 3)))
 void verify_detail(struct verify *v, const char *fmt, ...);
 
 /*
- * Makes one launch and checks whether exactly the SMs of @expected ran blocks. Returns 1 if
- * they did, 0 with the detail set if they did not, or -errno. @next: the next-launch set for
- * each try (may be NULL).
+ * Makes one launch and checks whether exactly the SMs of @expected ran blocks. Returns 1 if this
+ * is true. If it is not true, sets the detail and returns 0. Returns -errno if the launch
+ * failed. @next: the set for the next launch, which is set before each try, or NULL.
  */
 int verify_ran_as(struct verify *v, struct probe_launch *launch,
 		  const struct gpupart_tpcset *expected, const struct gpupart_tpcset *next);
-/* Does the same with twice as many blocks as SMs, on @stream. */
+/* Like the previous function, but launches on @stream, with twice as many blocks as SMs. */
 int verify_ran(struct verify *v, void *stream, const struct gpupart_tpcset *expected,
 	       const struct gpupart_tpcset *next);
 
 /*
- * Returns set number @n of three disjoint sets. Each has one of every three TPCs that may be
- * used.
+ * Returns set number @n of three disjoint sets. Each set has every third TPC that may be used.
  */
 struct gpupart_tpcset verify_third(const struct verify *v, unsigned int n);
 
