@@ -135,8 +135,8 @@ static cuda_ptr region(unsigned int n)
 }
 
 /*
- * Returns the arguments of a census into region @n. They are valid until 16 further arguments are
- * requested.
+ * Returns the arguments of a census into region @n. They are valid until arguments were requested
+ * 512 times more.
  */
 static void **arguments(unsigned int n)
 {
@@ -1075,7 +1075,7 @@ static void default_streams(void)
 
 /* ------------------------------------------------------------------ several GPUs */
 
-/* Creates all objects for the tests above on one GPU, and runs the tests. */
+/* The objects that the tests above use, for one of several GPUs. */
 struct side {
 	struct gpupart_gpu *gpu;
 	handle ctx, module, census, stream;

@@ -235,7 +235,7 @@ static int driver_open(const char *gpu, int *device)
 		return failed("no " #name, 0);
 	FUNCTIONS(FIND)
 	*(void **)&cuLaunchKernelEx = dlsym(lib, "cuLaunchKernelEx");
-	/* Lists all GPUs with the numbers that gpupart uses. */
+	/* Let CUDA list all GPUs, with the numbers that gpupart uses. */
 	setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1);
 	unsetenv("CUDA_VISIBLE_DEVICES");
 	TRY(cuInit(0));

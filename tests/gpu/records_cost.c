@@ -296,7 +296,7 @@ static const struct records_cell *first_cells(void)
 
 static struct {
 	const struct records_cell *cells;
-	atomic_bool launched;			/* all launches were seen, and all have ended */
+	atomic_bool launched;			/* all launches were made and have ended */
 	unsigned long long seen, awaited, wrong;
 } order;
 
