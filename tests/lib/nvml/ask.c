@@ -271,7 +271,10 @@ static struct question question_of(const char *form, const char *pids)
 	return q;
 }
 
-/* Counts the bytes behind the end of the list that are neither unchanged nor cleared. */
+/*
+ * Prints the list, and reports if the table behind the end of the list is neither unchanged nor
+ * cleared.
+ */
 static void print_pids(const struct question *q, const struct question *before)
 {
 	for (uint32_t i = 0; i < q->list.nr; i++)
