@@ -9,7 +9,7 @@
 
 #define CELL(column, t, src, ...) [column] = { .tag = (t), .source = (src), __VA_ARGS__ }
 
-/* Columns of the table. t: the tag; src: the source. */
+/* Columns of the table. The parameter t is the tag of a cell, and src is its source. */
 #define MAXIMA(t, src)	CELL(CHIP_MAXIMA, t, src, .at = NV_PTOP_SCAL_NUM_GPCS)
 #define FUSES_22(t, src) \
 	CELL(CHIP_FUSE_GPC, t, src, .at = NV_PTOP_FS_GPC_HW, .at2 = NV_PTOP_FS_GPC_SW), \
@@ -65,7 +65,10 @@
 	     .at = NV_PFB_PRI_MMU_LOCAL_MEMORY_RANGE)
 #define TIMER(t, src)	CELL(CHIP_TIMER, t, src, .at = NV_PTIMER_TIME_0)
 
-/* Families of chips. A value that differs between the chips of a family is an argument. */
+/*
+ * Families of chips. If a value differs between the chips of a family, the family's macro has an
+ * argument for the value.
+ */
 #define FERMI \
 	MAXIMA(V, "envytools punits.xml; nouveau ctxgf100.c"), \
 	FUSES_22(V, "envytools punits.xml; nouveau pm/gf100.c"), \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The table of chips. It has a row for each chip, and a row has a cell for each kind of data that
- * can be read. A cell has a source, and a tag that says how reliable the source is.
+ * The table of chips. The table has a row for each chip, and each row has a cell for each kind of
+ * data that can be read. A cell has a source, and a tag that says how reliable the source is.
  */
 #ifndef GPUPART_KMOD_CHIP_H
 #define GPUPART_KMOD_CHIP_H
@@ -9,50 +9,50 @@
 #include "compat.h"
 
 enum chip_tag {
-	/* the chip has no such registers, or their place is not published */
+	/* the chip has no such registers, or their offsets are not published */
 	CHIP_ABSENT,
-	/* in NVIDIA's headers or drivers for this chip, or read on such a chip */
+	/* published in NVIDIA's headers or drivers for this chip, or read on such a chip */
 	CHIP_VERIFIED,
-	CHIP_REPORTED,		/* from a tool of a third party that supports this chip */
+	CHIP_REPORTED,		/* found in a third party's tool that supports this chip */
 	CHIP_INFERRED,		/* the chips before and after it have the same value */
 };
 
 enum chip_column {
-	CHIP_MAXIMA,		/* the registers of the PTOP block have the places of regs.h */
+	CHIP_MAXIMA,		/* the registers of the PTOP block have the offsets in regs.h */
 	CHIP_FUSE_GPC,		/* value at @at, ORed with the value at @at2 if @at2 is not 0 */
-	CHIP_FUSE_TPC,		/* the same, with 4 * gpc_phys added to both offsets */
+	CHIP_FUSE_TPC,		/* as CHIP_FUSE_GPC, with 4 * gpc_phys added to both offsets */
 	CHIP_FUSE_CPC,		/* at + 4 * gpc_phys */
-	CHIP_FUSE_FBP,		/* @at and @at2 as for CHIP_FUSE_GPC */
+	CHIP_FUSE_FBP,		/* @at and @at2 have the same meaning as for CHIP_FUSE_GPC */
 	CHIP_FUSE_LTC,		/* at + 4 * fbp */
 	CHIP_GPC_MAP,		/* kind: how a logical GPC is mapped to its physical GPC */
 	CHIP_CWD,		/* at: GPC_TPC_ID, at2: SM_ID, nr: words in each */
 	CHIP_CWD_CTL,		/* at: PARTITION_CTL, at2: CG, followed by CG1 */
 	CHIP_ORDER,		/* kind: the published rule for TPC numbers */
 	CHIP_SMS_PER_TPC,	/* nr */
-	CHIP_ENGINES,		/* kind: form of the device table, at, nr: dies */
-	CHIP_RUNLISTS,		/* the registers of runlists have the places of regs.h */
-	CHIP_PCE,		/* kind: form of PCE2LCE, at, nr: words, 0 not published */
-	CHIP_GRCE,		/* at, nr: GRCEs; form as of CHIP_PCE */
+	CHIP_ENGINES,		/* kind: form of the device table; at: its offset; nr: dies */
+	CHIP_RUNLISTS,		/* the registers of runlists have the offsets in regs.h */
+	CHIP_PCE,		/* kind: form of PCE2LCE; nr: number of words, 0 if not published */
+	CHIP_GRCE,		/* nr: number of GRCEs; the form is that of CHIP_PCE */
 	CHIP_MEMORY,		/* kind: width of the magnitude */
 	CHIP_TIMER,		/* at */
 	CHIP_COLUMNS
 };
 
 enum {
-	CHIP_GPC_MAP_ASCENDING = 1,	/* GPC n is the n'th that is present */
-	CHIP_GPC_MAP_SMC,		/* in the SMC arbiter, at + 4 * gpc */
+	CHIP_GPC_MAP_ASCENDING = 1,	/* GPC n is the n'th GPC that is present */
+	CHIP_GPC_MAP_SMC,		/* the SMC arbiter has the map, at offset @at + 4 * gpc */
 };
 
 enum {
-	/* the numbers go around the GPCs, with one TPC of each GPC in turn */
+	/* the next number belongs to a TPC of the next GPC, round robin */
 	CHIP_ORDER_ROUND_ROBIN = 1,
-	/* each choice keeps the remaining TPCs balanced; at: PES masks */
+	/* each choice keeps the remaining TPCs balanced; at: offset of the PES masks */
 	CHIP_ORDER_GREEDY,
 };
 
 enum {
-	CHIP_ENGINES_TAGGED = 1,	/* each word has a field for its kind */
-	/* rows in a fixed order; a configuration register has the size of a row */
+	CHIP_ENGINES_TAGGED = 1,	/* each word has a field that gives the kind of the word */
+	/* rows in a fixed order; a configuration register gives the size of a row */
 	CHIP_ENGINES_ROWS,
 };
 
@@ -85,7 +85,7 @@ struct chip {
 extern const struct chip gp_chips[];
 extern const unsigned int gp_nr_chips;
 
-/* Returns the row with exactly this id, or NULL. The row of a similar chip is never used. */
+/* Returns the row with exactly this id, or NULL. Never returns the row of a similar chip. */
 const struct chip *gp_chip_find(u32 id);
 
 /* Returns the cell, or NULL if the chip has none. */

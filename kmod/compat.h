@@ -23,7 +23,7 @@
 #define pde_data(inode) PDE_DATA(inode)
 #endif
 
-/* Before 6.2 the message of an extended ack must be a constant. */
+/* Before Linux 6.2 the message of an extended ack must be a constant. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
 #define compat_extack(extack, constant, fmt, ...) do { \
 	if (extack) \
@@ -33,21 +33,24 @@
 #define compat_extack(extack, constant, fmt, ...) NL_SET_ERR_MSG_FMT(extack, fmt, ##__VA_ARGS__)
 #endif
 
-/* 6.6 moved the attributes of a dump to another struct. */
+/* Linux 6.6 moved the attributes of a dump to another struct. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 6, 0)
 #define compat_dump_attrs(cb) (genl_dumpit_info(cb)->attrs)
 #else
 #define compat_dump_attrs(cb) (genl_info_dump(cb)->attrs)
 #endif
 
-/* Since 5.19 a flag marks drivers that can give their device to user space or to a guest. */
+/* Since Linux 5.19 a flag marks drivers that can give their device to user space or to a guest. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(5, 19, 0)
 #define compat_managed_dma(driver) false
 #else
 #define compat_managed_dma(driver) (to_pci_driver(driver)->driver_managed_dma)
 #endif
 
-/* Since 6.1: in requests with this command or a later one, the reserved bytes must be 0. */
+/*
+ * Since Linux 6.1, the reserved bytes of a request must be 0 if its command is this one or a later
+ * one.
+ */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0)
 #define COMPAT_RESV_START_OP(cmd)
 #else
@@ -55,9 +58,9 @@
 #endif
 
 /*
- * 6.12, and some stable kernels before it, removed the flags, and take the RCU lock themselves. In
- * other kernels the caller takes this lock for the list of namespaces. Kbuild looks at the header
- * to find out which of the two applies.
+ * Linux 6.12 and some earlier stable kernels removed the flags of genlmsg_multicast_allns(), which
+ * takes the RCU lock itself there. In all other kernels the caller takes the RCU lock for the list
+ * of namespaces. Kbuild reads the kernel's header to find out which kind of kernel it is.
  */
 #ifdef COMPAT_MULTICAST_HAS_FLAGS
 #define compat_multicast_allns(family, skb, group) do { \
@@ -70,8 +73,8 @@
 #endif
 
 /*
- * 6.9 removed the second argument. With true, the function also accepted a device whose usage count
- * is 0.
+ * Linux 6.9 removed the second argument. If that argument was true, the function also accepted a
+ * device whose usage count is 0.
  */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 9, 0)
 #define compat_get_if_active(dev) pm_runtime_get_if_active(dev, true)

@@ -6,8 +6,8 @@
 /* ----------------------------------------------------------------- engines */
 
 /*
- * The numbers are from OGKM ga100/dev_top.h and its addendum, and gb100/dev_top.h. The names are
- * those that nvdebug shows.
+ * The numbers are from OGKM ga100/dev_top.h and its addendum, and gb100/dev_top.h. The names of
+ * engines are those that nvdebug shows.
  */
 static const struct {
 	unsigned int type;
@@ -140,7 +140,7 @@ static int engines_of_die(const struct chip *chip, const struct chip_cell *cell,
 		err = gp_topo_rd32(reader, base + 4 * i, &row);
 		if (err)
 			return err;
-		/* There are empty rows between the groups of rows and inside them. */
+		/* The table has empty rows between the groups of rows and inside the groups. */
 		if (cell->kind == CHIP_ENGINES_TAGGED ? !NV_PTOP_DEVICE_INFO_ENTRY(row) : !row)
 			continue;
 		/* A single row that starts no chain does not describe an engine. */
@@ -160,7 +160,7 @@ static int engines_of_die(const struct chip *chip, const struct chip_cell *cell,
 		engines->engines[engines->nr++] = engine;
 		index = 0;
 	}
-	/* The table does not change. Keep it now, because every row was accepted. */
+	/* The table does not change. Keep its registers, because every row was accepted. */
 	for (i = 0; reader->keep && engines->nr && i < nr_rows; i++) {
 		u32 row;
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The generic netlink family "gpupart" of Documentation/netlink/specs/gpupart.yaml. Every error has
- * a message.
+ * The generic netlink family "gpupart" of Documentation/netlink/specs/gpupart.yaml. Every error
+ * reply contains a message.
  *
- * A request never wakes a GPU itself. The kernel calls requests under genetlink's cb_lock. If a
- * family were registered during a wake-up, it would wait, and all generic netlink of the machine
- * would wait behind it.
+ * A request never wakes a GPU itself. The kernel calls requests under genetlink's cb_lock. If
+ * another driver registered a family during a wake-up, that driver would wait for cb_lock, and all
+ * generic netlink requests of the machine would wait for that driver.
  */
 #include <linux/gpupart.h>
 #include <linux/module.h>
@@ -15,7 +15,7 @@
 
 static struct genl_family family;
 
-/* The attributes of all requests. An operation accepts the attributes up to its .maxattr. */
+/* The attributes of all requests. Each operation accepts only the attributes up to its .maxattr. */
 static const struct nla_policy policy[] = {
 	[GPUPART_A_GPU_INDEX] = { .type = NLA_U32 },
 	[GPUPART_A_GPU_BUS_NAME] = { .type = NLA_NUL_STRING, .len = 31 },
@@ -77,8 +77,8 @@ void *gp_netlink_dump_header(struct sk_buff *skb, struct netlink_callback *cb, u
 }
 
 /*
- * Returns the identity of @session's GPU, or sets the reason in @why. The caller may have changed
- * session->wake.
+ * Stores the identity of @session's GPU in @id, or the reason of a failure in @why. The caller may
+ * have changed session->wake.
  */
 static void identify(struct gpu_session *session, struct gpu_id *id, char why[TOPO_FAULT_LEN])
 {
@@ -91,7 +91,7 @@ static void identify(struct gpu_session *session, struct gpu_id *id, char why[TO
 
 /*
  * Returns -EMSGSIZE if the message does not fit. @why: the reason why the GPU cannot be read. An
- * empty @id means that nothing is known.
+ * empty @id means that nothing is known about the GPU.
  */
 static int put_gpu(struct sk_buff *skb, void *header, const struct gpu *gpu,
 		   const struct gpu_id *id, const char *why)
@@ -120,7 +120,7 @@ full:
 	return -EMSGSIZE;
 }
 
-/* Does the same for a GPU whose lock is not held. */
+/* Writes the message for a GPU whose lock the caller does not hold. */
 static int ask_gpu(struct sk_buff *skb, void *header, struct gpu *gpu)
 {
 	char why[TOPO_FAULT_LEN];
@@ -187,7 +187,7 @@ static void notify(const struct gpu *gpu, u8 cmd, const struct gpu_id *id, const
 		nlmsg_free(skb);
 		return;
 	}
-	/* Sending fails if the group has no member. */
+	/* Sending a notice fails if the multicast group has no member. */
 	compat_multicast_allns(&family, skb, 0);
 }
 
@@ -301,8 +301,8 @@ static int topology_get_doit(struct sk_buff *request, struct genl_info *info)
 		goto close;
 	err = -ENOMEM;
 	/*
-	 * The size is that of three arrays of the largest length, and less than 1024 bytes for the
-	 * rest.
+	 * The size is the sum of three arrays of the maximum length, and of 1024 bytes, which are
+	 * enough for the other attributes.
 	 */
 	skb = genlmsg_new(GPUPART_MAX_GPCS * 6 + GPUPART_MAX_TPCS * 2 + 1024, GFP_KERNEL);
 	if (!skb)
@@ -362,7 +362,7 @@ full:
 	return -EMSGSIZE;
 }
 
-/* Dumps the engines of one GPU, beginning with number cb->args[1]. */
+/* Dumps the engines of one GPU, beginning with engine number cb->args[1]. */
 static int dump_engines(struct sk_buff *skb, struct netlink_callback *cb, struct gpu *gpu)
 {
 	struct gpu_engines *engines = kmalloc(sizeof(*engines), GFP_KERNEL);
@@ -383,7 +383,7 @@ static int dump_engines(struct sk_buff *skb, struct netlink_callback *cb, struct
 		gp_gpu_close(&session);
 	}
 	if (err == -EOPNOTSUPP) {
-		/* The chip is refused, or has no such table. */
+		/* The chip is refused, or it has no table of engines. */
 		err = 0;
 	} else if (err) {
 		gp_topo_fault_text(&session.reader.fault, why, sizeof(why));
@@ -399,7 +399,10 @@ static int dump_engines(struct sk_buff *skb, struct netlink_callback *cb, struct
 	return err;
 }
 
-/* args[0] is the next GPU, and args[1] is its next engine. args[2] is 1 when the dump has begun. */
+/*
+ * args[0] is the next GPU, and args[1] is the next engine of that GPU. args[2] is 1 after the dump
+ * has begun.
+ */
 static int engine_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	struct nlattr *index = compat_dump_attrs(cb)[GPUPART_A_ENGINE_INDEX];
@@ -408,7 +411,9 @@ static int engine_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 
 	cb->seq = gp_gpu_generation();
 	if (index && !cb->args[2]) {
-		/* A GPU that does not exist is an error, not an empty list. */
+		/*
+		 * If the requested GPU does not exist, the reply is an error and not an empty list.
+		 */
 		gpu = gp_netlink_named_gpu(index, NULL, cb->extack);
 		if (IS_ERR(gpu))
 			return PTR_ERR(gpu);
@@ -422,8 +427,8 @@ static int engine_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 			break;
 		}
 		/*
-		 * If the GPU of the last message was removed, begin with the first engine of the
-		 * next GPU.
+		 * If the GPU of the previous message was removed, begin with the first engine of
+		 * the next GPU.
 		 */
 		if (gpu->index != cb->args[0])
 			cb->args[1] = 0;
@@ -476,7 +481,7 @@ static struct genl_family family = {
 	.version = GPUPART_FAMILY_VERSION,
 	.netnsok = true,
 	.policy = policy,
-	/* The requests have their own locks, and need not wait for other families. */
+	/* The requests use this module's own locks, so they need not wait for other families. */
 	.parallel_ops = true,
 	.module = THIS_MODULE,
 	.ops = ops,

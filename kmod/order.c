@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The numbers of the TPCs. They are read from the work distributor's table, or computed by the
+ * Reads the numbers of the TPCs from the work distributor's table, or computes the numbers by the
  * published rules.
  */
 #include "topo.h"
@@ -35,7 +35,7 @@ static void compare_with_fuses(struct gpu_floorsweep *fs, const struct gpu_tpc *
 		}
 		return;
 	}
-	/* The mapping of GPCs is not known. So compare how many GPCs there are of each size. */
+	/* The mapping of GPCs is not known. So compare only how many GPCs of each size exist. */
 	for (gpc = 0; gpc < nr_gpcs; gpc++)
 		of_size[ordered[gpc] < 33 ? ordered[gpc] : 32]++;
 	for (gpc = 0; gpc < fs->max_gpcs; gpc++)
@@ -124,7 +124,7 @@ static int order_round_robin(struct gpu_floorsweep *fs)
 	return 0;
 }
 
-/* No chip of these generations has more GPCs. The struct must fit on a kernel stack. */
+/* No chip of these generations has more GPCs than this. The struct must fit on a kernel stack. */
 #define GREEDY_MAX_GPCS 16
 #define GREEDY_MAX_PES 4
 #define GREEDY_MAX_TPCS 16	/* maximum number of TPCs in a GPC */
@@ -132,15 +132,17 @@ static int order_round_robin(struct gpu_floorsweep *fs)
 
 struct greedy {
 	unsigned int nr_gpcs, nr_pes;
-	/* TPCs without a number, by the index that takes PES into account */
+	/*
+	 * TPCs without a number yet, with a bit for each TPC index that takes the PES into account
+	 */
 	u16 left[GREEDY_MAX_GPCS];
 	u16 pes[GREEDY_MAX_GPCS][GREEDY_MAX_PES];
 	u8 count[GREEDY_MAX_GPCS];	/* number of TPCs at the start */
 };
 
 /*
- * Computes the balance of the remaining TPCs, as gv100_gr_config_init_sm_id_table of nvgpu and
- * nouveau do.
+ * Computes the balance of the remaining TPCs, in the same way as nouveau and
+ * gv100_gr_config_init_sm_id_table() of nvgpu.
  */
 static u64 greedy_score(const struct greedy *g)
 {
@@ -173,8 +175,8 @@ static u64 greedy_score(const struct greedy *g)
 }
 
 /*
- * Converts a TPC index that takes PES into account to a dense one, which counts the TPCs of each
- * PES in turn.
+ * Converts a TPC index that takes the PES into account to a dense index. The dense index counts
+ * first the TPCs of PES 0, then those of PES 1, and so on.
  */
 static unsigned int greedy_dense(const struct greedy *g, unsigned int gpc, unsigned int bit)
 {
@@ -236,8 +238,8 @@ static int order_greedy(struct topo_reader *reader, const struct chip_cell *cell
 				score = greedy_score(&g);
 				g.left[gpc] |= 1u << bit;
 				/*
-				 * If two are equal, the first one is used, as in NVIDIA's driver
-				 * (nouveau).
+				 * If two GPCs are equally good, the first of them is used, as in
+				 * nouveau.
 				 */
 				if (found && score <= best)
 					continue;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * /proc/gpu and /proc/gpuN: pages for people, and the files of nvdebug. All files except runlists
- * have mode 0444. A page is complete, ends with "complete no", or cannot be read because of an
+ * /proc/gpu and /proc/gpuN: pages for people, and the files of nvdebug. All files except "runlists"
+ * have mode 0444. A page either is complete, or ends with "complete no", or reading it returns an
  * error.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -19,17 +19,20 @@
 #define MAX_FILES	160
 
 /*
- * A file shows a page, a register, two registers ORed, or the @bits bits of a register from bit
- * @shift on.
+ * A file shows one of these: a page, a register, two registers ORed, or @bits bits of a register,
+ * the first of which is bit @shift.
  */
 struct proc_file {
 	struct gpu *gpu;
 	int (*page)(struct gpu_session *session, struct text *text);
-	bool any_chip;		/* the page exists for a refused chip too */
-	/* For a page that needs CAP_PERFMON and opens its own sessions. */
+	bool any_chip;		/* the page also exists for a refused chip */
+	/* Writes a page that needs CAP_PERFMON. This function opens its own sessions. */
 	int (*live)(struct gpu *gpu, struct text *text);
 	u32 at, at2;
-	/* a register that is read first: if it is refused, the others are too; 0: none */
+	/*
+	 * a register that is read first; if it is refused, all others are refused too; 0: no such
+	 * register
+	 */
 	u32 guard;
 	u8 shift, bits;		/* bits 0: the file shows the whole register */
 };
@@ -245,7 +248,7 @@ static int file_open(struct inode *inode, struct file *file)
 	const struct proc_file *shown = pde_data(inode);
 
 	/*
-	 * The mode of the file would also admit the root user of a container, who does not have the
+	 * The file mode alone would also admit the root user of a container, who does not have the
 	 * capability.
 	 */
 	if (shown && shown->live && !perfmon_capable())
@@ -285,8 +288,8 @@ static void add_file(struct gpu *gpu, struct proc_file file, const char *fmt, ..
 #define CWD(...)		REGISTER(.guard = NV_PGRAPH_PRI_CWD_FS, __VA_ARGS__)
 
 /*
- * Returns whether nvdebug has created the name. If a name exists, proc_mkdir() warns with a stack
- * trace, and that stops machines with panic_on_warn.
+ * Returns whether nvdebug has already created this name. If a name exists, proc_mkdir() prints a
+ * warning with a stack trace, and the warning stops a machine that has panic_on_warn set.
  */
 static bool is_taken(const char *name)
 {
@@ -322,7 +325,7 @@ void gp_proc_added(struct gpu *gpu)
 	add_file(gpu, PAGE(timer_page, false), "timer");
 }
 
-/* Adds those files of nvdebug for which the chip has registers. */
+/* Adds each file of nvdebug if the chip has the registers for it. */
 void gp_proc_known(struct gpu *gpu)
 {
 	const struct chip *chip = gpu->id.chip;
@@ -370,7 +373,10 @@ void gp_proc_known(struct gpu *gpu)
 		add_file(gpu, PAGE(local_memory_page, false), "local_memory");
 }
 
-/* proc_remove() waits until reads have ended. Later reads of a file that is open return EIO. */
+/*
+ * proc_remove() waits until all reads have ended. After that, a read of a file that is still open
+ * returns EIO.
+ */
 void gp_proc_removed(struct gpu *gpu)
 {
 	struct proc_gpu *p = gpu->proc;

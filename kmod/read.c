@@ -76,10 +76,10 @@ const char *gp_topo_bad_read(u32 value)
 
 	if (value == 0xffffffff)
 		return "off the bus, in reset or asleep";
-	/* OGKM and nvdebug use the same test. No register of regs.h can have such a value. */
+	/* OGKM and nvdebug use the same test. No register in regs.h can have such a value. */
 	if ((value & 0xfff00000) != 0xbad00000)
 		return NULL;
-	/* From OGKM gb100/dev_nv_xal_ep_zb.h. It is a pattern and not a code. */
+	/* From OGKM gb100/dev_nv_xal_ep_zb.h. This value is a bit pattern and not an error code. */
 	if (value == 0xbadf0200)
 		return "locked after a security fault";
 	if (value >> 8 == 0xbadf50) {
@@ -105,7 +105,7 @@ int gp_topo_rd32(struct topo_reader *reader, u32 offset, u32 *value)
 
 	if (!err && gp_topo_bad_read(*value)) {
 		err = -EIO;
-		/* If the reader is not live, its rd32 keeps other values. */
+		/* If the reader is not live, its rd32 also keeps values that are not refusals. */
 		if (reader->live && reader->keep)
 			reader->keep(reader, offset, *value, false);
 	}
@@ -181,7 +181,7 @@ int gp_topo_read_present(struct topo_reader *reader, const struct chip_cell *fus
 	if (err)
 		return err;
 	*present = ~(floorswept | by_software) & topo_mask(nr);
-	/* If a unit had no parts at all, the unit itself would be floorswept. */
+	/* If all parts of a unit were floorswept, the unit itself would be floorswept. */
 	if (!*present)
 		return gp_topo_nonsense(reader, fuse->at + 4 * index, floorswept);
 	gp_topo_keep(reader, fuse->at + 4 * index, floorswept);
@@ -208,7 +208,7 @@ int gp_topo_read_maximum(struct topo_reader *reader, u32 offset, u32 limit, u32 
 
 /*
  * For one millisecond of every 4.3 seconds, the low word has a value that looks like a refusal.
- * Read it twice: the time changes between two reads, but a refusal does not.
+ * Read the low word twice: the time changes between two reads, but a refusal does not change.
  */
 static int read_timer_low(struct topo_reader *reader, u32 at, u32 *low)
 {
@@ -241,8 +241,8 @@ int gp_topo_read_timer(const struct chip *chip, struct topo_reader *reader, u64 
 	reader->live = true;
 	err = gp_topo_rd32(reader, NV_PTIMER_TIME_1, &high);
 	/*
-	 * The high word changes every 4.3 s. If it changed several times in a row, the timer is
-	 * broken.
+	 * The high word changes every 4.3 s. If the high word changed in several consecutive reads,
+	 * the timer is broken.
 	 */
 	for (tries = 0; !err && tries < 4; tries++) {
 		err = read_timer_low(reader, cell->at, &low);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The register offsets and fields that are read, with NVIDIA's names and the place where they are
- * published. chip.c lists the registers of each chip.
+ * The offsets and fields of all registers that are read, with NVIDIA's names and with the source
+ * that publishes them. chip.c lists the registers of each chip.
  *
- * Sources: OGKM is NVIDIA/open-gpu-kernel-modules (src/common/inc/swref/published),
- * OGD NVIDIA/open-gpu-doc, nvgpu NVIDIA's linux-nvgpu (include/nvgpu/hw), nouveau the
- * kernel's driver, envytools its rnndb, nvdebug the public module of that name,
- * "H200" a read of H200 boards (tests/data/gh100-h200-a).
+ * Names of the sources: OGKM is NVIDIA/open-gpu-kernel-modules (src/common/inc/swref/published).
+ * OGD is NVIDIA/open-gpu-doc. nvgpu is NVIDIA's linux-nvgpu (include/nvgpu/hw). nouveau is the
+ * driver in the Linux kernel. envytools is the database rnndb of the envytools project. nvdebug is
+ * the public kernel module with the name nvdebug. "H200" is a read of the registers of H200 boards
+ * (tests/data/gh100-h200-a).
  */
 #ifndef GPUPART_KMOD_REGS_H
 #define GPUPART_KMOD_REGS_H
@@ -25,7 +26,10 @@
 #define NV_PMC_BOOT_42_MAJOR(v)		REG_FIELD(v, 19, 16)
 #define NV_PMC_BOOT_42_MINOR(v)		REG_FIELD(v, 15, 12)
 
-/* Design maxima, before floorsweeping. nvgpu hw_top_*.h, OGD dev_top, envytools punits.xml. */
+/*
+ * Design maxima, before floorsweeping. Sources: nvgpu hw_top_*.h, OGD dev_top, envytools
+ * punits.xml.
+ */
 #define NV_PTOP_SCAL_NUM_GPCS		0x022430
 #define NV_PTOP_SCAL_NUM_TPC_PER_GPC	0x022434
 #define NV_PTOP_SCAL_NUM_FBPS		0x022438
@@ -35,20 +39,26 @@
 #define NV_PTOP_SCAL_NUM_PES_PER_GPC	0x022460
 #define NV_PTOP_SCAL_VALUE(v)		REG_FIELD(v, 4, 0)
 
-/* Fuses. In all of them a set bit is a floorswept unit. The indices are physical numbers. */
-/* Fermi, Kepler: fuse OR software. envytools punits.xml, nouveau pm/gf100.c. */
+/*
+ * Fuses. In each fuse word a set bit stands for a floorswept unit. The indices are physical
+ * numbers.
+ */
+/*
+ * Fermi and Kepler: a fuse word ORed with a word of software. Sources: envytools punits.xml,
+ * nouveau pm/gf100.c.
+ */
 #define NV_PTOP_FS_GPC_HW		0x022504
 #define NV_PTOP_FS_GPC_SW		0x022584
 #define NV_PTOP_FS_TPC_HW		0x022508	/* + 4 * gpc_phys */
 #define NV_PTOP_FS_TPC_SW		0x022588
 #define NV_PTOP_FS_FBP_HW		0x022548
 #define NV_PTOP_FS_FBP_SW		0x0225c8
-/* Maxwell to Turing. nvgpu hw_fuse_{gm20b,gp10b,gp106,gv100,gv11b,tu104}.h. */
+/* Maxwell to Turing. Source: nvgpu hw_fuse_{gm20b,gp10b,gp106,gv100,gv11b,tu104}.h. */
 #define NV_FUSE_21_STATUS_OPT_GPC	0x021c1c
 #define NV_FUSE_21_STATUS_OPT_TPC	0x021c38	/* + 4 * gpc_phys */
 #define NV_FUSE_21_STATUS_OPT_FBP	0x021d38
 #define NV_FUSE_21_STATUS_OPT_ROP_L2	0x021d70	/* + 4 * fbp */
-/* From Ampere on. nvgpu hw_fuse_{ga100,ga10b,gb10b,gb20c}.h; H200. */
+/* Since Ampere. Sources: nvgpu hw_fuse_{ga100,ga10b,gb10b,gb20c}.h; H200. */
 #define NV_FUSE_STATUS_OPT_GPC		0x820c1c
 #define NV_FUSE_STATUS_OPT_TPC		0x820c38
 #define NV_FUSE_STATUS_OPT_FBP		0x820d38
@@ -63,15 +73,18 @@
 #define NV_PSMCARB_PARTITION_GPC_MAP_PHYSICAL(v) REG_FIELD(v, 20, 16)
 #define NV_PSMCARB_PARTITION_GPC_MAP_UGPU(v) REG_FIELD(v, 24, 24)
 
-/* The TPCs of each PES, for the computed order. nvgpu hw_gr_*.h, hw_proj_*.h. */
+/* The TPCs of each PES, for the computed order. Sources: nvgpu hw_gr_*.h, hw_proj_*.h. */
 #define NV_PGRAPH_GPC0_GPM_PD_PES_TPC_ID_MASK 0x500c30	/* + 4 * pes + stride * gpc */
 #define NV_PGRAPH_GPC_STRIDE		0x008000
 
-/* The work distributor: global TPC to GPC. nvgpu hw_gr_*.h, OGD pri_cwd, nouveau; H200. */
+/*
+ * The work distributor's map from a global TPC to its GPC. Sources: nvgpu hw_gr_*.h, OGD pri_cwd,
+ * nouveau; H200.
+ */
 #define NV_PGRAPH_PRI_CWD_FS		0x405b00
 #define NV_PGRAPH_PRI_CWD_FS_NUM_GPCS(v) REG_FIELD(v, 7, 0)
 #define NV_PGRAPH_PRI_CWD_FS_NUM_TPCS(v) REG_FIELD(v, 15, 8)
-/* Partitions of the loaded context: none, static or dynamic. Source: OGD pri_cwd. */
+/* The partitions of the loaded context: none, static or dynamic. Source: OGD pri_cwd. */
 #define NV_PGRAPH_PRI_CWD_PARTITION_CTL	0x405b2c
 #define NV_PGRAPH_PRI_CWD_CG		0x405bf0	/* clock gating; CG1 is the next word */
 #define NV_PGRAPH_PRI_CWD_GPC_TPC_ID_GM200 0x405b60	/* 16 words, 4 TPCs each */
@@ -81,11 +94,13 @@
 #define NV_PGRAPH_PRI_CWD_GPC_TPC_ID_TPC(v, j) (((v) >> (8 * (j))) & 0xf)
 #define NV_PGRAPH_PRI_CWD_GPC_TPC_ID_GPC(v, j) (((v) >> (8 * (j) + 4)) & 0xf)
 
-/* The table of engines. nvgpu hw_top_*.h, OGD dev_top, OGKM dev_top.h of ga100 and gb100. */
+/*
+ * The table of engines. Sources: nvgpu hw_top_*.h, OGD dev_top, OGKM dev_top.h of ga100 and gb100.
+ */
 #define NV_PTOP_DEVICE_INFO		0x022700	/* Kepler to Turing, 64 words */
 #define NV_PTOP_DEVICE_INFO_CFG		0x0224fc
 #define NV_PTOP_DEVICE_INFO2		0x022800
-/* GB100: a second table. OGKM gb100/dev_top.h. */
+/* GB100 has a second table of engines. Source: OGKM gb100/dev_top.h. */
 #define NV_PTOP_DIE_STRIDE		    0x010000
 #define NV_PTOP_DEVICE_INFO_CFG_VERSION(v) REG_FIELD(v, 3, 0)
 #define NV_PTOP_DEVICE_INFO_CFG_NUM_ROWS(v) REG_FIELD(v, 31, 20)
@@ -119,7 +134,7 @@
 #define NV_PTOP_DEVICE_INFO2_2_RLENG(v)	REG_FIELD(v, 1, 0)
 #define NV_PTOP_DEVICE_INFO2_2_RUNLIST_PRI(v) (REG_FIELD(v, 25, 10) << 10)
 
-/* Copy engines. nvgpu hw_ce_ga100.h, OGKM dev_ce_base.h, nvdebug; H200. */
+/* Copy engines. Sources: nvgpu hw_ce_ga100.h, OGKM dev_ce_base.h, nvdebug; H200. */
 #define NV_CE_PCE_MAP			0x104028
 #define NV_CE_PCE2LCE_GP100		0x10402c	/* one nibble for each PCE; 7: none */
 #define NV_CE_PCE2LCE_GV100		0x104040	/* + 4 * pce */
@@ -127,28 +142,36 @@
 #define NV_CE_PCE2LCE_LCE(v)		REG_FIELD(v, 3, 0)
 #define NV_CE_PCE2LCE_LCE_NONE		0xf
 #define NV_CE_PCE2LCE_LCE_NONE_GP100	0x7
-#define NV_CE_GRCE_CONFIG_GP100		0x104034	/* a byte per GRCE: bit 3 shared, 2:0 LCE */
+/* The word has one byte for each GRCE. Bit 3 means shared, and bits 2:0 are the LCE. */
+#define NV_CE_GRCE_CONFIG_GP100		0x104034
 #define NV_CE_GRCE_CONFIG_GV100		0x104034	/* + 4 * grce */
 #define NV_CE_GRCE_CONFIG_GA100		0x1041c0
 #define NV_CE_GRCE_CONFIG_SHARED_LCE(v)	REG_FIELD(v, 3, 0)
 #define NV_CE_GRCE_CONFIG_SHARED_LCE_NONE 0xf
 
-/* Local memory: magnitude << scale MiB. nvgpu fb_*; H200: 143771 MiB by the wide field. */
+/*
+ * The size of the local memory is magnitude << scale, in MiB. Sources: nvgpu fb_*; H200, where the
+ * wide field gives 143771 MiB.
+ */
 #define NV_PFB_PRI_MMU_LOCAL_MEMORY_RANGE 0x100ce0
 #define NV_PFB_PRI_MMU_LOCAL_MEMORY_RANGE_SCALE(v) REG_FIELD(v, 3, 0)
 #define NV_PFB_PRI_MMU_LOCAL_MEMORY_RANGE_MAG_GP100(v) REG_FIELD(v, 9, 4)
 #define NV_PFB_PRI_MMU_LOCAL_MEMORY_RANGE_MAG_GH100(v) REG_FIELD(v, 27, 4)
 #define NV_PFB_PRI_MMU_LOCAL_MEMORY_RANGE_ECC(v) REG_FIELD(v, 30, 30)
 
-/* The nanosecond timer, read as high, low, high. OGKM, nvgpu hw_timer_*.h, nouveau; H200. */
+/*
+ * The nanosecond timer, whose words are read in the order high, low, high. Sources: OGKM, nvgpu
+ * hw_timer_*.h, nouveau; H200.
+ */
 #define NV_PTIMER_TIME_0		0x009400
 #define NV_PTIMER_TIME_0_NSEC(v)	((v) & 0xffffffe0u)
 #define NV_PTIMER_TIME_1		0x009410
 #define NV_PTIMER_TIME_1_NSEC(v)	REG_FIELD(v, 28, 0)
 
 /*
- * Runlists since Ampere: offsets from the base in row 2 of the device table, and the words of the
- * channels. OGD ga100 dev_runlist.ref.txt; H200.
+ * Registers of runlists since Ampere, and the words of the channels. Their offsets are relative to
+ * the base that row 2 of the device table gives. Sources: OGD ga100
+ * dev_runlist.ref.txt; H200.
  */
 #define NV_RUNLIST_CHANNEL_CONFIG	0x004
 #define NV_RUNLIST_CHANNEL_CONFIG_NUM_CHANNELS(v) (1u << REG_FIELD(v, 3, 0))
@@ -171,9 +194,12 @@
 #define NV_RUNLIST_ENGINE_STATUS_CHANNEL_VALID(v) REG_FIELD(v, 15, 15)
 #define NV_RUNLIST_SIZE			0x300
 
-/* The size of the whole BAR0, which is mapped only for runlists. */
+/* The size of the whole BAR0. The whole BAR0 is mapped only to read runlists. */
 #define NV_BAR0_SIZE			0x1000000
-/* The end of the other registers. BAR0 is mapped up to here for them. */
+/*
+ * The end of the registers that are not for runlists. To read these, BAR0 is mapped up to this
+ * offset.
+ */
 #define NV_BAR0_USED			0x823000
 
 #endif

@@ -52,7 +52,7 @@ static int read_engine(struct topo_reader *reader, u32 base, const struct gpu_en
 	return 0;
 }
 
-/* Reads the place of a runlist's channels, and rejects a place outside of BAR0. */
+/* Reads the offset of a runlist's channels, and rejects an offset outside BAR0. */
 static int read_config(struct topo_reader *reader, struct gpu_runlist *runlist)
 {
 	u32 base = runlist->base, config;

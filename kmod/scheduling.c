@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Runlists and channels for /proc and netlink: the work of all users that is on a GPU now. Readers
- * need CAP_PERFMON, because this information is a side channel. A GPU that sleeps is not woken.
- * Refusals are the only values that are kept. gpu->lock is held for at most 64 of these reads.
+ * Reports runlists and channels to /proc and netlink. They show the work of all users that is on a
+ * GPU now. Readers need CAP_PERFMON, because this information is a side channel. A GPU that sleeps
+ * is not woken. Only refusals are kept; all other values are read again. gpu->lock is held for at
+ * most 64 of these reads at a time.
  */
 #include <linux/capability.h>
 #include <linux/gpupart.h>
@@ -13,7 +14,7 @@
 
 #define ASLEEP "asleep: runlists are read only while something else keeps the GPU awake"
 
-/* Opens a session and reads the table of engines. The next reads of the session are live. */
+/* Opens a session and reads the table of engines. After that, all reads of the session are live. */
 static int open_live(struct gpu *gpu, struct gpu_session *session, struct gpu_engines *engines)
 {
 	int err = gp_gpu_open(gpu, session);
@@ -34,10 +35,10 @@ static int open_live(struct gpu *gpu, struct gpu_session *session, struct gpu_en
 }
 
 /*
- * Reads the first runlist whose base is above @after. *chip is set to the chip at the time of the
- * read: afterwards gpu->lock is released, and gpu->id changes when a driver binds or unbinds.
- * Returns -ENOENT if there is no such runlist. If a register of the runlist is refused, that is
- * stored in @fault and is not an error.
+ * Reads the first runlist whose base is above @after. Sets *chip to the chip at the time of the
+ * read. The caller cannot use gpu->id for this, because gpu->lock is released and gpu->id changes
+ * when a driver binds or unbinds. Returns -ENOENT if there is no such runlist. If a register of the
+ * runlist is refused, stores the refusal in @fault and does not return an error.
  */
 static int read_next(struct gpu *gpu, struct gpu_engines *engines, u32 after,
 		     struct gpu_runlist *runlist, const struct chip **chip,
@@ -102,7 +103,7 @@ static int may_ask(struct netlink_callback *cb)
 	return -EPERM;
 }
 
-/* Sets the message for the error of a dump. */
+/* Sets the error message of a dump that failed. */
 static int refuse(struct netlink_callback *cb, int err, const struct topo_fault *fault)
 {
 	if (err == -EHOSTDOWN)
@@ -141,8 +142,8 @@ static int put_engine(struct sk_buff *skb, const struct gpu_runlist *r,
 }
 
 /*
- * Adds a message for each engine of a runlist. Returns -EMSGSIZE if they do not fit; then none is
- * added.
+ * Adds a message for each engine of a runlist. If not all messages fit, adds none of them and
+ * returns -EMSGSIZE.
  */
 static int put_runlist(struct sk_buff *skb, struct netlink_callback *cb, const struct gpu *gpu,
 		       const struct gpu_runlist *r, const struct topo_fault *fault)

@@ -119,7 +119,7 @@ static void add_chip(struct text *text, const struct gpu_id *id)
 		gp_text_add(text, "note        %s\n", id->chip->note);
 }
 
-/* Returns the fault of the read that ended with @err. */
+/* Returns the fault of the read that returned @err. */
 static struct topo_fault fault_of(struct topo_reader *reader, int err)
 {
 	struct topo_fault fault = reader->fault;
@@ -143,7 +143,7 @@ static bool is_fault(const struct topo_fault *fault)
 	return fault->err && fault->err != -EOPNOTSUPP;
 }
 
-/* Begins a line. If there is a fault, ends the line with it and returns false. */
+/* Begins a line. If there is a fault, ends the line with the fault and returns false. */
 static bool add_known(struct text *text, const char *what, const struct topo_fault *fault)
 {
 	gp_text_add(text, "%s%s", what, fault->err ? "unknown: " : "");
@@ -347,7 +347,10 @@ static void add_type(struct text *text, const struct chip *chip, unsigned int ty
 	const char *name = gp_topo_engine_name(type);
 	bool tagged = chip->cells[CHIP_ENGINES].kind == CHIP_ENGINES_TAGGED;
 
-	/* nvdebug has names for the types below 27. It shows a number for a type without a name. */
+	/*
+	 * nvdebug has names for the types below 27. For a type without a name, nvdebug shows a
+	 * number.
+	 */
 	if (type >= 27)
 		name = tagged ? "Unknown Historical" : "Unknown, introduced post-Lovelace";
 	gp_text_add(text, tagged ? "| Engine Type:      %2u (" : "| Engine Type:     %3u (", type);
@@ -368,8 +371,8 @@ void gp_text_device_info(struct text *text, const struct chip *chip,
 		struct gpu_engine e;
 
 		/*
-		 * Parse each word as if it were the first word of an engine. Fields that it does
-		 * not have stay -1.
+		 * Parse each word as if it were the first word of an engine. Fields that the word
+		 * does not contain stay -1.
 		 */
 		gp_topo_engine_row(chip, 0, tagged ? row : 0, &e);
 		if (!tagged)
@@ -414,8 +417,8 @@ void gp_text_copy_topology(struct text *text, const struct gpu_copy *copy)
 	unsigned int lce, pce;
 
 	/*
-	 * One line for each logical engine, with its last physical engine. Engines 0 and 1 are the
-	 * GRCEs.
+	 * Writes one line for each logical copy engine, with the last physical engine that serves
+	 * it. Logical engines 0 and 1 are the GRCEs.
 	 */
 	for (lce = 0; lce < 32; lce++) {
 		u8 serving = TOPO_UNKNOWN, shared = TOPO_UNKNOWN;

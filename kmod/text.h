@@ -19,8 +19,8 @@ __printf(2, 3) void gp_text_add(struct text *text, const char *fmt, ...);
 void gp_text_fault(struct text *text, const struct topo_fault *fault);
 
 /*
- * The parts of a topology page. If a part has a fault, the page has the reason in its place. The
- * page then ends with "complete no", unless the fault is -EOPNOTSUPP.
+ * The parts of a topology page. If a part has a fault, the page shows the reason instead of the
+ * part. The page then ends with "complete no", unless the fault is -EOPNOTSUPP.
  */
 struct text_topology {
 	const char *name, *bus_name;
@@ -31,18 +31,22 @@ struct text_topology {
 	struct topo_fault memory_fault, local_memory_fault;
 };
 
-/* Reads the memory of @topology's chip. If it cannot be read, stores the faults. */
+/*
+ * Reads the size of the memory and the L2 slices of @topology's chip. If a value cannot be read,
+ * stores the fault.
+ */
 void gp_text_topology_memory(struct text_topology *topology, struct topo_reader *reader);
 void gp_text_topology(struct text *text, const struct text_topology *topology);
 
 /* Writes the page of a chip that is refused: its id and the reason. */
 void gp_text_refused(struct text *text, const struct gpu_id *id);
 
-/* Writes the chip's row: the place, the tag and the source of each cell. */
+/* Writes the chip's row: the offset, the tag and the source of each cell. */
 void gp_text_chip(struct text *text, const struct gpu_id *id);
 
 /*
- * Writes the engines with their runlists, and then the copy engines. Faults are handled as above.
+ * Writes the engines with their runlists, and then the copy engines. A part with a fault is shown
+ * as on the topology page.
  */
 struct text_engines {
 	const struct chip *chip;
@@ -54,7 +58,10 @@ struct text_engines {
 void gp_text_engines_copy(struct text_engines *page, struct topo_reader *reader);
 void gp_text_engines(struct text *text, const struct text_engines *engines);
 
-/* These write the page of runlists: the first function its head, and the second one runlist. */
+/*
+ * The first function writes the head of the page of runlists. The second function writes one
+ * runlist.
+ */
 void gp_text_runlists_head(struct text *text, const struct chip *chip);
 void gp_text_runlist(struct text *text, const struct gpu_runlist *runlist,
 		     const struct topo_fault *fault);

@@ -14,7 +14,7 @@ int gp_topo_identify(struct topo_reader *reader, struct gpu_id *id)
 	err = gp_topo_rd32(reader, NV_PMC_BOOT_0, &id->boot_0);
 	if (err)
 		return err;
-	/* The register of a GPU in reset, or of a new GPU, reads 0. */
+	/* On a GPU that is new or in reset, this register reads 0. */
 	if (!id->boot_0)
 		return gp_topo_nonsense(reader, NV_PMC_BOOT_0, id->boot_0);
 	if (!NV_PMC_BOOT_0_ARCH_1(id->boot_0) &&
@@ -67,7 +67,10 @@ static void map_smc(struct topo_reader *reader, const struct chip_cell *cell,
 			fs->complete = false;
 			return;
 		}
-		/* Bit 31, "valid", is 0 on H200 boards, so check that the words form a map. */
+		/*
+		 * On H200 boards bit 31, "valid", is always 0. So instead check that the words form
+		 * a map.
+		 */
 		gpc_phys[gpc] = NV_PSMCARB_PARTITION_GPC_MAP_PHYSICAL(word);
 		ugpu[gpc] = NV_PSMCARB_PARTITION_GPC_MAP_UGPU(word);
 		if (!(fs->present_gpcs & 1u << gpc_phys[gpc]) || seen & 1u << gpc_phys[gpc]) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Reads the parts of a GPU according to its chip's row. It reads through the caller's struct
- * topo_reader and has no state of its own. In all results a set bit is a unit that is present. Only
- * read.c inverts fuse bits.
+ * Reads the parts of a GPU according to its chip's row. The functions read through the caller's
+ * struct topo_reader and keep no state themselves. In all results a set bit stands for a unit that
+ * is present. Only read.c inverts fuse bits.
  */
 #ifndef GPUPART_KMOD_TOPO_H
 #define GPUPART_KMOD_TOPO_H
@@ -10,13 +10,13 @@
 #include "chip.h"
 #include <linux/gpupart.h>
 
-#define TOPO_UNKNOWN		0xff	/* in a u8 index */
+#define TOPO_UNKNOWN		0xff	/* the value of an unknown u8 index */
 #define TOPO_MAX_ENGINES	256
 #define TOPO_MAX_ROWS		1024
 
-/* A register that could not be read. If err is 0, there is no such register. */
+/* A register that could not be read. If err is 0, the chip has no such register. */
 struct topo_fault {
-	/* -EIO: value is a refusal; -ERANGE: value is impossible; other: error of rd32 */
+	/* -EIO: the value is a refusal; -ERANGE: the value is impossible; other: error of rd32 */
 	int err;
 	u32 offset, value;
 };
@@ -28,11 +28,10 @@ struct topo_fault {
 struct topo_reader {
 	int (*rd32)(struct topo_reader *reader, u32 offset, u32 *value);
 	/*
-	 * Accepts a value, for ever if @lasts is true, or a refusal, which is valid for a second.
-	 * May be NULL.
+	 * Keeps a value, for ever if @lasts is true. Keeps a refusal for a second. May be NULL.
 	 */
 	void (*keep)(struct topo_reader *reader, u32 offset, u32 value, bool lasts);
-	bool live;		/* the registers change all the time: only refusals are kept */
+	bool live;		/* the registers change all the time, so only refusals are kept */
 	struct topo_fault fault;	/* fault of the last read that failed */
 };
 
@@ -42,12 +41,12 @@ struct topo_reader {
  */
 const char *gp_topo_bad_read(u32 value);
 
-/* Returns whether the refusal does not change with time. */
+/* Returns whether the refusal is permanent. */
 bool gp_topo_bad_for_good(u32 value);
 
 /*
- * Returns the reason why no read was possible. @err: the errno of rd32; -EOPNOTSUPP: there is
- * nothing to read.
+ * Returns the reason why no read was possible. @err is the errno of rd32, or -EOPNOTSUPP if there
+ * is nothing to read.
  */
 const char *gp_topo_unreadable(int err);
 
@@ -55,7 +54,7 @@ const char *gp_topo_unreadable(int err);
 #define TOPO_FAULT_LEN 96
 void gp_topo_fault_text(const struct topo_fault *fault, char *text, size_t len);
 
-/* Accepts the value of a register that does not change. */
+/* Keeps the value of a register that does not change. */
 void gp_topo_keep(struct topo_reader *reader, u32 offset, u32 value);
 
 /* Makes one checked read. Returns 0, or -errno with reader->fault filled in. */
@@ -68,8 +67,8 @@ int gp_topo_nonsense(struct topo_reader *reader, u32 offset, u32 value);
 int gp_topo_read_maximum(struct topo_reader *reader, u32 offset, u32 limit, u32 *value);
 
 /*
- * Finds out which of @nr units are present, by the fuse with number @index and Kepler's software
- * mask.
+ * Finds out which of @nr units are present, from fuse number @index and, on Kepler, also from the
+ * software mask.
  */
 int gp_topo_read_present(struct topo_reader *reader, const struct chip_cell *fuse,
 			 unsigned int index, unsigned int nr, u32 *present);
@@ -87,8 +86,8 @@ struct gpu_id {
 };
 
 /*
- * Identifies the chip. Returns 0 with @id->chip NULL if the chip is not known, or an error such as
- * -EIO if it cannot be read.
+ * Identifies the chip. Returns 0 and sets @id->chip to NULL if the chip is not known. Returns an
+ * error such as -EIO if the id cannot be read.
  */
 int gp_topo_identify(struct topo_reader *reader, struct gpu_id *id);
 
@@ -122,16 +121,17 @@ struct gpu_floorsweep {
 	unsigned int nr_ordered;
 	struct gpu_tpc tpcs[GPUPART_MAX_TPCS];	/* [tpc] */
 	char order_why[128];			/* the reason why the order was not read */
-	/* "": the work distributor's table and the fuses agree */
+	/* how the work distributor's table differs from the fuses; "" if they agree */
 	char disagree[128];
 
 	bool complete;				/* all registers were read and accepted */
-	bool unloaded;				/* the table with the order is not loaded now */
+	/* the GPU has not loaded the table with the order now */
+	bool unloaded;
 };
 
 int gp_topo_read(const struct chip *chip, struct topo_reader *reader, struct gpu_floorsweep *fs);
 
-/* Reads the order of the TPCs. Returns 0, or an error with the reason in fs->order_why. */
+/* Reads the order of the TPCs. Returns 0, or an error, and then fs->order_why is the reason. */
 int gp_topo_order_read(struct topo_reader *reader, const struct chip_cell *cell,
 		       struct gpu_floorsweep *fs);
 
@@ -151,7 +151,7 @@ struct gpu_engines {
 	unsigned int nr, nr_rows;
 	struct gpu_engine engines[TOPO_MAX_ENGINES];
 	u32 rows[TOPO_MAX_ROWS];		/* the table without its empty rows */
-	u8 row_index[TOPO_MAX_ROWS];		/* place of the row in its chain */
+	u8 row_index[TOPO_MAX_ROWS];		/* index of the row in its chain */
 };
 
 /*
@@ -161,19 +161,20 @@ struct gpu_engines {
 int gp_topo_read_engines(const struct chip *chip, struct topo_reader *reader,
 			 struct gpu_engines *engines);
 const char *gp_topo_engine_name(unsigned int type);
-/* Parses one row into @engine, according to the form of the chip's table. */
+/* Parses one row of the chip's table into @engine. */
 void gp_topo_engine_row(const struct chip *chip, unsigned int index, u32 row,
 			struct gpu_engine *engine);
 
 #define TOPO_MAX_RUNLIST_ENGINES 3	/* NV_RUNLIST_ENGINE_STATUS0__SIZE_1 */
 #define TOPO_CHANNELS_AT_ONCE	64
 
-/* The state of one engine. A number is -1 if there is none. */
+/* The state of one engine. A missing number is -1. */
 struct gpu_runlist_engine {
 	u16 type;
 	u8 instance, rleng;
 	enum gpupart_context context;
-	s16 tsg, next_tsg;	/* TSG on the engine, and TSG that is being loaded */
+	/* the TSG that is on the engine, and the TSG that is being loaded */
+	s16 tsg, next_tsg;
 	s16 channel;
 	bool busy, faulted;
 };
@@ -182,7 +183,7 @@ struct gpu_runlist {
 	/* offsets in BAR0 of the runlist's registers and of its channels' words */
 	u32 base, chram;
 	u32 nr_channels;
-	u16 id;			/* the id in a work-submit token */
+	u16 id;			/* the id that a work-submit token contains */
 	bool idle, engines_idle, disabled;
 	unsigned int nr;
 	struct gpu_runlist_engine engines[TOPO_MAX_RUNLIST_ENGINES];
@@ -194,8 +195,8 @@ u32 gp_topo_next_runlist(const struct gpu_engines *engines, u32 after);
 int gp_topo_read_runlist(struct topo_reader *reader, const struct gpu_engines *engines, u32 base,
 			 struct gpu_runlist *runlist);
 /*
- * Reads the words of channels, beginning with channel @first. Returns their number, or 0 after the
- * last channel.
+ * Reads the words of channels, beginning with channel @first. Returns how many it has read, or 0
+ * after the last channel.
  */
 int gp_topo_read_channels(struct topo_reader *reader, u32 base, unsigned int first,
 			  u32 words[TOPO_CHANNELS_AT_ONCE]);

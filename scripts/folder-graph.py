@@ -13,7 +13,7 @@ import re
 import subprocess
 import sys
 
-# From top to bottom; folders of one row do not use each other.
+# The layers from top to bottom. Folders in the same row do not use each other.
 LAYERS = [
     ["inject"],
     ["memory", "stat", "verify", "smctrl", "nvml"],
@@ -33,7 +33,8 @@ CIRCLES = {
     "sim/pipe": "stages of one model notify each other directly",
 }
 
-# The programs with which an object is linked: symbols are searched there, in this order.
+# The programs with which an object is linked. Symbols are searched in these programs, in this
+# order.
 LINKED = {
     "cli": ["cli", "sim", "slurm", "lib"],
     "lib": ["lib"],
@@ -69,7 +70,7 @@ def symbol_arrows():
         for symbol in symbols:
             parts = LINKED[program(name)]
             found = next((homes[p, symbol] for p in parts if (p, symbol) in homes), [])
-            # Several programs of one folder may define a name: the nearest definition counts.
+            # If several programs of one folder define the same name, the nearest definition counts.
             near = [h for h in found if os.path.dirname(h) == os.path.dirname(name)] or found
             if near and near[0] != name:
                 arrows.setdefault((name, near[0]), set()).add(symbol)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh
-# Functions shared by the lint programs: the list of files, code without comments, and TAP. A
-# program defines places_NAME for each rule, which prints the offending places, and calls `rule
-# NAME SENTENCE`. Usage: PROGRAM [-r RULE] [TREE].
+# Functions shared by the lint programs: the list of files, code without comments, and TAP. For each
+# rule, a lint program defines a function places_NAME, which prints the places that break the rule,
+# and calls `rule NAME SENTENCE`. Usage: PROGRAM [-r RULE] [TREE].
 
 lint_only=
 if [ "${1-}" = -r ]; then
@@ -16,7 +16,7 @@ trap 'rm -rf "$lint_tmp"' EXIT
 lint_count=0
 lint_failed=0
 
-# Tracked and new files, or without a git checkout all files.
+# Prints the tracked and the new files. Without a git checkout, prints all files.
 if [ -e .git ] && git ls-files >/dev/null 2>&1; then
 	git ls-files -co --exclude-standard
 else
@@ -25,13 +25,13 @@ fi | sort | while read -r file; do
 	[ -f "$file" ] && echo "$file"
 done >"$lint_tmp/files"
 
-# files REGEX: the file names that match.
+# files REGEX: prints the file names that match REGEX.
 files() {
 	grep -E -- "$1" "$lint_tmp/files"
 }
 
-# C code without comments and with emptied strings, each line as FILE:LINE:CODE. #include lines
-# keep their string.
+# Prints C code without comments and with empty strings, each line in the form FILE:LINE:CODE.
+# #include lines keep their string.
 lint_code() {
 	[ -e "$lint_tmp/code" ] || files '\.[ch]$' | tr '\n' '\0' | xargs -0 -r awk '
 		FNR == 1 { comment = 0 }
@@ -62,17 +62,18 @@ lint_code() {
 	cat "$lint_tmp/code"
 }
 
-# code FILES PATTERN: code lines that match PATTERN in files that match FILES.
+# code FILES PATTERN: prints the code lines that match PATTERN, in files whose names match FILES.
 code() {
 	lint_code | grep -E "^($1):[0-9]+:" | grep -E "^[^:]*:[0-9]+:.*($2)"
 }
 
-# but_not FILES: removes lines of files that match.
+# but_not FILES: removes the lines of files whose names match FILES.
 but_not() {
 	grep -vE "^$1:"
 }
 
-# rule NAME SENTENCE: runs one check. Its TAP line has the first places, truncated.
+# rule NAME SENTENCE: runs one check. The TAP line of the check shows the first places that break
+# the rule, and may be truncated.
 rule() {
 	[ -z "$lint_only" ] || [ "$lint_only" = "$1" ] || return 0
 	lint_count=$((lint_count + 1))

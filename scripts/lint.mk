@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-# make lint: checks the form and the layers of the files, that each rule can fail, and the scripts.
-# Included by the top Makefile. Layers are also checked by symbols, so everything is built first.
+# make lint: checks the form and the layers of the files, checks that each rule can fail, and checks
+# the scripts. Included by the top Makefile. The check of the layers also reads the symbols of
+# object files, so everything is built first.
 lint: all $(B)/tests/list-layouts
 	@TEST_TIMEOUT=600 TEST_JOBS=$$(nproc) tests/runtests.sh scripts/lint scripts/check-layering tests/lint.sh tests/scripts.sh

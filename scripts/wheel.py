@@ -17,7 +17,7 @@ import tempfile
 import zipfile
 
 FOLDER = "gpupart.libs"
-# Libraries of glibc, which the manylinux tag covers.
+# Libraries of glibc. The manylinux tag of a wheel covers these libraries.
 GLIBC = re.compile(r"(linux-vdso|ld-linux.*|libc|libm|libdl|libpthread|librt)\.so(\.\d+)?$")
 EPOCH = (2020, 1, 1, 0, 0, 0)
 

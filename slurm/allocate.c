@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Allocates a set and a quota to a job, out of the TPCs and memory that other jobs do not have.
+ * Allocates a set and a quota to a job. It uses only TPCs and memory that other jobs do not have.
  * It handles one job at a time, and writes a grant that all users of the node can read.
  */
 #include <errno.h>
@@ -50,7 +50,9 @@ static int list_grants(struct gpupart_grant **list)
 	return nr < room ? nr : room;
 }
 
-/* Adds up all grants on the GPU except the grant of job @id, which is copied to *own. */
+/*
+ * Adds up all grants on the GPU except the grant of job @id. Copies the grant of job @id to *own.
+ */
 static int look(const char *id, const char *pci, struct taken *taken, struct gpupart_grant *own)
 {
 	struct gpupart_grant *list;
@@ -58,7 +60,7 @@ static int look(const char *id, const char *pci, struct taken *taken, struct gpu
 
 	memset(taken, 0, sizeof(*taken));
 	own->id[0] = 0;
-	/* The lock is held, so the list cannot become longer. */
+	/* This process holds the lock, so the list cannot become longer. */
 	for (int i = 0; i < nr; i++) {
 		if (!strcmp(list[i].id, id)) {
 			*own = list[i];
@@ -96,8 +98,8 @@ static int plan_within(struct gpupart *gp, const struct gpupart_topology *topo,
 	int err;
 
 	/*
-	 * The set has at most the number of TPCs that Slurm counted. GPCs differ in size, so it
-	 * can have fewer, but by less than a GPC.
+	 * The set has at most as many TPCs as Slurm counted. Because GPCs differ in size, the set
+	 * can have fewer TPCs, but the difference is less than a GPC.
 	 */
 	if (words->gpcs)
 		demand.min_tpcs = words->tpcs > gpc - 1 ? words->tpcs - (gpc - 1) : 1;
@@ -110,8 +112,8 @@ static int plan_within(struct gpupart *gp, const struct gpupart_topology *topo,
 }
 
 /*
- * Plans in one uGPU. It prefers a uGPU with room for a cluster, and of several uGPUs the one
- * with the fewest free TPCs.
+ * Plans in one uGPU. Prefers a uGPU that has room for a cluster. If there are several such uGPUs,
+ * prefers the uGPU with the fewest free TPCs.
  */
 static int plan_in_ugpu(struct gpupart *gp, const struct gpupart_topology *topo,
 			const struct words *words, const struct gpupart_tpcset *within,
@@ -183,7 +185,9 @@ static void say_kind(const struct words *words, char *text, size_t len)
 		snprintf(text + n, len - n, " with room for clusters of %u blocks", words->cluster);
 }
 
-/* Makes many plans, which takes long. Must not be called with the lock held. */
+/*
+ * The function makes many plans, and so it takes a long time. The caller must not hold the lock.
+ */
 static void say_refused(const struct node_gpu *board, const struct words *words,
 			const struct gpupart_tpcset *within, char *why, size_t len)
 {
@@ -206,8 +210,8 @@ static void say_refused(const struct node_gpu *board, const struct words *words,
 }
 
 /*
- * Chooses the set and the memory. Returns false if they are not free. The caller holds the
- * lock.
+ * Chooses the set and the memory. Returns false if not enough TPCs or memory are free. The caller
+ * holds the lock.
  */
 static bool place(const struct node_gpu *board, const struct words *words,
 		  const struct taken *taken, const struct gpupart_tpcset *within,
@@ -245,8 +249,9 @@ static int give_on(const struct allocate_job *job, const struct node_gpu *board,
 	err = look(grant->id, board->pci, &taken, &own);
 	/*
 	 * Keep an existing grant of this job in two cases. If the grant has another version,
-	 * its request is not known. If it has the same request, the prolog runs for the second
-	 * time. A grant of an older job with the same number has another user or request.
+	 * its request is not known. If the grant has the same request, the prolog runs for the
+	 * second time. If an older job had the same number, its grant has another user or another
+	 * request.
 	 */
 	if (!err && own.id[0] && own.uid == job->uid && allocate_is_granted(&own) &&
 	    (own.other_version || (!strcmp(own.asked, grant->asked) &&
@@ -263,7 +268,7 @@ static int give_on(const struct allocate_job *job, const struct node_gpu *board,
 	close(fd);
 	if (!err && !placed && job->again)
 		*grant = own;
-	/* The refusal of one job does not concern other jobs, so no lock is needed. */
+	/* A refusal of one job does not affect other jobs, so no lock is needed. */
 	if (!err && !placed && !job->again) {
 		if (!*grant->why)
 			say_refused(board, job->words, &within, grant->why, sizeof(grant->why));
@@ -283,7 +288,7 @@ static void name_grant(const struct allocate_job *job, struct gpupart_grant *gra
 	name_job(job->job, grant);
 	grant->uid = job->uid;
 	grant->strict = job->strict;
-	/* Write the whole text, because a waiting task reads it again. */
+	/* Write the whole text of the request, because a waiting task reads it again. */
 	_Static_assert(sizeof(grant->asked) >= WORDS_LEN, "the option was read, so it fits");
 	snprintf(grant->asked, sizeof(grant->asked), "%s", job->asked);
 }

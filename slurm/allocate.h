@@ -8,12 +8,12 @@
 
 struct allocate_job {
 	unsigned int job, uid;
-	int gpu;		/* Slurm's number of the GPU; -1: Slurm counted no GPU for
-				 * this job */
+	/* Slurm's number of the GPU; -1: Slurm did not count a GPU for this job */
+	int gpu;
 	const struct words *words;
-	const char *asked;	/* the text of @words */
-	bool again;		/* this is a retry: do not wait for the lock, and record only
-				 * success */
+	const char *asked;	/* the text of the option, from which @words were read */
+	/* this is a retry, so do not wait for the lock, and record only a success */
+	bool again;
 	bool strict;		/* unconfined processes must not use the GPU */
 };
 
@@ -27,24 +27,24 @@ int allocate_job(const struct allocate_job *job, struct gpupart_grant *grant, ch
 		 size_t len);
 
 /*
- * Retries the allocation for a job that was refused, for the time of its wait= option. The
- * @first task on this node retries. The other tasks wait for its result.
+ * Retries the allocation for a job that was refused. Retries until the time in the job's wait=
+ * option has passed. The @first task on this node retries. The other tasks wait for its result.
  */
 void allocate_wait(struct gpupart_grant *grant, bool first);
 
-/* Records that @job is refused because its option is invalid. @because: the reason. */
+/* Records that @job is refused because its option is invalid. @because is the reason. */
 int allocate_refuse(const struct allocate_job *job, const char *because, char *why, size_t len);
 
 /* Finds the grant of @job. Returns 0, -ESRCH if the job has no grant, or another -errno. */
 int allocate_find(unsigned int job, struct gpupart_grant *grant);
 
 /*
- * Kills the processes that still use the grant of @job, and removes the grant. Returns 0 also
- * if there is no grant.
+ * Kills the processes that still use the grant of @job, and removes the grant. If there is no
+ * grant, returns 0 too.
  */
 int give_back(unsigned int job, char *why, size_t len);
 
-/* Returns whether @grant has TPCs. If it has none, it is a refusal. */
+/* Returns whether @grant has TPCs. A grant without TPCs is a refusal. */
 bool allocate_is_granted(const struct gpupart_grant *grant);
 
 #endif

@@ -38,8 +38,9 @@ char *environment_package(bool lib, const char *name)
 }
 
 /*
- * Returns the job's value of @variable, or "". The caller frees it. Returns NULL with a reason
- * in @why if memory is short, or if a program could not start with a value of this length.
+ * Returns the job's value of @variable, or "". The caller frees it. Returns NULL with a reason in
+ * @why if there is not enough memory, or if a program could not start because the value is too
+ * long.
  */
 static char *value_of(spank_t spank, const char *variable, char *why, size_t len)
 {
@@ -83,8 +84,8 @@ free_old:
 }
 
 /*
- * Adds the tool to the driver's variable. If another tool uses that variable, adds it to the
- * dynamic loader's list instead.
+ * Adds the tool to the driver's variable. If another tool already uses this variable, adds the tool
+ * to the dynamic loader's list instead.
  */
 static int inject(spank_t spank, bool strict, char *why, size_t len)
 {
@@ -102,8 +103,8 @@ static int inject(spank_t spank, bool strict, char *why, size_t len)
 	is_taken = *taken && !path_is_named(taken, INJECT);
 	free(taken);
 	/*
-	 * If the library is preloaded, it has thread-local memory, whatever the program loads
-	 * later.
+	 * A preloaded library always gets its thread-local memory, regardless of the libraries that
+	 * the program loads later.
 	 */
 	if ((is_taken || strict) && join(spank, "LD_PRELOAD", path, true, why, len))
 		goto free_path;
@@ -156,7 +157,8 @@ static int set_memory(spank_t spank, const struct gpupart_grant *grant, char *wh
 	    spank_setenv(spank, "GPUPART_MEM", bytes, 1) != ESPANK_SUCCESS)
 		return -EINVAL;
 	/*
-	 * The quota also applies without this library, but nvidia-smi then shows the whole GPU.
+	 * Without this library the quota still applies, but nvidia-smi shows the memory of the
+	 * whole GPU.
 	 */
 	path = environment_package(true, "libgpupart-nvml.so");
 	if (path && !strpbrk(path, ":$"))
@@ -176,8 +178,8 @@ static int set_all(spank_t spank, const struct gpupart_grant *grant, const struc
 		{ "GPUPART_CHECKED", board->key },
 	};
 	/*
-	 * Variables of the place where the job was submitted. That is another node, and perhaps
-	 * a shell inside a run.
+	 * These variables come from the shell that submitted the job. This shell is on another
+	 * node, and perhaps inside a run.
 	 */
 	static const char *const others[] = { "GPUPART_DISABLE", "GPUPART_TENANT", "GPUPART_MEM",
 					      "GPUPART_STRICT", "GPUPART_REPORT" };

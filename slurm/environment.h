@@ -9,8 +9,8 @@
 
 /*
  * Returns the path of this package's file @name below bin/ or, if @lib is true, below
- * lib/gpupart/. The caller frees the path. It is on the heap, because threads of slurmd have
- * small stacks. Returns NULL if the file does not exist or memory is short.
+ * lib/gpupart/. The caller frees the path. The path is on the heap, because threads of slurmd have
+ * small stacks. Returns NULL if the file does not exist or there is not enough memory.
  */
 char *environment_package(bool lib, const char *name);
 

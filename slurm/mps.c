@@ -30,8 +30,8 @@ void mps_join_task(spank_t spank, unsigned int job, const struct gpupart_grant *
 	    spank_setenv(spank, MPS_DAEMON_PIPES, MPS_DAEMON_NODE, 1) == ESPANK_SUCCESS)
 		return;
 	/*
-	 * This variable may come from the job's script. If it stayed set, the program would
-	 * wait for a daemon that does not answer.
+	 * This variable may come from the job's script. If the variable stayed set, the program
+	 * would wait for a daemon that does not answer.
 	 */
 	if (err && is_node)
 		spank_unsetenv(spank, MPS_DAEMON_PIPES);

@@ -16,8 +16,8 @@ void boards_close(struct node_gpu *board);
 int boards_find(const char *pci, struct node_gpu *board, char *why, size_t len);
 
 /*
- * Returns the captures of all GPUs in the form of a value of GPUPART_SIM. The caller frees it.
- * Returns NULL if there are no captures or memory is short.
+ * Returns the captures of all GPUs in the form that the variable GPUPART_SIM has. The caller frees
+ * it. Returns NULL if there are no captures or there is not enough memory.
  */
 char *boards_simulated(void);
 

@@ -24,8 +24,8 @@ bool node_gpu_read(const char *row, struct node_gpu *gpu)
 	gpu->simulated = simulated;
 	gpu->memory = memory;
 	/*
-	 * Reject a number that has a sign or is out of range, because it would be written in
-	 * another form.
+	 * Reject a number that has a sign or is out of range, because gpupart would write this
+	 * number in another form.
 	 */
 	node_gpu_row(gpu, again);
 	return !strcmp(row, again);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Locks a file, so that only one process at a time makes plans: see node_lock.h. */
+/* Locks a file, so that only one process at a time makes plans. See node_lock.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

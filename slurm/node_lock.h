@@ -5,13 +5,13 @@
 
 #include <stddef.h>
 
-/* The lock of root's schedulers on this node. */
+/* The lock that all schedulers of root on this node use. */
 #define NODE_LOCK "/run/gpupart/lock"
 
 /*
  * Acquires the lock at @path, and creates /run/gpupart if necessary. Returns a descriptor,
- * which the caller closes, or -errno with a reason in @why. Returns -EBUSY if the lock is still
- * held after @seconds.
+ * which the caller closes, or -errno with a reason in @why. Returns -EBUSY if another process still
+ * holds the lock after @seconds.
  */
 int node_lock(const char *path, int seconds, char *why, size_t len);
 

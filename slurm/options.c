@@ -14,7 +14,7 @@
 #define MAX_WAIT 86400
 #define MIB (1ull << 20)
 
-/* Reject duplicates, because the scheduler and the node could use different ones. */
+/* Reject duplicate words, because the scheduler and the node could use different ones. */
 static int read_twice(const char *word, char *why, size_t len)
 {
 	snprintf(why, len, "%s: is given twice", word);

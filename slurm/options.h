@@ -7,16 +7,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WORDS_LEN 128	/* size of the longest text; a grant has room for no more */
+#define WORDS_LEN 128	/* size of the longest text; a longer text does not fit into a grant */
 
 struct words {
-	unsigned int tpcs;	/* number of TPCs, which Slurm counts: 1 to 256 */
+	unsigned int tpcs;	/* number of TPCs that Slurm counts, from 1 to 256 */
 	bool gpcs;		/* only whole GPCs */
 	bool ugpu;		/* all TPCs in one uGPU */
 	unsigned int cluster;	/* blocks of the largest cluster, or 0 */
 	uint64_t memory;	/* quota in bytes, a multiple of 1 MiB, or 0 */
-	unsigned int wait;	/* seconds that a task waits for TPCs after Slurm has started
-				 * the job */
+	/* how many seconds a task waits for TPCs after Slurm has started the job */
+	unsigned int wait;
 };
 
 /* Returns 0, or -EINVAL with a reason in @why: one line that names the invalid part. */

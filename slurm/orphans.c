@@ -17,8 +17,8 @@
 
 #define MAX_ENVIRONMENT (1 << 20)
 /*
- * A limit for all processes in one pass, because a user may have thousands of processes with
- * environments of megabytes.
+ * The limit of bytes for all processes in one pass. It is necessary because a user may have
+ * thousands of processes with environments of megabytes.
  */
 #define MAX_ENVIRONMENTS (64 << 20)
 /* Initial length of the list. */
@@ -35,12 +35,12 @@ struct meant {
 	size_t environment_left;	/* bytes of /proc/PID/environ that may still be read */
 	struct mps_daemon *mps;		/* NULL: there is no daemon to use, or it does not
 					 * answer */
-	long mps_until;			/* end of the time for MPS calls; 0 before the first
-					 * call */
+	/* the time when MPS calls must end; 0 before the first call */
+	long mps_until;
 };
 
 /*
- * Returns whether Slurm started the process in that job. A run inside the job has its own id.
+ * Returns whether Slurm started the process in that job. A run inside the job has a different id.
  */
 static bool started_in(int pid, struct meant *meant)
 {
@@ -79,8 +79,8 @@ static bool is_meant(const struct gpupart_process *process, void *arg)
 }
 
 /*
- * Like is_meant(), but called for a process that will be killed. It first ends the MPS work of
- * the process, so that other clients of the daemon survive.
+ * Returns the same as is_meant(), but is called for a process that will be killed. First ends the
+ * MPS work of the process, so that other clients of the daemon survive.
  */
 static bool is_meant_and_idle(const struct gpupart_process *process, void *arg)
 {
@@ -99,8 +99,8 @@ static bool is_meant_and_idle(const struct gpupart_process *process, void *arg)
 }
 
 /*
- * List the processes in one pass. Counting them first would need a second pass, and other users
- * can make each pass slow.
+ * List the processes in one pass. To count the processes first would need a second pass, and other
+ * users can make each pass slow.
  */
 static void list_all(struct left *left)
 {
@@ -129,8 +129,7 @@ static unsigned int kill_once(struct meant *meant, const struct left *left, cons
 			continue;
 		err = gpupart_process_signal(NULL, &list[i], SIGKILL, is_meant_and_idle, meant);
 		/*
-		 * If there is no pidfd, the pid may belong to another process by now: do not
-		 * kill it.
+		 * Without a pidfd, the pid may belong to another process by now, so do not kill it.
 		 */
 		if (err == -ENOSYS && is_meant(&list[i], meant))
 			*why =
@@ -155,7 +154,7 @@ unsigned int left_kill(struct left *left, unsigned int job, const struct gpupart
 	if (!left->list)
 		list_all(left);
 	nr = kill_once(&meant, left, why);
-	/* The daemon has been asked about each process by now. */
+	/* At this point, the daemon has received a request about each process. */
 	meant.mps = NULL;
 	until = process_now_ms() + WAIT_MS;
 	while (nr && process_now_ms() < until) {
@@ -163,7 +162,7 @@ unsigned int left_kill(struct left *left, unsigned int job, const struct gpupart
 		nr = kill_once(&meant, left, why);
 		if (nr)
 			continue;
-		/* The processes may have started other processes. */
+		/* The processes may have started other processes meanwhile. */
 		list_all(left);
 		nr = kill_once(&meant, left, why);
 	}

@@ -6,9 +6,9 @@
 #include <gpupart_manage.h>
 
 /*
- * The processes of all users. They are listed for the first job, and again after processes of a
- * job were killed, because listing takes a second for each user with many files. The caller
- * sets it to zero before the first call.
+ * The processes of all users. The list is made for the first job, and made again only after
+ * processes of a job were killed. The reason is that the list takes a second for each user who has
+ * many files. The caller sets the struct to zero before the first call.
  */
 struct left {
 	struct gpupart_process *list;

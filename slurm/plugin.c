@@ -76,7 +76,8 @@ static int run_node(const char *argument)
 
 /*
  * Called when slurmd starts. It examines the GPUs once, so that this is not necessary for each
- * job. It keeps simulated GPUs, and removes grants of jobs that ended while slurmd did not run.
+ * job. It keeps the simulated GPUs. It removes the grants of jobs that ended while slurmd was not
+ * running.
  */
 static void begin_node(void)
 {
@@ -123,8 +124,8 @@ static bool node_is_strict(void)
 }
 
 /*
- * Returns whether jobs are strict: because of that file, or because "strict" follows the
- * plugin's path in plugstack.conf.
+ * Returns whether jobs are strict. They are strict because of the configuration file, or because
+ * "strict" follows the plugin's path in plugstack.conf.
  */
 static bool is_strict(int ac, char **av)
 {
@@ -153,10 +154,10 @@ static int give(const struct allocate_job *job, char *why, size_t len)
 }
 
 /*
- * A refusal of one job is not a failure of the plugin, and the job's tasks report it. An error
- * that concerns every job on this node is a failure: Slurm then drains the node and requeues
- * the job. This process, which runs only the prolog, exits with an error, because Slurm ignores
- * the return value of an optional plugin.
+ * If one job is refused, this is not a failure of the plugin, and the job's tasks report the
+ * refusal. An error that affects every job on this node is a failure: Slurm then drains the node
+ * and requeues the job. This process, which runs only the prolog, exits with an error, because
+ * Slurm ignores the return value of an optional plugin.
  */
 int slurm_spank_job_prolog(spank_t spank, int ac, char **av)
 {
@@ -233,7 +234,10 @@ int slurm_spank_task_init_privileged(spank_t spank, int ac, char **av)
 	if (spank_get_item(spank, S_JOB_ID, &job) != ESPANK_SUCCESS ||
 	    spank_get_item(spank, S_JOB_UID, &uid) != ESPANK_SUCCESS)
 		return asked ? -1 : 0;
-	/* Slurm does not count the option of a step, so the job's grant applies. */
+	/*
+	 * Slurm does not count the --gpupart option of a step, so the job's grant applies to the
+	 * step.
+	 */
 	if (allocate_find(job, &grant) || grant.uid != uid) {
 		if (asked)
 			refuse(job,

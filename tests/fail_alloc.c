@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Preloaded into a program (tests/cli/fail.sh): makes its allocation number FAIL_AT fail, counted
- * from the begin of main() and including those of libraries; the file FAIL_MARK is created then.
+ * Preloaded into a program by tests/cli/fail.sh. It makes allocation number FAIL_AT of the program
+ * fail, and then creates the file FAIL_MARK. Allocations are counted from the begin of main(), and
+ * include the allocations of libraries.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +25,7 @@ static void begin(void)
 
 	mark = getenv("FAIL_MARK");
 	atomic_store(&left, at ? atol(at) : -1);
-	/* In this program only, not in its children. */
+	/* Allocations fail only in this program, and not in its children. */
 	unsetenv("FAIL_AT");
 }
 

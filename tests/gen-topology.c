@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Writes captures of made-up GPUs, always the same for a number, so that no code can rely on
- * certain numbers of GPCs, TPCs or SMs. Shares no code with the library: it has its own writer,
- * its own checksum, and its own rule for the mask bits, with which the library's is compared.
+ * Writes captures of made-up GPUs, so that no code can rely on certain numbers of GPCs, TPCs or
+ * SMs. For the same argument NUMBER it always writes the same capture. This program shares no code
+ * with the library. It has a separate writer, a separate checksum, and a separate rule for the mask
+ * bits, with which tests compare the library's rule.
  *
  *	gen-topology NUMBER		one capture to stdout
  *	gen-topology -o FOLDER		all of them, FOLDER/NN.capture
@@ -16,13 +17,14 @@
 #define MAX_GPCS 32
 #define MAX_TPCS 256
 
-/* A made-up GPU. Its GPCs are in logical order, each as its number of TPCs. */
+/* A made-up GPU. The array @tpcs has the number of TPCs of each GPC, in logical order. */
 static const struct shape {
 	const char *what;
 	unsigned int max_gpcs, max_tpcs_per_gpc, sms_per_tpc;
 	int nr_ugpus; /* 0: the source does not report uGPUs */
-	unsigned int nr_singletons, singleton_step; /* the distance of their virtual GPC ids */
-	int maxima_from_registers; /* no keys, but registers */
+	/* the distance between the ids of virtual GPCs */
+	unsigned int nr_singletons, singleton_step;
+	int maxima_from_registers; /* registers instead of keys */
 	unsigned char tpcs[MAX_GPCS + 1]; /* terminated by 0 */
 } shapes[] = {
 	{ "8 GPCs of 9, four singletons", 8, 9, 2, 2, 4, 3, 0, { 9, 8, 8, 8, 8, 8, 8, 9 } },
@@ -95,7 +97,9 @@ static unsigned int random_below(unsigned int end)
 	return random_state % end;
 }
 
-/* A GPC's TPCs are numbered CPC by CPC in turn, three TPCs per CPC, as on real boards. */
+/*
+ * As on real boards, a CPC has three TPCs, and the numbering takes one TPC of each CPC in turn.
+ */
 static unsigned int in_turn(unsigned int nr, unsigned int place)
 {
 	unsigned int row, local;
@@ -108,8 +112,9 @@ static unsigned int in_turn(unsigned int nr, unsigned int place)
 }
 
 /*
- * The numbering of NVIDIA's driver: virtual GPCs by ascending size; TPCs breadth first over the
- * virtual GPCs, then the singletons, each a virtual GPC of its own.
+ * Numbers units as NVIDIA's driver does. Virtual GPCs are sorted by ascending size. TPCs are
+ * numbered breadth first over the virtual GPCs. The singletons follow, and each singleton is a
+ * separate virtual GPC.
  */
 static unsigned int number_tpcs(const struct shape *shape, unsigned int nr_gpcs, struct tpc *tpcs)
 {
@@ -153,7 +158,7 @@ static unsigned int number_tpcs(const struct shape *shape, unsigned int nr_gpcs,
 	return nr;
 }
 
-/* The V04_00 rule, written from measurements on H200 boards. */
+/* The rule for V04_00, which was written from measurements on H200 boards. */
 static unsigned int v04_00_bit(const struct shape *shape, const struct tpc *tpc)
 {
 	unsigned int singletons_from = shape->max_gpcs * shape->max_tpcs_per_gpc;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Leaves a tenant's ledger while the process continues, which no program does. */
+/* Leaves a tenant's ledger while the process continues. Real programs do not do this. */
 #ifndef TESTS_LEDGER_LEAVE_H
 #define TESTS_LEDGER_LEAVE_H
 
@@ -8,8 +8,9 @@
 #include "lib/ledger/file.h"
 
 /*
- * Frees the slot with its charges, and @ledger. @remove: also removes the file if no process is
- * left in it; a tenant that outlives its processes keeps its quotas there.
+ * Frees the slot with its charges, and frees @ledger. If @remove is true and the file has no more
+ * processes, also removes the file. A tenant that outlives its processes keeps its quotas in the
+ * file.
  */
 static inline void ledger_leave(struct ledger *ledger, bool remove)
 {
@@ -21,7 +22,10 @@ static inline void ledger_leave(struct ledger *ledger, bool remove)
 	if (ledger->block) {
 		for (int gpu = 0; gpu < LEDGER_MAX_GPUS; gpu++)
 			atomic_store(&ledger->slot->gpus[gpu].used, 0);
-		/* Unmapping releases the lock: from here on the slot belongs to another process. */
+		/*
+		 * The unmap releases the lock, so from now on the slot can belong to another
+		 * process.
+		 */
 		munmap(ledger->block, sizeof(*ledger->block));
 	}
 	munmap(ledger, sizeof(*ledger));

@@ -60,7 +60,10 @@ static void print_class(unsigned int compute_class)
 
 int main(void)
 {
-	/* Each class once, newest first: chips of a class may be apart in the table. */
+	/*
+	 * Prints each class once, the newest class first. Chips of one class may be apart in the
+	 * table.
+	 */
 	for (unsigned int c = tmd_nr_chips; c-- > 0; ) {
 		unsigned int later = c + 1;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* TAP output for the tests. tests/runtests.sh adds up the results. */
+/* TAP output of the tests. tests/runtests.sh adds up the results. */
 #ifndef GPUPART_TESTS_TAP_H
 #define GPUPART_TESTS_TAP_H
 
@@ -24,7 +24,7 @@ static int tap_ok(int good, const char *fmt, ...)
 	return good;
 }
 
-/* The check is evaluated before the words about it: C does not guarantee an order. */
+/* The check is evaluated before its description, because C does not guarantee this order. */
 #define tap_ok(good, ...) \
 	({ int tap_good = !!(good); (tap_ok)(tap_good, __VA_ARGS__); })
 
@@ -40,7 +40,7 @@ static void tap_skip(const char *fmt, ...)
 	putchar('\n');
 }
 
-/* Prints the plan, at the end: a test that dies before it counts as failed. */
+/* Prints the plan at the end of the output. If a test dies before this, it counts as failed. */
 __attribute__((unused))
 static int tap_done(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The entry points whose calls the driver reports to subscribers, at begin and end, with the
- * numbers of CUPTI's cupti_driver_cbid.h.
+ * The driver reports calls of these entry points to subscribers, at the begin and the end of each
+ * call. The numbers are those in CUPTI's cupti_driver_cbid.h.
  */
 #ifndef GPUPART_SIM_CUDA_CALLBACK_NUMBERS_H
 #define GPUPART_SIM_CUDA_CALLBACK_NUMBERS_H
@@ -105,13 +105,14 @@ struct api_call {
 	CUresult result;
 };
 
-extern unsigned int hook_nr_api;	/* number of cbids that a subscriber has enabled */
-/* Call without sim_lock: a subscriber may call the driver. */
+extern unsigned int hook_nr_api;	/* how many cbids a subscriber has enabled */
+/* Call this without sim_lock, because a subscriber may call the driver. */
 void hook_api(struct api_call *api, bool ended);
 
 /*
- * Evaluates @body, the work of an entry point, between its two callbacks. Use it only for calls
- * that a program makes. @...: the arguments. The result is the one that a subscriber leaves.
+ * Evaluates @body, which is the work of an entry point, between the entry point's two callbacks.
+ * Use this macro only for calls that a program makes. The parameters @... are the arguments of the
+ * call. The result of the call is the value that the subscribers leave.
  */
 #define API_CALL(entry, args_type, body, ...) ({ \
 	const args_type args_ = { __VA_ARGS__ }; \
@@ -126,8 +127,8 @@ void hook_api(struct api_call *api, bool ended);
 })
 
 /*
- * The same for calls whose arguments a subscriber may change at the begin; @body reads them in
- * @name. Measured on an H200; a fault turns it off.
+ * As the macro above, but for calls whose arguments a subscriber may change in the begin callback.
+ * @body reads the arguments from @name. This was measured on an H200. A fault turns it off.
  */
 #define API_CALL_CHANGED(entry, args_type, name, body, ...) ({ \
 	args_type name = { __VA_ARGS__ }; \
@@ -144,7 +145,10 @@ void hook_api(struct api_call *api, bool ended);
 	api_.result; \
 })
 
-/* An argument before a wider one, or the last one: the bytes above it are not zero. */
+/*
+ * Passes a narrow argument that comes before a wider argument, or that is the last argument. The
+ * bytes above its value are not zero.
+ */
 #define API_NARROW(value) (0x5a5a5a5aull << 32 | (uint32_t)(value))
 
 #endif

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
-/* Stream capture: work submitted to a capturing stream becomes nodes of a graph. */
+/* Stream capture. Work that is submitted to a capturing stream becomes nodes of a graph. */
 #include <stdlib.h>
 #include <string.h>
 #include "sim/cuda/callback_numbers.h"
 
-/* A capture of one stream and of those that joined it by waiting for one of its events. */
+/*
+ * A capture of one stream. Other streams join the capture when they wait for an event of a captured
+ * stream.
+ */
 struct sim_capture {
 	uint64_t id;
 	struct sim_graph *graph;
@@ -20,7 +23,7 @@ static CUresult invalidate(struct sim_capture *capture, CUresult error)
 	return error;
 }
 
-/* Finds a capture by its id. Captures that have ended are not found. */
+/* Finds an active capture by its id. Returns NULL for a capture that has ended. */
 static struct sim_capture *find(const struct sim_ctx *ctx, uint64_t id)
 {
 	const struct sim_stream *stream;
@@ -96,14 +99,15 @@ void capture_discard(struct sim_stream *stream)
 	if (!capture)
 		return;
 	if (capture->origin != stream) {
-		leave(stream);	/* at the end, work that no stream has waited for is an error */
+		/* when the capture ends, work for which no stream has waited is an error */
+		leave(stream);
 		return;
 	}
 	graph_free(capture->graph);
 	end(capture);
 }
 
-/* Whether each node without dependents is one of the stream's last nodes. */
+/* Returns whether each node without dependents is one of the stream's last nodes. */
 static bool all_joined(const struct sim_stream *stream, const struct sim_graph *graph)
 {
 	unsigned int i, j, loose = graph->nr_nodes;
@@ -133,10 +137,12 @@ CUresult capture_add(struct sim_stream *stream, enum cu_node_type type,
 
 	if (capture->invalid)
 		return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-	/* the graph may be launched into a stream with another priority */
+	/*
+	 * keep the priority, because the graph may be launched into a stream with another priority
+	 */
 	if (!own.launch.prioritized)
 		own.launch.priority = stream->priority;
-	if (stream->green)		/* nodes of the graph stay in the green context */
+	if (stream->green)		/* the nodes of the graph stay in the green context */
 		memcpy(own.launch.off, stream->green->off, sizeof(own.launch.off));
 	node = graph_add(capture->graph, type, &own, stream->tips, stream->nr_tips);
 	if (!node || !tips_set(&stream->tips, &stream->nr_tips, &node, 1))
@@ -194,7 +200,10 @@ CUresult capture_forbids(struct sim_stream *stream)
 		invalidate(stream->capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED) : CUDA_SUCCESS;
 }
 
-/* Whether a stream of the context is being captured; @blocking: whether a blocking one is. */
+/*
+ * Returns whether a stream of the context is being captured. If @blocking is true, counts only
+ * blocking streams.
+ */
 static bool any_captured(struct sim_ctx *ctx, bool blocking, bool invalidates)
 {
 	struct sim_stream *stream;
@@ -221,7 +230,7 @@ CUresult capture_forbids_legacy(struct sim_ctx *ctx)
 
 /* ----------------------------------------------------------------- entry points */
 
-/* Finds the stream of a valid handle. Takes sim_lock, also on an error. */
+/* Finds the stream of a valid handle. Takes sim_lock, even on an error. */
 static struct sim_stream *enter_stream(CUstream handle, CUresult *error)
 {
 	struct sim_ctx *ctx;
@@ -342,7 +351,7 @@ CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph)
 
 static int status_of(const struct sim_stream *stream)
 {
-	if (!stream->capture)	/* a fault may report every stream as captured */
+	if (!stream->capture)	/* a fault of the simulation may report every stream as captured */
 		return sim_faults()->capturing ? CU_CAPTURE_ACTIVE : CU_CAPTURE_NONE;
 	return stream->capture->invalid ? CU_CAPTURE_INVALIDATED : CU_CAPTURE_ACTIVE;
 }

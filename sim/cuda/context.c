@@ -6,7 +6,8 @@
 
 #define MAX_DEPTH 64
 
-static struct sim_ctx *contexts;	/* never freed, so that a stale handle is recognized */
+/* contexts are never freed, so that a stale handle is recognized */
+static struct sim_ctx *contexts;
 static __thread struct sim_ctx *stack[MAX_DEPTH];
 static __thread unsigned int depth;
 
@@ -53,7 +54,7 @@ struct sim_ctx *ctx_current(CUresult *error)
 	return NULL;
 }
 
-/* Takes the memory of a destroyed context again, as the heap of a driver may do. */
+/* Reuses the memory of a destroyed context, as the heap of a driver may do. */
 static struct sim_ctx *reuse_destroyed(void)
 {
 	struct sim_ctx **link = &contexts, *ctx;
@@ -107,7 +108,7 @@ static void ctx_end(struct sim_ctx *ctx)
 	__atomic_store_n(&ctx->live, false, __ATOMIC_RELEASE);
 }
 
-/* The callbacks for its modules follow after it: measured. */
+/* The callbacks for the context's modules follow after this callback, as measured. */
 static void report_destroyed(struct sim_ctx *ctx)
 {
 	hook_resource(ctx, NULL, HOOK_CTX_DESTROYED);
@@ -208,7 +209,10 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
 			API_NARROW(device));
 }
 
-/* Holders keep a handle of the destroyed context, and release it as before: measured. */
+/*
+ * As measured, programs that have retained the primary context keep a handle of the destroyed
+ * context, and release the handle as before.
+ */
 static CUresult primary_reset(CUdevice device)
 {
 	CUresult error = device_there(device);
@@ -274,7 +278,8 @@ CUresult cuCtxCreate_v2(CUcontext *out, unsigned int flags, CUdevice device)
 {
 	struct args {
 		CUcontext *out;
-		unsigned int flags;	/* how the host waits: there is no difference here */
+		/* how the host waits; this makes no difference in the simulation */
+		unsigned int flags;
 		CUdevice device;
 	};
 
@@ -374,7 +379,10 @@ CUresult cuCtxGetDevice(CUdevice *device)
 	CUresult error;
 	struct sim_ctx *ctx;
 
-	/* Takes no lock: the launch callback may call it, and the data does not change. */
+	/*
+	 * Takes no lock, because the launch callback may call this function and the data does not
+	 * change.
+	 */
 	ctx = ctx_current(&error);
 	if (!ctx)
 		return error;
@@ -394,7 +402,7 @@ static bool has_work(const struct sim_ctx *ctx)
 	return false;
 }
 
-/* Other threads may run during a sleep, so the context is looked up again after each. */
+/* Other threads may run during a sleep, so find the context again after each sleep. */
 static CUresult synchronize(void)
 {
 	struct sim_ctx *ctx;
@@ -429,7 +437,7 @@ CUresult cuCtxSynchronize(void)
 	return API_CALL(cuCtxSynchronize, struct args, synchronize(), 0);
 }
 
-/* Stacks and heaps take no memory here. */
+/* In the simulation, stacks and heaps use no memory. */
 static CUresult set_limit(int limit)
 {
 	CUresult error;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The part of CUDA's driver interface that the simulated driver offers, declared from its
- * documentation, so that building needs no CUDA. Names follow CUDA, not this project.
+ * The part of CUDA's driver interface that the simulated driver provides. The declarations are
+ * written from NVIDIA's documentation, so that a build needs no CUDA. Names follow CUDA, not this
+ * project.
  */
 #ifndef GPUPART_SIM_CUDA_CU_H
 #define GPUPART_SIM_CUDA_CU_H
@@ -223,7 +224,7 @@ enum cu_update_result {
 	CU_UPDATE_ATTRIBUTES_CHANGED = 8,
 };
 
-/* The struct of CUDA 10.0; the later one begins with it. */
+/* The struct of CUDA 10.0. The struct of later versions begins with the same members. */
 struct cu_kernel_node_params_v1 {
 	CUfunction function;
 	unsigned int grid_x, grid_y, grid_z;
@@ -613,25 +614,27 @@ CUresult cuEventElapsedTime_v2(float *ms, CUevent from, CUevent to);
 CUresult cuEventDestroy_v2(CUevent event);
 
 /*
- * Functions of this driver only. They show that it is simulated, and of which capture. NULL: no
- * such device.
+ * Only this driver has these functions. They show that a driver is simulated, and which capture it
+ * simulates. NULL: no such device.
  */
 const char *gpupart_sim_capture(int device);
 /* Stores the PCI address and UUID of CUDA device @device. Returns 0 or a CUresult. */
 int gpupart_sim_gpu_info(int device, char pci[20], char uuid[48]);
 /*
- * Stores the topology of its capture with that address and UUID, without registers. For a
- * library of the same build, whose struct has @size bytes. Returns 0 or a CUresult.
+ * Stores the topology of the device's capture, with the same address and UUID but without
+ * registers. Only a library of the same build may call this function. Its struct has @size bytes.
+ * Returns 0 or a CUresult.
  */
 struct gpupart_topology;
 int gpupart_sim_topology(int device, struct gpupart_topology *topo, size_t size);
 /*
- * Stores the bytes of its memory that this process uses (UINT64_MAX: a fault), and all of it.
+ * Stores how many bytes of the GPU's memory this process uses, or UINT64_MAX for a fault, and the
+ * size of the whole memory.
  */
 int gpupart_sim_memory(int device, uint64_t *own, uint64_t *all);
-/* The number of processes that use the GPU; -1: no such GPU. */
+/* Returns the number of processes that use the GPU, or -1 if the GPU does not exist. */
 int gpupart_sim_processes(int device);
-/* The number of launches of this process that can never finish. */
+/* Returns how many launches of this process can never finish. */
 int gpupart_sim_hung(void);
 
 #pragma GCC visibility pop

@@ -8,14 +8,18 @@
 #include <string.h>
 #include "sim/cuda/sim.h"
 
-#define MIN_REGISTERS	16	/* the least registers of a thread, even if the TMD has fewer */
+/* a thread gets at least this many registers, even if the TMD has fewer */
+#define MIN_REGISTERS	16
 
 const struct pipe_chip *sim_chip(void)
 {
 	return pipe_chip_find("h200");
 }
 
-/* The resources of a block. @shared: the value of the TMD, which includes the driver's part. */
+/*
+ * Computes the resources of a block. @shared is the value in the TMD, which includes the driver's
+ * part.
+ */
 static void take_room(struct pipe_kernel *kernel, unsigned int threads, unsigned int registers,
 		      unsigned int shared)
 {
@@ -103,7 +107,7 @@ static bool can_finish(const struct sim_gpu *gpu, const struct sim_kernel *kerne
 	return true;
 }
 
-/* Under MPS a kernel's SMs are numbered from 0 among those that it may use. */
+/* Under MPS, the SMs that a kernel may use are numbered from 0. */
 static bool number_sms(struct sim_kernel *kernel, const struct sim_gpu *gpu)
 {
 	const struct pipe_map *map = &gpu->hw.map;
@@ -151,7 +155,10 @@ void dispatch_free(struct sim_kernel *kernel)
 
 /* -------------------------------------------------------------- completed blocks */
 
-/* The index in the grid of block @nth of cluster @unit (without clusters: of block @unit). */
+/*
+ * Returns the index, in the grid, of block number @nth of cluster @unit. Without clusters, returns
+ * the index of block @unit.
+ */
 static uint64_t block_index(const struct sim_grid *grid, uint64_t unit, unsigned int nth)
 {
 	uint64_t at[3];

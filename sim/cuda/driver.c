@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Entry points that need no context: initialization, errors, devices. */
+/* Entry points that need no context, for initialization, errors and devices. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ static bool ready(void)
 	return __atomic_load_n(&sim_ready, __ATOMIC_ACQUIRE);
 }
 
-/* cuInit loads the library itself, once. */
+/* cuInit itself loads the injected library once. */
 static void load_injection(void)
 {
 	const char *path = getenv("CUDA_INJECTION64_PATH");
@@ -38,7 +38,7 @@ static void load_injection(void)
 		sim_print("CUDA_INJECTION64_PATH=%s has no InitializeInjection", path);
 }
 
-/* As with NVIDIA's driver, a forked child has no GPU and cannot initialize again. */
+/* As with NVIDIA's driver, a forked child has no GPU and cannot initialize the driver again. */
 static CUresult init_result;
 
 static void after_fork(void)
@@ -65,8 +65,8 @@ static CUresult init(unsigned int flags)
 	if (ready())
 		return CUDA_SUCCESS;
 	/*
-	 * Held during the injection: other threads wait, but calls of the library itself are
-	 * allowed.
+	 * This lock is held while the library is injected. Other threads wait for it, but the
+	 * library itself may call the driver.
 	 */
 	pthread_mutex_lock(&init_lock);
 	if (!begun) {
@@ -78,7 +78,7 @@ static CUresult init(unsigned int flags)
 		sim_leave();
 		/* During this call the injected library may only query devices. */
 		load_injection();
-		/* The library may hide all GPUs: the variable is read again. */
+		/* Read the variable again, because the library may hide all GPUs. */
 		if (!init_result && all_hidden())
 			init_result = CUDA_ERROR_NO_DEVICE;
 		__atomic_store_n(&sim_ready, init_result == CUDA_SUCCESS, __ATOMIC_RELEASE);
@@ -87,7 +87,7 @@ static CUresult init(unsigned int flags)
 	return init_result;
 }
 
-/* A call that began before the first subscription has no end callback. */
+/* If a call began before the first subscription, the driver makes no end callback for this call. */
 CUresult cuInit(unsigned int flags)
 {
 	struct args {
@@ -187,8 +187,8 @@ CUresult cuGetErrorString(CUresult error, const char **text)
 /* -------------------------------------------------------------------- devices */
 
 /*
- * Returns NULL with the error in *error. The list does not change after cuInit, so no lock is
- * needed.
+ * Returns NULL with the error in *error. The list of GPUs does not change after cuInit, so no lock
+ * is needed.
  */
 static struct sim_gpu *device_get(CUdevice device, const void *out, CUresult *error)
 {
@@ -262,7 +262,7 @@ CUresult cuDeviceGetPCIBusId(char *text, int len, CUdevice device)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (gpu) {
 		snprintf(text, len, "%s", gpu->info.pci);
-		for (i = 0; text[i]; i++)	/* upper case, as NVIDIA's driver */
+		for (i = 0; text[i]; i++)	/* in upper case, as in NVIDIA's driver */
 			if (text[i] >= 'a' && text[i] <= 'f')
 				text[i] -= 'a' - 'A';
 	}
@@ -365,7 +365,7 @@ static CUresult attribute_of(int *value, int attribute, CUdevice device)
 	case CU_DEVICE_MAX_REGISTERS_PER_SM:
 		*value = sm->registers * sm->quarters;
 		break;
-	case CU_DEVICE_CLOCK_KHZ:	/* of %globaltimer: one tick is a nanosecond */
+	case CU_DEVICE_CLOCK_KHZ:	/* frequency of %globaltimer: a tick is a nanosecond */
 		*value = 1000000;
 		break;
 	case CU_DEVICE_NR_SMS:

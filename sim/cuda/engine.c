@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Executes the work of streams. Each operation becomes commands of the scheduling pipeline
- * (sim/pipe). The effects of the operation happen when the pipeline reports it as done. The clock
- * of the pipeline is the GPU's clock. It advances while a thread waits, or with the host's clock.
- * The caller holds sim_lock.
+ * Executes the work of streams. Converts each operation to commands of the scheduling pipeline
+ * (sim/pipe). The effects of an operation happen when the pipeline reports that the operation is
+ * done. The clock of the pipeline is the GPU's clock. This clock advances while a thread waits, or
+ * it follows the host's clock. The caller holds sim_lock.
  */
 #include <errno.h>
 #include <signal.h>
@@ -49,7 +49,7 @@ void engine_run_free(struct sim_run *run)
 	free(run);
 }
 
-/* Does the work that no SM does. Called at the time when the work ends. */
+/* Does the work for which no SM is needed. Called at the time when this work ends. */
 static void perform(struct sim_gpu *gpu, enum sim_op_kind kind, const struct sim_args *args,
 		    struct sim_event *event)
 {
@@ -100,7 +100,9 @@ static void on_block(void *user, const struct pipe_block *block)
 	dispatch_ran(block);
 }
 
-/* The graph is the first operation of its stream, because all earlier operations are done. */
+/*
+ * The graph is the first operation in its stream's queue, because all earlier operations are done.
+ */
 static void on_node(void *user, void *of, uint64_t number, unsigned int node)
 {
 	struct sim_stream *stream = of;
@@ -115,7 +117,10 @@ static void on_done(void *user, void *of, uint64_t number)
 	struct sim_stream *stream = of;
 	struct sim_op *op = stream->head;
 
-	/* The wait before an operation is a command as well. Its end is not the operation's end. */
+	/*
+	 * The wait before an operation is a command as well. The end of this wait is not the end of
+	 * the operation.
+	 */
 	if (!op || op->last != number)
 		return;
 	perform(user, op->kind, &op->args, op->event);
@@ -148,7 +153,7 @@ static uint64_t host_ns(void)
 	return ns + ns / 1000000 * sim_faults()->clock_drift;
 }
 
-/* The pipeline is out of memory or at the limit of its clock: no work will ever be done. */
+/* The pipeline is out of memory or at the limit of its clock, so no more work will ever be done. */
 static void mark_stuck(struct sim_gpu *gpu)
 {
 	struct sim_ctx *ctx;
@@ -184,7 +189,7 @@ bool engine_step(struct sim_gpu *gpu)
 	next = write_late_records(gpu);
 	if (did || next == UINT64_MAX)
 		return did > 0;
-	/* Only delayed records remain. */
+	/* Only delayed records remain to be written. */
 	next -= SIM_CLOCK_START;
 	now = sim_faults()->host_clock ? host_ns() : next;
 	if (next > now)
@@ -221,8 +226,8 @@ uint64_t engine_idle_ns(struct sim_gpu *gpu)
 	if (!sim_faults()->host_clock)
 		return 0;
 	/*
-	 * Use the time of the call. Work that becomes due while this thread is suspended then does
-	 * not end the wait.
+	 * Use the time at which the call began. Otherwise, work that becomes due while this thread
+	 * is suspended would end the wait.
 	 */
 	now = catch_up(gpu);
 	next = pipe_fed_next(gpu->fed);
@@ -236,11 +241,14 @@ void engine_sleep(uint64_t ns)
 	nanosleep(&left, NULL);
 }
 
-#define NEAR_NS 50000	/* a sleeping thread wakes up later by about this time */
+#define NEAR_NS 50000	/* a sleeping thread wakes up too late by about this time */
 
 static pthread_cond_t queued = PTHREAD_COND_INITIALIZER;
 
-/* With the host's clock, work is carried out when it is due, without a call, as on a GPU. */
+/*
+ * With the host's clock, this thread carries out work when the work is due, even if the program
+ * makes no call, as on a GPU.
+ */
 static void *thread_runs(void *arg)
 {
 	struct timespec until;
@@ -297,7 +305,10 @@ static int64_t put_wait(struct sim_stream *stream, int other, uint64_t number)
 	return put;
 }
 
-/* Makes the stream wait for the present commands of @other, unless it already does. */
+/*
+ * Makes the stream wait for the present commands of @other, unless the stream already waits for
+ * them.
+ */
 static bool follow(struct sim_stream *stream, const struct sim_stream *other, uint64_t *followed)
 {
 	if (!other->head || *followed >= other->last)
@@ -306,7 +317,10 @@ static bool follow(struct sim_stream *stream, const struct sim_stream *other, ui
 	return put_wait(stream, other->pipe, other->last) > 0;
 }
 
-/* The legacy default stream waits for all blocking streams, and they wait for it. */
+/*
+ * The legacy default stream waits for all blocking streams, and all blocking streams wait for the
+ * legacy default stream.
+ */
 static bool put_legacy_waits(struct sim_stream *stream)
 {
 	struct sim_ctx *ctx = stream->ctx;
@@ -344,8 +358,8 @@ static int64_t put_once(struct sim_stream *stream, struct sim_op *op)
 }
 
 /*
- * Submits the commands of @op. Returns the number of the last command in the stream. Returns 0 or
- * less if memory is out.
+ * Submits the commands of @op. Returns the number of the last command in the stream, or 0 or less
+ * if memory is out.
  */
 static int64_t put(struct sim_stream *stream, struct sim_op *op)
 {
@@ -407,7 +421,7 @@ bool engine_queue(struct sim_stream *stream, const struct sim_op *from)
 	return true;
 }
 
-/* Operations can be left here only if the GPU cannot continue. */
+/* At this point, operations can remain only if the GPU cannot continue. */
 void engine_discard(struct sim_stream *stream)
 {
 	while (stream->head)

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Events: a point in a stream's work. */
+/* Events. An event is a point in the work of a stream. */
 #include <stdlib.h>
 #include "sim/cuda/callback_numbers.h"
 
-static struct sim_event *events;	/* never freed, so that a stale handle is recognized */
+/* events are never freed, so that a stale handle is recognized */
+static struct sim_event *events;
 
 static bool event_valid(const struct sim_event *event)
 {
@@ -21,7 +22,7 @@ CUresult cuEventCreate(CUevent *out, unsigned int flags)
 	struct sim_ctx *ctx;
 	CUresult error;
 
-	(void)flags;	/* there is no difference here */
+	(void)flags;	/* this makes no difference in the simulation */
 	if (!out)
 		return CUDA_ERROR_INVALID_VALUE;
 	sim_enter();
@@ -152,7 +153,7 @@ CUresult cuEventSynchronize(CUevent event)
 	return API_CALL(cuEventSynchronize, struct event_args, synchronize(event), event);
 }
 
-/* As for a stream: a program that polls must see time advance. */
+/* A program that polls an event must see time advance, as with a stream. */
 static CUresult query(CUevent event)
 {
 	CUresult error;
@@ -205,7 +206,7 @@ CUresult cuEventElapsedTime(float *ms, CUevent from, CUevent to)
 	return cuEventElapsedTime_v2(ms, from, to);
 }
 
-/* A queued record stays in the stream, but it cannot be queried any more. */
+/* A queued record of the event stays in the stream, but a program can no longer query the event. */
 CUresult cuEventDestroy_v2(CUevent event)
 {
 	CUresult error;

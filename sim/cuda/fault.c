@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Reads the faults that tests request in GPUPART_SIM_FAULTS; README.md lists them. Only a build
- * with SIM_FAULTS reads it: the installed driver has no faults.
+ * with SIM_FAULTS reads this variable. So the installed driver has no faults.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -164,8 +164,8 @@ static void fault_setup(void)
 		.move_bit = { -1, -1 }, .cc = { 9, 0 }, .nvml_ioctl = UINT64_MAX,
 		.release_wrong = UINT64_MAX,
 		/*
-		 * Each process has another layout of the stream objects, as versions of the
-		 * driver do.
+		 * The layout of the stream objects differs between processes, as it differs between
+		 * versions of NVIDIA's driver.
 		 */
 		.seed = hash_bytes(HASH_INIT, &pid, sizeof(pid)),
 	};

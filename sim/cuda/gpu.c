@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The simulated GPUs, one for each capture: which of them the process sees, and in which order.
+ * Creates a simulated GPU for each capture, and decides which of these GPUs the process sees and in
+ * which order.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,17 +20,17 @@ struct sim_gpu *gpu_get(CUdevice device)
 
 /* ------------------------------------------------------------- layout of a GPU */
 
-/* A number below @end that depends only on @seed and @n. */
+/* Returns a number below @end that depends only on @seed and @n. */
 static unsigned int number_of(uint64_t seed, unsigned int n, unsigned int end)
 {
 	return hash_bytes(hash_bytes(HASH_INIT, &seed, sizeof(seed)), &n, sizeof(n)) % end;
 }
 
 /*
- * The setting `order`: which mask bits control TPCs instead of the measured ones. "number":
- * their own numbers; "permuted:SEED": these in another order; "holes:SEED": any bits of the
- * mask; "interleaved": the first TPC of each GPC, then the second of each. Returns false if the
- * word is not known or the bits are too few.
+ * The setting `order` replaces the measured mask bits of TPCs by other mask bits. "number": the bit
+ * is the number of the TPC; "permuted:SEED": the same bits in another order; "holes:SEED": any bits
+ * of the mask; "interleaved": the first TPC of each GPC, then the second TPC of each GPC, and so
+ * on. Returns false if the word is not known or if there are too few bits.
  */
 static bool gpu_order_bits(struct sim_gpu *gpu, const struct gpupart_topology *topo,
 			   const char *order)
@@ -75,8 +76,7 @@ static void bits_add(uint64_t bits[SIM_MASK_WORDS], unsigned int bit)
 }
 
 /*
- * As measured on H200 boards, where the bits after those of a full set of GPCs belong to no
- * GPC.
+ * On H200 boards it was measured that the bits after those of a full set of GPCs belong to no GPC.
  */
 static void gpu_set_singles(struct sim_gpu *gpu, const struct gpupart_topology *topo)
 {
@@ -93,8 +93,8 @@ static void gpu_set_singles(struct sim_gpu *gpu, const struct gpupart_topology *
 }
 
 /*
- * The measured bits of the capture are used as the truth. Without them nothing can be
- * simulated.
+ * The measured bits of the capture are used as the truth. If the capture has no measured bits, the
+ * GPU cannot be simulated.
  */
 static bool gpu_set_bits(struct sim_gpu *gpu, const struct gpupart_topology *topo)
 {
@@ -151,7 +151,7 @@ static bool gpu_set_bits(struct sim_gpu *gpu, const struct gpupart_topology *top
 	return true;
 }
 
-/* If virtual GPCs are not known, TPCs take turns by number. */
+/* If the virtual GPCs are not known, the TPCs take turns in the order of their numbers. */
 static void gpu_set_sms(struct sim_gpu *gpu, const struct gpupart_topology *topo)
 {
 	struct pipe_map *map = &gpu->hw.map;
@@ -216,7 +216,7 @@ static struct sim_gpu *gpu_open(const char *path)
 	gpu->memory = sim_faults()->memory;
 	if (!gpu_set_bits(gpu, topo))
 		goto free_gpu;
-	gpu_set_sms(gpu, topo);	/* TPCs with a mask bit never exceed the size of the arrays */
+	gpu_set_sms(gpu, topo);	/* there are never more TPCs with a mask bit than array elements */
 	if (!engine_open(gpu))
 		goto free_gpu;
 	gpupart_close(gp);
@@ -265,8 +265,8 @@ static bool uuid_taken(const char *uuid, unsigned int nr)
 }
 
 /*
- * A GPU gets an address and UUID of its own if an earlier one has the same, or if the capture
- * has none.
+ * If the capture has no address and UUID, or if an earlier GPU has the same ones, the GPU gets a
+ * new address and UUID.
  */
 static void gpu_identify(struct sim_gpu *gpu, unsigned int index)
 {
@@ -305,8 +305,8 @@ static int find_visible(struct sim_gpu *const *all, unsigned int nr_all, const c
 }
 
 /*
- * As NVIDIA's driver: indices and UUIDs (a prefix is enough), up to the first invalid one; a
- * duplicate hides all GPUs.
+ * As in NVIDIA's driver, the list contains indices and UUIDs, and a prefix of a UUID is enough. The
+ * list ends at the first invalid entry. A duplicate entry hides all GPUs.
  */
 static void gpu_filter(void)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Graphs as a program builds them: nodes, their parameters and dependencies. */
+/* Graphs that a program builds: nodes, and the parameters and dependencies of nodes. */
 #include <stdlib.h>
 #include <string.h>
 #include "sim/cuda/sim.h"
@@ -150,7 +150,7 @@ struct sim_graph *graph_clone(const struct sim_graph *graph)
 			goto free_clone;
 		node->child->owned = true;
 	}
-	/* In a second loop, because a node may depend on nodes created after it. */
+	/* This is a second loop, because a node may depend on nodes that were created after it. */
 	for (i = 0; i < clone->nr_nodes; i++)
 		for (j = 0; j < clone->nodes[i]->nr_before; j++)
 			clone->nodes[i]->before[j] = clone->nodes[clone->nodes[i]->before[j]->at];
@@ -163,7 +163,7 @@ free_clone:
 
 /* --------------------------------------------------------- arguments of a program */
 
-/* Takes sim_lock, also on an error. */
+/* Takes sim_lock, even on an error. */
 static CUresult enter_graph(CUgraph graph)
 {
 	sim_enter();
@@ -195,7 +195,7 @@ static bool waits_for(const struct sim_node *node, const struct sim_node *other)
 	return false;
 }
 
-/* Adds a valid node after @before, which is checked here. */
+/* Adds a valid node that depends on the nodes @before. Checks that these nodes are valid. */
 static CUresult add(CUgraphNode *out, struct sim_graph *graph, enum cu_node_type type,
 		    const struct sim_work *work, const CUgraphNode *before, size_t nr_before)
 {
@@ -249,8 +249,8 @@ CUresult cuGraphDestroy(CUgraph graph)
 	if (!error) {
 		hook_graph_destroyed(graph);
 		/*
-		 * freed after they have been told, so that no other graph can have its address
-		 * before
+		 * freed after the subscribers were informed, so that no other graph can have its
+		 * address before that
 		 */
 		free(graph);
 	}
@@ -319,8 +319,11 @@ CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode *nodes, size_t *nr)
 	return error;
 }
 
-/* A cycle is found when the graph is instantiated, as by the driver. */
-/* Either both arrays or none. The edges of a node are in the order of its dependencies. */
+/* As in NVIDIA's driver, a cycle is found only when the graph is instantiated. */
+/*
+ * The caller passes either both arrays or no array. The edges of a node are in the order of its
+ * dependencies.
+ */
 CUresult cuGraphGetEdges(CUgraph graph, CUgraphNode *from, CUgraphNode *to, size_t *nr)
 {
 	size_t edges = 0;
@@ -532,7 +535,7 @@ CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph *graph)
 	return error;
 }
 
-/* The value of such a condition is only known to kernels on the device. */
+/* Only kernels on the device know the value of such a condition. */
 CUresult cuGraphConditionalHandleCreate(uint64_t *handle, CUgraph graph, CUcontext ctx,
 					unsigned int value, unsigned int flags)
 {

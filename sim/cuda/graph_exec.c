@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Executable graphs. An executable graph is a copy of a graph in which each kernel has a separate
- * TMD. The TMDs are built and shown to subscribers once. Launches use copies of these TMDs on the
- * device.
+ * TMD. Each TMD is built only once, and subscribers see it only once. Launches use copies of these
+ * TMDs on the device.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +29,7 @@ void exec_free(struct sim_exec *exec)
 	free(exec);
 }
 
-/* Adds a step. Returns its index, or NO_STEP if memory is out. */
+/* Adds a step. Returns the index of the new step, or NO_STEP if memory is out. */
 static unsigned int exec_add(struct sim_exec *exec, struct sim_node *from)
 {
 	unsigned int room = exec->room ? 2 * exec->room : 8;
@@ -84,8 +84,8 @@ static CUresult exec_add_graph(struct sim_exec *exec, const struct sim_graph *gr
 			       unsigned int entry, unsigned int *end, struct sim_node **bad);
 
 /*
- * Adds a node with its dependencies. @last is an array with the last step of each earlier node.
- * The function adds the last step of this node.
+ * Adds a node with its dependencies. The array @last contains the last step of each earlier node.
+ * The function adds the last step of this node to that array.
  */
 static CUresult exec_add_node(struct sim_exec *exec, struct sim_node *node, unsigned int entry,
 			      unsigned int *last, struct sim_node **bad)
@@ -117,7 +117,7 @@ static CUresult exec_add_node(struct sim_exec *exec, struct sim_node *node, unsi
 			     CUDA_SUCCESS;
 }
 
-/* Adds an empty step that depends on all steps of @graph without dependents. */
+/* Adds an empty step that depends on all those steps of @graph that have no dependents. */
 static CUresult exec_add_end(struct sim_exec *exec, const struct sim_graph *graph,
 			     const unsigned int *last, unsigned int entry, unsigned int *end)
 {
@@ -153,8 +153,8 @@ static bool all_placed(const struct sim_node *node, const unsigned int *last)
 }
 
 /*
- * Adds @graph after the step @entry, which may be NO_STEP. Adds the nodes in the order of their
- * creation if possible.
+ * Adds @graph after the step @entry, which may be NO_STEP. If possible, adds the nodes in the order
+ * in which they were created.
  */
 static CUresult exec_add_graph(struct sim_exec *exec, const struct sim_graph *graph,
 			       unsigned int entry, unsigned int *end, struct sim_node **bad)
@@ -207,8 +207,8 @@ struct sim_exec *exec_of(const struct sim_graph *graph, struct sim_node **bad, C
 /* ------------------------------------------------------------------ upload, launch */
 
 /*
- * Builds the TMD of a step with the changes of subscribers. Returns false if a subscriber made an
- * invalid change.
+ * Builds the TMD of a step, including the changes that subscribers make. Returns false if a
+ * subscriber made an invalid change.
  */
 static bool node_build(struct sim_exec *exec, struct exec_node *node)
 {
@@ -241,9 +241,9 @@ static void node_tell(struct sim_exec *exec, struct exec_node *node, int cbid)
 }
 
 /*
- * Shows each new TMD to the subscribers and keeps their changes. Call it without sim_lock, after
- * taking the executable graph. A launch always uploads the first TMD. Returns false after an
- * invalid change.
+ * Calls the subscribers with each new TMD and keeps their changes. Call this function without
+ * sim_lock, after exec_take(). A launch always uploads the first TMD. Returns false if a subscriber
+ * made an invalid change.
  */
 static bool exec_build(struct sim_exec *exec, bool launch)
 {
@@ -294,7 +294,9 @@ static struct sim_run *run_make(const struct sim_exec *exec)
 	return run;
 }
 
-/* Fills in step @i for this launch. If the graph cannot run, returns false and may set *error. */
+/*
+ * Fills in step @i for this launch. Returns false if the graph cannot run, and then may set *error.
+ */
 static bool step_fill(struct sim_exec *exec, unsigned int i, struct sim_run *run, CUresult *error)
 {
 	struct exec_node *node = &exec->nodes[i];
@@ -337,7 +339,7 @@ static CUresult exec_queue(struct sim_exec *exec, struct sim_stream *stream)
 	for (i = 0; i < exec->nr_nodes; i++)
 		if (!step_fill(exec, i, op.run, &error))
 			goto free_run;
-	if (stream->ctx->error)		/* nothing runs after a failure */
+	if (stream->ctx->error)		/* after a failure, the context runs no more work */
 		goto free_run;
 	op.after = exec->last ? engine_moment_get(exec->last) : NULL;
 	op.moment = engine_moment_get(end);
@@ -355,7 +357,7 @@ free_run:
 	return error;
 }
 
-/* Call with sim_lock held. Returns NULL and sets *error if nothing can be launched. */
+/* Call with sim_lock held. Returns NULL and sets *error if the graph cannot be launched. */
 static struct sim_stream *launch_stream(struct sim_exec *exec, CUstream handle, CUresult *error)
 {
 	struct sim_stream *stream = NULL;
@@ -445,7 +447,7 @@ CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream)
 				upload_or_launch(args.exec, args.stream, true), exec, stream);
 }
 
-/* The forms for programs with per-thread default streams. */
+/* These variants are for programs with per-thread default streams. */
 CUresult cuGraphUpload_ptsz(CUgraphExec exec, CUstream stream)
 {
 	CUstream real = stream ? stream : CU_STREAM_PER_THREAD;
@@ -513,7 +515,7 @@ static CUresult instantiate_with_flags(CUgraphExec *exec, CUgraph graph, uint64_
 {
 	struct sim_node *bad;
 
-	if (flags & CU_INSTANTIATE_UPLOAD)	/* the stream is not known */
+	if (flags & CU_INSTANTIATE_UPLOAD)	/* the stream of the upload is not known */
 		return CUDA_ERROR_INVALID_VALUE;
 	return instantiate(exec, graph, flags, NULL, &bad);
 }
@@ -623,7 +625,8 @@ static CUresult destroy(CUgraphExec exec)
 	sim_leave();
 	if (error)
 		return error;
-	hook_exec_dying(exec);		/* the graph still exists, because subscribers may use it */
+	/* the graph still exists here, because subscribers may use it */
+	hook_exec_dying(exec);
 	error = exec_enter(exec);
 	if (!error) {
 		handle_drop(&exec->handle);
@@ -639,7 +642,7 @@ static CUresult destroy(CUgraphExec exec)
 	return CUDA_SUCCESS;
 }
 
-/* Queued launches of the executable graph still run. */
+/* Launches of the executable graph that are already queued still run. */
 CUresult cuGraphExecDestroy(CUgraphExec exec)
 {
 	struct args {

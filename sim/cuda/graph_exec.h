@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Executable graphs, for the files that instantiate, launch and change them. */
+/*
+ * Declarations of executable graphs, for the files that instantiate, launch and change executable
+ * graphs.
+ */
 #ifndef GPUPART_SIM_CUDA_GRAPH_EXEC_H
 #define GPUPART_SIM_CUDA_GRAPH_EXEC_H
 
 #include "sim/cuda/sim.h"
 
-/* A node, or the end of a child graph: an empty node that depends on all nodes of it. */
+/*
+ * A step is a node, or the end of a child graph. The end is an empty node that depends on all nodes
+ * of the child graph.
+ */
 struct exec_node {
 	struct sim_node *from;		/* valid only while the graph exists */
 	uint64_t serial;		/* serial of that node; 0: none */
@@ -13,49 +19,56 @@ struct exec_node {
 	struct sim_work work;
 	unsigned int *before, nr_before;	/* indices into exec->nodes, ascending */
 	bool enabled;
-	bool built;			/* its TMDs correspond to @work */
-	uint64_t number;		/* number of the launch that built it */
-	bool uploads;			/* part of the present launch or upload */
-	bool used;			/* @host was built before: its mask is kept */
-	void *host;			/* TMD that subscribers see; NULL: it has none */
-	void *device;			/* the copy that launches read */
+	bool built;			/* the TMDs of this step correspond to @work */
+	uint64_t number;		/* number of the launch that built the TMD */
+	bool uploads;			/* the step is a part of the present launch or upload */
+	bool used;			/* @host was built before, so its mask is kept */
+	/* the TMD that subscribers see; NULL: the step has no TMD */
+	void *host;
+	void *device;			/* the copy of the TMD that launches read */
 };
 
 struct sim_exec {
 	struct sim_handle handle;
-	char inner;	/* its address stands for the driver's copy of the graph */
-	bool taken;			/* by a thread that may be calling subscribers */
-	struct sim_ctx *ctx;		/* NULL: no node needs one */
+	char inner;	/* the address of this member stands for the driver's copy of the graph */
+	bool taken;			/* taken by a thread, which may be calling subscribers */
+	struct sim_ctx *ctx;		/* NULL: no node needs a context */
 	uint64_t flags;
-	struct exec_node *nodes;	/* each after its dependencies */
+	struct exec_node *nodes;	/* each step comes after the steps on which it depends */
 	unsigned int nr_nodes, room, nr_edges;
-	struct sim_moment *last;	/* the end of its last launch */
-	struct sim_gpu *charged; /* GPU whose memory it uses itself; NULL: it was never uploaded */
-	unsigned int memory_trims; /* it has its nodes' memory: 1 + the GPU's count at that time */
+	struct sim_moment *last;	/* the end of the last launch of this graph */
+	/*
+	 * the GPU whose memory this executable graph itself uses; NULL: the graph was never
+	 * uploaded
+	 */
+	struct sim_gpu *charged;
+	/* 1 + the GPU's trim count when the memory of the nodes was allocated; 0: not allocated */
+	unsigned int memory_trims;
 };
 
-/* Whether it is a kernel: of the program or of the driver. */
+/* Returns whether the step is a kernel of the program or of the driver. */
 static inline bool exec_has_tmd(const struct exec_node *node)
 {
 	return node->work.function && node->work.kind == SIM_OP_KERNEL;
 }
 
 /*
- * Call with sim_lock held. Copies @graph without making a handle. Returns NULL with *error, and
- * in *bad the node or NULL.
+ * Call with sim_lock held. Copies @graph without making a handle. If this fails, returns NULL, sets
+ * *error, and sets *bad to the node that failed or to NULL.
  */
 struct sim_exec *exec_of(const struct sim_graph *graph, struct sim_node **bad, CUresult *error);
 void exec_free(struct sim_exec *exec);
 /*
- * Takes sim_lock, also on an error, and takes the exec until exec_give(), so that sim_lock may
- * be released meanwhile. An earlier owner may have destroyed the exec.
+ * Takes sim_lock, and keeps it even on an error. Reserves the exec for this thread until
+ * exec_give(), so that the thread may release sim_lock meanwhile. An earlier owner may have
+ * destroyed the exec.
  */
 CUresult exec_enter(struct sim_exec *exec);
 void exec_give(struct sim_exec *exec);
 
 /*
- * Allocates the memory of its nodes, unless it has it from its last launch. Returns false if
- * there is not enough.
+ * Allocates the memory of the nodes, unless the exec still has this memory from its last launch.
+ * Returns false if there is not enough memory.
  */
 bool exec_takes_memory(struct sim_exec *exec, struct sim_gpu *gpu);
 

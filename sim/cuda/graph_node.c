@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Nodes of a graph: gets and sets their parameters and attributes. */
+/* Gets and sets the parameters and attributes of graph nodes. */
 #include <string.h>
 #include "sim/cuda/sim.h"
 
@@ -40,7 +40,7 @@ CUresult graph_kernel_work(const struct cu_kernel_node_params *params, struct si
 		       launch_read_args(work->code, v1->params, v1->extra, &work->args);
 }
 
-/* One side of a copy as an address, which is the only simulated kind. */
+/* Returns the address of one side of a copy. The simulation supports only addresses. */
 static bool side_address(const struct cu_copy_side *side, uint64_t *address)
 {
 	if (side->type != CU_MEMORY_DEVICE && side->type != CU_MEMORY_UNIFIED)
@@ -51,7 +51,7 @@ static bool side_address(const struct cu_copy_side *side, uint64_t *address)
 	return true;
 }
 
-/* The context in a node's parameters; NULL: the current one. */
+/* Returns the context in a node's parameters. NULL stands for the current context. */
 static struct sim_ctx *context_of(CUcontext ctx, CUresult *error)
 {
 	if (!ctx)

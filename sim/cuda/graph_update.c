@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Changes an executable graph, and marks the TMDs that the next launch must build again. */
+/* Changes an executable graph, and marks each TMD that the next launch must build again. */
 #include <string.h>
 #include "sim/cuda/callback_numbers.h"
 #include "sim/cuda/graph_exec.h"
 
-/* Whether the driver would build the same TMD again; then it builds none. */
+/* Returns whether a new TMD would equal the old TMD. If so, the driver does not build a new TMD. */
 static bool same_tmd(const struct sim_work *a, const struct sim_work *b)
 {
 	const struct sim_launch *one = &a->launch, *two = &b->launch;
@@ -54,8 +54,8 @@ static CUresult set_kernel(CUgraphExec exec, CUgraphNode handle,
 	if (error)
 		goto give;
 	/*
-	 * Arguments alone are not in the TMD. A node that was changed and changed back is built
-	 * again.
+	 * A change of only the arguments does not change the TMD. If a node was changed and then
+	 * changed back, its TMD is still built again.
 	 */
 	node->built &= same_tmd(&node->work, &work);
 	node->work = work;
@@ -170,7 +170,7 @@ static CUresult enabled(CUgraphExec exec, CUgraphNode handle, unsigned int *out,
 		*out = node->enabled;
 	if (!error && in) {
 		node->enabled = *in;
-		node->built &= node->enabled;	/* it is built again when it is enabled */
+		node->built &= node->enabled;	/* the node is built again when it is enabled */
 	}
 	exec_give(exec);
 leave:
@@ -200,7 +200,10 @@ static struct sim_node *exec_source(const struct sim_exec *exec, unsigned int pl
 	return exec->nodes[place].from;
 }
 
-/* Checks that @new is @exec with other parameters; if not, *info says why. */
+/*
+ * Checks that @new differs from @exec only in the parameters of nodes. If not, stores the reason in
+ * *info.
+ */
 static bool same_shape(const struct sim_exec *exec, const struct sim_exec *new,
 		       struct cu_update_info *info)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Green contexts, and how the driver splits a GPU's SMs for them: the pattern measured on an
+ * Green contexts. The driver splits a GPU's SMs for them in the pattern that was measured on an
  * H200 (Documentation/internals/hardware.md).
  */
 #include <stdlib.h>
@@ -8,14 +8,15 @@
 #include "sim/cuda/callback_numbers.h"
 
 #define SPLIT_SPREAD	1	/* CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING */
-#define GREEN_STREAM	1	/* CU_GREEN_CTX_DEFAULT_STREAM: must be set */
-#define NR_VGPCS	8	/* whole virtual GPCs; the bits of singletons follow theirs */
+#define GREEN_STREAM	1	/* CU_GREEN_CTX_DEFAULT_STREAM, which must be set */
+/* number of whole virtual GPCs, whose bits come before the bits of singletons */
+#define NR_VGPCS	8
 
-/* Its TPCs by mask bit, which a program cannot read. */
+/* The TPCs of a resource, by mask bit. A program cannot read this struct. */
 struct opaque {
 	uint64_t has[SIM_MASK_WORDS];
 	int device;
-	bool part;	/* result of a split: it cannot be split again (measured) */
+	bool part;	/* the result of a split, which cannot be split again (measured) */
 };
 
 struct desc {
@@ -80,7 +81,10 @@ CUresult gpu_resource(const struct sim_gpu *gpu, const uint64_t *off,
 
 /* ------------------------------------------------------------------------ splitting */
 
-/* The bits of @what in the order for groups: units of @unit TPCs first, then the rest. */
+/*
+ * Stores the bits of @what in the order for groups: first whole units of @unit TPCs, then the other
+ * bits.
+ */
 static unsigned int order(const struct sim_gpu *gpu, const struct opaque *what, unsigned int unit,
 			  uint8_t *bits)
 {
@@ -106,8 +110,8 @@ static unsigned int order(const struct sim_gpu *gpu, const struct opaque *what, 
 }
 
 /*
- * Each group begins with a unit of its own, which is TPCs of one virtual GPC, and gets further
- * TPCs after the units of all groups. Spread: single TPCs of the virtual GPCs in turn.
+ * Each group first gets one unit, which consists of TPCs of one virtual GPC. After each group has a
+ * unit, the groups get further TPCs. Spread: takes single TPCs of the virtual GPCs in turn.
  */
 CUresult cuDevSmResourceSplitByCount(struct cu_resource *groups, unsigned int *nr,
 				     const struct cu_resource *from, struct cu_resource *rest,
@@ -179,7 +183,10 @@ CUresult cuDevResourceGenerateDesc(void **desc, struct cu_resource *resources, u
 
 /* ----------------------------------------------------------------------- contexts */
 
-/* Refused after a subscriber without the feature has attached, like NVIDIA's driver. */
+/*
+ * Like NVIDIA's driver, refuses to create a green context after a subscriber without the feature
+ * has attached.
+ */
 static CUresult create(CUcontext *green, const struct desc *desc, CUdevice device,
 		       unsigned int flags)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The driver's undocumented export table with its launch callback, as measured: slot 0 is its
- * size, slots 3 and 11 subscribe, slot 4 unsubscribes, slots 6 to 8 enable. It works before
- * cuInit, and is in read-only memory.
+ * The driver's undocumented export table, which provides the launch callback. As measured, slot 0
+ * contains the size of the table, slots 3 and 11 subscribe, slot 4 unsubscribes, and slots 6 to 8
+ * enable callbacks. The table works before cuInit, and is in read-only memory.
  */
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include "sim/cuda/callback_numbers.h"
 
-#define NR_SLOTS	16	/* most slots; a setting says how many the table has */
+#define NR_SLOTS	16	/* maximum number of slots; a setting gives the actual number */
 #define SLOT_SUBSCRIBE	3
 #define SLOT_UNSUBSCRIBE 4
 #define SLOT_ENABLE	6
@@ -27,13 +27,13 @@
 #define NR_RESOURCE_CBIDS 90
 #define NR_API_CBIDS	807
 #define NR_CBIDS	(NR_API_CBIDS + NR_RESOURCE_CBIDS + NR_LAUNCH_CBIDS)
-#define UPLOADED_BYTES	104	/* size of the parameters of cbid 2 */
-#define NODE_BYTES	168	/* size for cbid 3 */
+#define UPLOADED_BYTES	104	/* size of the callback parameters of cbid 2 */
+#define NODE_BYTES	168	/* size of the callback parameters of cbid 3 */
 #define TMD_VERSION_BYTE 72
 #define RESOURCE_BYTES	24
-#define EXEC_BYTES	88	/* size for domain 2, cbid 40 */
+#define EXEC_BYTES	88	/* parameter size for domain 2, cbid 40 */
 #define API_BYTES	104
-#define MODULE_BYTES	112	/* size for a loaded module */
+#define MODULE_BYTES	112	/* parameter size for a loaded module */
 #define MODULE_GOES_BYTES 40
 
 typedef void (*hook_callback)(void *user, int domain, int cbid, const void *params);
@@ -52,10 +52,10 @@ static struct {
 } subscribers[SIM_MAX_SUBSCRIBERS];
 
 static pthread_mutex_t subscribe_lock = PTHREAD_MUTEX_INITIALIZER;
-static atomic_uint nr_no_green;	/* subscriptions, present and past, without the feature */
+static atomic_uint nr_no_green;	/* number of present and past subscriptions without the feature */
 unsigned int hook_nr_api;
 
-/* The index of a cbid in enabled[]; -1: there is no such cbid. */
+/* Returns the index of a cbid in enabled[], or -1 if there is no such cbid. */
 static int place_of(int domain, int cbid)
 {
 	if (cbid < 0)
@@ -143,7 +143,7 @@ static int hook_enable(uint32_t on, uint32_t handle, int domain, int cbid)
 	return good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* All cbids of @domain; -1: of all domains. */
+/* Enables or disables all cbids of @domain, or of all domains if @domain is -1. */
 static int enable_many(uint32_t on, uint32_t handle, int domain)
 {
 	int nr = 0;
@@ -186,7 +186,7 @@ static int hook_nr_features(uint32_t *count, uint32_t zero, uint32_t handle)
 	return CUDA_SUCCESS;
 }
 
-/* The slots that are not used here. */
+/* This function is in all slots that the simulation does not use. */
 static int hook_other(void)
 {
 	return CUDA_ERROR_NOT_SUPPORTED;
@@ -201,7 +201,7 @@ static int hook_beyond(void)
 
 static const void *const *table;
 
-/* A copy of @slots that cannot be made writable. */
+/* Returns a copy of @slots that cannot be made writable. */
 static const void *const *sealed(const void *const *slots, size_t bytes)
 {
 	int fd = memfd_create("callback-table", MFD_CLOEXEC), reader;
@@ -221,8 +221,8 @@ static const void *const *sealed(const void *const *slots, size_t bytes)
 }
 
 /*
- * A read-only copy of @slots that can be made writable. It is not a file, because `ulimit -f 0`
- * limits files.
+ * Returns a read-only copy of @slots that can be made writable. It is not a file, because `ulimit
+ * -f 0` limits files.
  */
 static const void *const *read_only(const void *const *slots, size_t bytes)
 {
@@ -316,7 +316,7 @@ void hook_launch(CUcontext ctx, CUfunction function, void *tmd, uint64_t last, i
 	params[3] = (uintptr_t)function;
 	params[4] = (uintptr_t)tmd;
 	params[5] = last;
-	/* The bytes after their end are undefined. */
+	/* The bytes after the end of the parameters are undefined. */
 	for (size = params[0] / 8; size && size < NODE_BYTES / 8; size++)
 		params[size] = 0xdead0000dead0000;
 	call(HOOK_DOMAIN_LAUNCH, cbid, params);

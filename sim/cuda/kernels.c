@@ -1,25 +1,31 @@
 // SPDX-License-Identifier: MIT
 /*
- * The effects of kernels, by name: those of libgpupart's probe, of gpupart trace and of bench,
- * and the driver's own. An unknown kernel runs and does nothing.
+ * The effects of kernels, selected by the kernel's name. The known kernels are those of
+ * libgpupart's probe, of gpupart trace and bench, and of the driver itself. A kernel with another
+ * name runs and does nothing.
  */
 #include <string.h>
 #include "sim/cuda/sim.h"
 
-#define CHUNK		65536	/* bytes for one block of the driver's own kernels */
+#define CHUNK		65536	/* bytes for each block of the driver's own kernels */
 #define UNKNOWN_NS	1000
 
-/* Hundredths, for 16 multiply-adds in four chains: Documentation/results/h200-traces.md. */
+/*
+ * Constants in hundredths, for 16 multiply-adds in four chains:
+ * Documentation/results/h200-traces.md.
+ */
 #define WIDE_CLOCKS	1767
 #define WIDE_SLOTS	1740	/* issue slots */
 
-/* What a census block records: the layout of lib/confine/probe.ptx and cli/trace/trace.ptx. */
+/*
+ * The record of a census block, with the layout of lib/confine/probe.ptx and cli/trace/trace.ptx.
+ */
 struct record {
 	uint32_t smid, cluster;
 	uint64_t start, end;
 };
 
-/* What a launch of bench records: the layout of cli/bench/kernels.ptx. */
+/* The record of a launch of bench, with the layout of cli/bench/kernels.ptx. */
 struct slot {
 	uint64_t start, end, cycles, ns;
 	uint32_t sms[32];
@@ -44,7 +50,7 @@ static void ask_time(struct pipe_kernel *asked, const struct sim_kernel *kernel)
 	asked->ns = kernel->args.value;
 }
 
-/* The demand of 16 multiply-adds in four chains, repeated, with the loop around them. */
+/* Sets the demand of a loop that repeats 16 multiply-adds in four chains. */
 static void ask_wide(struct pipe_kernel *asked, uint64_t quarters)
 {
 	asked->ns = quarters * WIDE_CLOCKS / 4 * 10 / sim_chip()->mhz;
@@ -63,7 +69,7 @@ static void ask_fma(struct pipe_kernel *asked, const struct sim_kernel *kernel)
 	ask_wide(asked, 4ull * kernel->args.value);
 }
 
-/* The work of several blocks one after the other. */
+/* Sets the work of several blocks that run one after the other. */
 static void ask_virtual(struct pipe_kernel *asked, const struct sim_kernel *kernel)
 {
 	uint64_t blocks = kernel->grid.nr_blocks;
@@ -71,7 +77,7 @@ static void ask_virtual(struct pipe_kernel *asked, const struct sim_kernel *kern
 	ask_wide(asked, 4ull * kernel->args.value * ((kernel->args.count + blocks - 1) / blocks));
 }
 
-/* Four reads of 16 bytes past the L1, in each thread and round. */
+/* In each round, each thread reads 16 bytes four times and bypasses the L1. */
 static void ask_read(struct pipe_kernel *asked, const struct sim_kernel *kernel)
 {
 	asked->ns = kernel->args.value * 1000ull / sim_chip()->mhz;
@@ -106,7 +112,10 @@ static void finish_census(const struct sim_kernel *kernel, const struct sim_bloc
 	record(kernel, block, 0);
 }
 
-/* Its child kernels run on all SMs, whatever its own set: here one for each block. */
+/*
+ * The child kernels run on all SMs, regardless of the parent's set. In the simulation, each block
+ * has one child kernel.
+ */
 static void finish_parent(const struct sim_kernel *kernel, const struct sim_block *block)
 {
 	struct sim_block child = *block;
@@ -120,7 +129,7 @@ static void finish_cluster(const struct sim_kernel *kernel, const struct sim_blo
 	record(kernel, block, block->cluster);
 }
 
-/* Its clock has one cycle each nanosecond. */
+/* The clock of this kernel has one cycle for each nanosecond. */
 static void finish_slot(const struct sim_kernel *kernel, const struct sim_block *block)
 {
 	struct slot *slot = (struct slot *)(uintptr_t)kernel->args.address;
@@ -196,7 +205,7 @@ const struct sim_code kernels_set8 = { "memset", 16, 0, 0, 0, ask_fill, finish_s
 const struct sim_code kernels_set32 = { "memset", 16, 0, 0, 0, ask_fill, finish_set32, false };
 const struct sim_code kernels_copy = { "memcpy", 16, 0, 0, 0, ask_copy, finish_copy, false };
 
-/* A C++ function of that name matches as well. */
+/* A C++ function with the same name matches as well. */
 const struct sim_code *kernels_find(const char *name)
 {
 	unsigned int i;

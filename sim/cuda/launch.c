@@ -20,7 +20,7 @@ uint64_t launch_number(void)
 	return __atomic_add_fetch(&nr_launches, 1, __ATOMIC_RELAXED);
 }
 
-/* Later waits return the error, as after a watchdog. */
+/* Later waits return this error, as after a watchdog has ended a kernel. */
 void launch_failed(struct sim_ctx *ctx, CUresult error)
 {
 	if (!ctx->error)
@@ -88,7 +88,10 @@ unsigned int launch_priority(int priority)
 	return priority >= 0 ? 0 : priority <= 1 - SIM_PRIORITIES ? SIM_PRIORITIES - 1 : -priority;
 }
 
-/* Queues what the TMD says now, whatever the builder wrote. */
+/*
+ * Queues the launch that the TMD describes now, even if the TMD differs from what the builder
+ * wrote.
+ */
 static CUresult launch_queue(struct sim_stream *stream, const struct sim_work *work,
 			     const uint8_t *built, uint64_t number)
 {
@@ -112,7 +115,10 @@ static CUresult launch_queue(struct sim_stream *stream, const struct sim_work *w
 	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* A function's code is loaded at its first launch, and stays until its module is unloaded. */
+/*
+ * The code of a function is loaded at the first launch, and stays loaded until the module is
+ * unloaded.
+ */
 static CUresult load_code(struct sim_function *function)
 {
 	uint64_t bytes = sim_faults()->lazy_code;
@@ -246,7 +252,7 @@ CUresult launch_set_attribute(struct sim_launch *launch, int id,
 
 /* ------------------------------------------------------------------- arguments */
 
-/* CUDA's packed form: each argument at the next multiple of its size. */
+/* In CUDA's packed form, each argument is at the next multiple of its size. */
 static const void *find_buffer(void **extra)
 {
 	const void *buffer = NULL;
@@ -318,7 +324,7 @@ leave:
 	return error || captured ? error : launch_submit(stream, work);
 }
 
-/* With the grid that a subscriber left in the arguments. */
+/* Use the grid size in the arguments, because a subscriber may have changed it. */
 static CUresult launch_changed(CUfunction function, const unsigned int grid[3],
 			       struct sim_work *work, CUstream handle, void **params, void **extra)
 {

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
-/* Device memory, which is host memory, and operations that fill and copy it. */
+/*
+ * Device memory, which is host memory in the simulation, and the operations that fill and copy
+ * device memory.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include "sim/cuda/callback_numbers.h"
 
 #define ALIGN		512
-/* the driver fills and copies this many bytes or more with a kernel */
+/* for fills and copies of at least this many bytes, the driver uses a kernel */
 #define KERNEL_BYTES	65536
 #define KERNEL_THREADS	512
 
@@ -14,7 +17,7 @@ struct allocation {
 	uint64_t address, bytes;
 	struct sim_ctx *ctx;
 	enum vram_kind kind;
-	struct room room;		/* its part of the GPU's memory */
+	struct room room;		/* the part of the GPU's memory that this allocation uses */
 };
 
 static struct allocation *allocations;
@@ -31,7 +34,8 @@ bool memory_valid(uint64_t address, uint64_t bytes)
 }
 
 /*
- * Device memory belongs to its context; all contexts may use pinned memory, pools and mappings.
+ * Only the context that owns device memory may use this memory. All contexts may use pinned memory,
+ * pools and mappings.
  */
 bool memory_of_ctx(const struct sim_ctx *ctx, uint64_t address, uint64_t bytes)
 {
@@ -98,7 +102,7 @@ void memory_ctx_ends(struct sim_ctx *ctx)
 			link = &(*link)->next;
 }
 
-/* Waits for all queued work, which may use the memory. */
+/* Waits for all queued work, because this work may use the memory. */
 static CUresult release(struct sim_ctx *ctx, uint64_t address, bool host)
 {
 	while (engine_step(ctx->gpu))
@@ -226,7 +230,7 @@ CUresult cuMemFreeHost(void *address)
 
 /* --------------------------------------------------------------- copy and fill */
 
-/* On the legacy default stream; the host waits for it. */
+/* Runs the operation on the legacy default stream, and waits until the operation is done. */
 static CUresult copy_waited(struct sim_ctx *ctx, const struct sim_op *op)
 {
 	struct sim_stream *stream;

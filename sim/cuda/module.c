@@ -8,10 +8,14 @@
 #include <string.h>
 #include "sim/cuda/callback_numbers.h"
 
-/* A cubin has a section of constants for each kernel, with this prefix and its name. */
+/*
+ * For each kernel, a cubin has a section of constants. The name of the section is this prefix and
+ * the name of the kernel.
+ */
 #define CONSTANTS ".nv.constant0."
 
-static struct sim_module *modules;	/* never freed, so that a stale handle is recognized */
+/* modules are never freed, so that a stale handle is recognized */
+static struct sim_module *modules;
 
 static bool module_valid(const struct sim_module *module)
 {
@@ -85,7 +89,10 @@ static bool is_name(char c)
 	return isalnum((unsigned char)c) || c == '_' || c == '$' || c == '%';
 }
 
-/* Finds the name of the first entry point in @text. Returns its length; 0: there is none. */
+/*
+ * Finds the name of the first entry point in @text. Returns the length of the name, or 0 if there
+ * is no entry point.
+ */
 static size_t find_entry(const char *text, const char **name)
 {
 	const char *entry = strstr(text, ".entry");
@@ -102,8 +109,8 @@ static size_t find_entry(const char *text, const char **name)
 }
 
 /*
- * The binary that the driver made from @text, as far as tools look at it: a binary's head, a
- * kernel's section and the names in the text. NULL: out of memory.
+ * Makes a binary from @text, as the driver does. It has only the parts that tools read: the head of
+ * a binary, a section for each kernel, and the names in the text. NULL: out of memory.
  */
 static void *image_of_text(const char *text, size_t *size)
 {
@@ -124,7 +131,7 @@ static void *image_of_text(const char *text, size_t *size)
 	return image;
 }
 
-/* The size of a binary is not given: it ends with its section table. */
+/* The size of a binary is not given, but the binary ends with its section table. */
 static size_t binary_size(const unsigned char *image)
 {
 	Elf64_Ehdr head;
@@ -140,7 +147,7 @@ static size_t binary_size(const unsigned char *image)
 void module_report_builtin(const struct sim_ctx *ctx)
 {
 	size_t size;
-	/* The driver's own module of NVIDIA contains the device runtime. */
+	/* In NVIDIA's driver, the driver's own module contains the device runtime. */
 	void *image = image_of_text("__cudaCDP2LaunchDeviceV2", &size);
 
 	if (image)
@@ -187,7 +194,7 @@ void module_report_unloaded(struct sim_ctx *ctx)
 
 /* ------------------------------------------------------------------------- PTX */
 
-/* Replaces comments by blanks, so that nothing in them is found. */
+/* Replaces comments by blanks, so that a search finds no text in comments. */
 static void strip_comments(char *text)
 {
 	char *end;
@@ -206,7 +213,10 @@ static void strip_comments(char *text)
 	}
 }
 
-/* Bytes of ".shared .align 4 .b8 name[64];" between @text and @end. */
+/*
+ * Returns the bytes of all declarations such as ".shared .align 4 .b8 name[64];" between @text and
+ * @end.
+ */
 static unsigned int count_shared(const char *text, const char *end)
 {
 	unsigned int bytes = 0, size;
@@ -228,7 +238,7 @@ static unsigned int count_shared(const char *text, const char *end)
 	return bytes;
 }
 
-/* Bytes of ".global .align 4 .b8 name[64];" in a module. */
+/* Returns the bytes of all declarations such as ".global .align 4 .b8 name[64];" in a module. */
 static uint64_t count_global(const char *text)
 {
 	uint64_t bytes = 0;
@@ -244,7 +254,10 @@ static uint64_t count_global(const char *text)
 	return bytes;
 }
 
-/* Finds ".maxnreg 40" between @text and @end: a kernel uses as many registers as it allows. */
+/*
+ * Finds a directive such as ".maxnreg 40" between @text and @end. In the simulation, a kernel uses
+ * as many registers as this directive allows.
+ */
 static unsigned int find_registers(const char *text, const char *end, unsigned int otherwise)
 {
 	const char *directive = strstr(text, ".maxnreg ");
@@ -285,7 +298,7 @@ static bool module_scan(struct sim_module *module, char *text)
 
 /* ---------------------------------------------------------------- entry points */
 
-/* @lazily: its code is reported later. */
+/* If @lazily is true, the driver reports the code later. */
 static CUresult load(CUmodule *out, const void *image, bool lazily)
 {
 	struct sim_module *module = NULL;
@@ -353,8 +366,8 @@ CUresult cuModuleLoadData(CUmodule *out, const void *image)
 }
 
 /*
- * A library is a module of the current context and is loaded only there. CUDA 12.0 and later:
- * functions are CUkernels.
+ * In the simulation, a library is a module of the current context and is loaded only into that
+ * context. Since CUDA 12.0, the functions of a library are CUkernels.
  */
 CUresult cuLibraryLoadData(CUmodule *out, const void *code, int *options, void **values,
 			   unsigned int nr_options, int *library_options, void **library_values,
@@ -486,7 +499,7 @@ struct sim_function *function_of(void *handle)
 	return function;
 }
 
-/* Finds the function. Takes sim_lock, also on an error. */
+/* Finds the function. Takes sim_lock, even on an error. */
 static struct sim_function *enter_function(CUfunction function, CUresult *error)
 {
 	sim_enter();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Queries: how many blocks and clusters of a kernel fit on the GPU. */
+/* Answers queries about how many blocks and clusters of a kernel fit on the GPU. */
 #include "sim/cuda/callback_numbers.h"
 
-/* Finds the function. Takes sim_lock, also on an error. */
+/* Finds the function. Takes sim_lock, even on an error. */
 static struct sim_function *enter_function(CUfunction function, CUresult *error)
 {
 	sim_enter();
@@ -40,7 +40,7 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction han
 	return error;
 }
 
-/* The flags concern caching, which is not simulated. */
+/* The flags affect only caching, which is not simulated. */
 CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, CUfunction handle,
 							      int block_size, size_t shared,
 							      unsigned int flags)
@@ -50,8 +50,8 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, CUfun
 }
 
 /*
- * The largest block size of those that use an SM best, and a grid of such blocks that fills the
- * GPU.
+ * Of all block sizes that use an SM best, returns the largest one. Also returns the size of a grid
+ * of such blocks that fills the GPU.
  */
 static CUresult best_block(int *grid, int *block, CUfunction handle,
 			   size_t (*shared_of)(int block), size_t shared, int most)
@@ -117,7 +117,7 @@ CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block, CUfunc
 
 /* -------------------------------------------------------------------- clusters */
 
-/* The blocks of a cluster of @config; 0: there can be no such cluster. */
+/* Returns the number of blocks in a cluster of @config, or 0 if such a cluster is impossible. */
 static unsigned int cluster_of(const struct cu_launch_config *config)
 {
 	unsigned int i, size = 1;
@@ -130,7 +130,10 @@ static unsigned int cluster_of(const struct cu_launch_config *config)
 	return size;
 }
 
-/* Checks a query about clusters: finds its GPU, and how many of its blocks fit on an SM. */
+/*
+ * Checks a query about clusters. Finds the GPU of the query, and how many of the kernel's blocks
+ * fit on an SM.
+ */
 static CUresult cluster_question(const int *answer, CUfunction handle,
 				 const struct cu_launch_config *config,
 				 const struct sim_gpu **gpu, unsigned int *held)
@@ -164,8 +167,8 @@ static void sms_of_vgpcs(const struct sim_gpu *gpu, unsigned int sms[SIM_MAX_VGP
 }
 
 /*
- * How many clusters fit into the GPU's virtual GPCs at once, with an SM for each block of a
- * cluster.
+ * Returns how many clusters fit into the GPU's virtual GPCs at the same time if each block of a
+ * cluster has a separate SM.
  */
 static CUresult active_clusters(int *nr, CUfunction handle, const struct cu_launch_config *config)
 {
@@ -200,7 +203,7 @@ CUresult cuOccupancyMaxActiveClusters(int *nr, CUfunction function,
 			active_clusters(nr, function, config), nr, function, config);
 }
 
-/* The largest cluster of the function, whatever cluster size @config has. */
+/* Returns the largest cluster size of the function. The cluster size in @config does not matter. */
 static CUresult largest_cluster(int *size, CUfunction handle, const struct cu_launch_config *config)
 {
 	unsigned int i, held, largest = 0, sms[SIM_MAX_VGPCS];

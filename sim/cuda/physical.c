@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Memory without an address of its own: arrays, physical memory and its mappings, memory shared
- * with other processes and programs. Only mapped bytes can be accessed.
+ * Memory that has no fixed address: arrays, physical memory and its mappings, and memory that is
+ * shared with other processes and programs. Only mapped bytes can be accessed.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 #define LAYERED		0x01
 #define CUBE		0x04
-#define NO_MEMORY	(0x40 | 0x80)	/* sparse, or mapped later */
+#define NO_MEMORY	(0x40 | 0x80)	/* the array is sparse, or is mapped later */
 #define MAX_SIDE	131072
 
 struct sim_array {
@@ -392,7 +392,7 @@ CUresult cuMemRetainAllocationHandle(uint64_t *handle, void *address)
 			retain(handle, (uintptr_t)address), handle, address);
 }
 
-/* Processes do not share memory here: importing works, but takes no memory. */
+/* Simulated processes do not share memory. An import succeeds, but uses no memory. */
 #define SHARED_MAGIC 0x51a7ed
 
 CUresult cuMemExportToShareableHandle(void *shared, uint64_t handle, int type, uint64_t flags)

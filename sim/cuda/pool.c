@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Stream-ordered memory pools: a pool grows in units of 32 MiB and shrinks when a thread waits,
- * as measured on an H200. Freed memory may be used again at once, but is trimmed only after a
- * wait.
+ * Stream-ordered memory pools. As measured on an H200, a pool grows in units of 32 MiB and shrinks
+ * when a thread waits. A pool may reuse freed memory at once, but trims it only after a wait.
  */
 #include <stdlib.h>
 #include "sim/cuda/callback_numbers.h"
@@ -13,7 +12,7 @@ struct sim_pool {
 	struct sim_pool *next;
 	struct sim_gpu *gpu;
 	uint64_t reserved, used, threshold;
-	uint64_t unseen;		/* freed since the last wait: still kept */
+	uint64_t unseen;		/* freed since the last wait, so the pool still keeps it */
 	bool is_default;
 };
 
@@ -114,7 +113,7 @@ static CUresult take(struct sim_ctx *ctx, struct sim_pool *pool, uint64_t bytes,
 	*piece = (struct piece){ pieces, pool, *address, bytes };
 	pieces = piece;
 	pool->used += bytes;
-	/* Freed memory is used first. */
+	/* The pool uses freed memory first. */
 	pool->unseen -= bytes < pool->unseen ? bytes : pool->unseen;
 	return CUDA_SUCCESS;
 }
@@ -135,7 +134,10 @@ bool pool_free(uint64_t address)
 	return memory_unmake(address, ROOM_POOL);
 }
 
-/* In a captured graph: adds a node, and returns an address that is never written. */
+/*
+ * During a capture, adds a node to the graph and returns an address. No work writes to this
+ * address.
+ */
 static CUresult capture(struct sim_stream *stream, uint64_t bytes, uint64_t *address)
 {
 	struct sim_work work = { .kind = SIM_OP_NOTHING, .args.bytes = bytes };
@@ -158,7 +160,7 @@ static CUresult allocate(uint64_t *address, uint64_t bytes, struct sim_pool *poo
 	ctx = ctx_current(&error);
 	if (ctx)
 		stream = stream_get(ctx, handle, &error);
-	/* The stream's GPU, which may differ from that of the current context. */
+	/* Use the stream's GPU, which may differ from the GPU of the current context. */
 	if (stream)
 		ctx = stream->ctx;
 	if (stream && !pool) {
@@ -239,7 +241,7 @@ static CUresult free_async(uint64_t address, CUstream handle)
 	if (ctx)
 		stream = stream_get(ctx, handle, &error);
 	if (stream && !stream->capture) {
-		/* Work that was queued before may use the memory. */
+		/* Work that was queued earlier may still use the memory. */
 		while (engine_step(stream->ctx->gpu))
 			;
 		if (!graph_memory_contains(address) && !pool_free(address) &&
@@ -289,7 +291,7 @@ CUresult cuMemPoolCreate(CUmemoryPool *pool, const struct cu_pool_properties *pr
 			properties);
 }
 
-/* Takes sim_lock, also on an error. */
+/* Takes sim_lock, even on an error. */
 static CUresult enter_pool(const struct sim_pool *pool)
 {
 	sim_enter();

@@ -4,20 +4,20 @@
 #include <string.h>
 #include "sim/cuda/sim.h"
 
-#define CU_PROC_PER_THREAD 2	/* use per-thread default streams */
+#define CU_PROC_PER_THREAD 2	/* the program uses per-thread default streams */
 
 #define FOUND		0
 #define NOT_FOUND	1
 #define TOO_OLD		2	/* the function is newer than the requested version */
 
 /*
- * The exported name, the name that a program asks for, and the first CUDA version in which that
- * name means this function.
+ * Each row has the exported name, the name that a program requests, and the first CUDA version in
+ * which the requested name means this function.
  */
 #define PLAIN(name)		{ #name, #name, 2000, (void *)name }
 #define V2(name, since)		{ #name "_v2", #name, since, (void *)name##_v2 }
 #define V3(name, since)		{ #name "_v3", #name, since, (void *)name##_v3 }
-/* A function that had a name of its own before it became the new version of another. */
+/* Such a function had a separate name before it became the new version of another function. */
 #define TAKES(old, name, since)	{ #name, #old, since, (void *)name }
 
 static const struct {
@@ -135,7 +135,7 @@ CUresult cuGetProcAddress_v2(const char *symbol, void **function, int version, u
 	if (!symbol || !function)
 		return CUDA_ERROR_INVALID_VALUE;
 	*function = NULL;
-	/* Only some functions with such a form are simulated in it. */
+	/* The per-thread form is simulated only for some of the functions that have one. */
 	snprintf(own, sizeof(own), "%s_ptsz", symbol);
 	if (flags & CU_PROC_PER_THREAD)
 		*function = find(own, version, &what);

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * Writes the completion records that the release slots of a TMD request, when the kernel has
- * ended. As measured on H200 boards: the time before the payload, each with one store of 8
- * bytes.
+ * Writes completion records when a kernel has ended. The release slots of the kernel's TMD request
+ * these records. As measured on H200 boards, the GPU writes first the time and then the payload,
+ * each with one store of 8 bytes.
  */
 #include <stdlib.h>
 #include "sim/cuda/sim.h"
 
-/* Addresses of the driver's own words: below 2^40, and never accessed here. */
+/*
+ * The addresses of the driver's own words are below 2^40, and the simulation never accesses these
+ * addresses.
+ */
 #define OWN_WORDS 0x200000000
 
 /* A record that is not written yet. */
@@ -72,7 +75,7 @@ static void put_off(const struct sim_kernel *kernel, const struct sim_release *r
 	struct late *late = malloc(sizeof(*late));
 
 	if (!late)
-		return;		/* as if it was lost */
+		return;		/* the GPU never writes it, as if it was lost */
 	*late = (struct late){
 		NULL, kernel->ctx, *release, kernel->number, time,
 		time + sim_faults()->release_late * 1000,
@@ -119,7 +122,7 @@ void release_discard_ctx(const struct sim_ctx *ctx)
 	last_late = link;
 }
 
-/* All have the same delay, so the records of a GPU are in order of time. */
+/* All records have the same delay, so the records of a GPU are sorted by time. */
 uint64_t release_late(const struct sim_gpu *gpu, uint64_t time)
 {
 	struct late **link = &first_late, *late;

@@ -22,14 +22,17 @@
 #define SIM_MAX_GRID_YZ		65535
 #define SIM_MAX_BLOCK_Z		64
 #define SIM_TMD_BYTES		384
-#define SIM_TMD_BITS		256	/* of the widest layouts: V04_01 and V05_00 */
+/* number of bits in the widest layouts: V04_01 and V05_00 */
+#define SIM_TMD_BITS		256
 #define SIM_MAX_SUBSCRIBERS	4
-#define SIM_PART_SMS		8	/* unit in which green contexts are split */
+/* green contexts are split in units of this number of SMs */
+#define SIM_PART_SMS		8
 #define SIM_MASK_WORDS		(SIM_TMD_BITS / 64)
-#define SIM_CLOCK_START		1000000000	/* a clock value of 0 would look like none */
+/* a clock value of 0 would look like a missing value */
+#define SIM_CLOCK_START		1000000000
 #define SIM_SHARED_DEFAULT	49152	/* bytes of shared memory that a block may use by default */
 #define SIM_CLUSTER_PORTABLE	8	/* blocks */
-#define SIM_PRIORITIES		6	/* of streams: 0 to -5 */
+#define SIM_PRIORITIES		6	/* number of stream priorities: 0 to -5 */
 
 /* ------------------------------------------------------------------- the GPU */
 
@@ -37,7 +40,7 @@
 struct sim_block {
 	uint64_t start, end;		/* times of %globaltimer */
 	uint64_t index;			/* linear, x fastest */
-	uint64_t cluster;		/* linear, 0 without clusters */
+	uint64_t cluster;		/* linear index; 0 if there are no clusters */
 	uint32_t smid;			/* the %smid that this kernel sees */
 };
 
@@ -45,7 +48,7 @@ struct sim_gpu {
 	char path[PATH_MAX];
 	struct gpupart_topology *topo;	/* the topology in the capture */
 	uint64_t hash;			/* the hash of that topology */
-	struct gpupart_gpu_info info;	/* includes the PCI address and the UUID */
+	struct gpupart_gpu_info info;	/* contains the PCI address and the UUID */
 	struct cu_uuid uuid;
 	unsigned int nr_tpcs, nr_sms;
 	bool clusters;			/* the capture has virtual GPCs */
@@ -54,13 +57,14 @@ struct sim_gpu {
 	uint64_t singles[SIM_MASK_WORDS];
 	unsigned int green_bits;	/* bits of a green context's mask that the driver writes */
 	struct pipe_gpu hw;		/* the SMs and their sizes */
-	struct pipe_fed *fed;	/* the pipeline; its time 0 is %globaltimer SIM_CLOCK_START */
+	struct pipe_fed *fed;	/* the pipeline; at its time 0, %globaltimer is SIM_CLOCK_START */
 	bool stands;			/* the pipeline failed and cannot continue */
 	uint64_t memory, memory_taken;	/* size of the memory, and use by this process, in bytes */
 	uint64_t graph_memory;		/* bytes that memory nodes of graphs use */
 	unsigned int graph_trims;	/* number of times that graph_memory was trimmed */
-	unsigned int primary_users;	/* holders of the primary context; resets keep it */
-	struct sim_pool *pool, *default_pool;	/* @pool: the current one; NULL: not used yet */
+	/* number of users of the primary context; a reset does not change it */
+	unsigned int primary_users;
+	struct sim_pool *pool, *default_pool;	/* @pool: the current pool; NULL: not used yet */
 };
 
 /* ----------------------------------------------------------------- a launch */
@@ -73,13 +77,14 @@ struct sim_launch {
 	unsigned int grid[3], block[3], cluster[3];	/* cluster 0: none */
 	unsigned int registers;
 	unsigned int shared;		/* bytes of static and dynamic shared memory */
-	bool bare;	/* a kernel of the driver: no shared memory is reserved for the system */
+	/* a kernel of the driver, for which no shared memory is reserved for the system */
+	bool bare;
 	enum sim_place place;
 	bool cooperative;
 	enum cu_cluster_policy policy;
 	uint64_t off[SIM_MASK_WORDS];	/* TPCs outside the green context; 0: no green context */
-	bool prioritized;		/* @priority is set; false: the stream's priority counts */
-	int priority;			/* as in CUDA: lower is more urgent */
+	bool prioritized;		/* @priority is set; false: the stream's priority applies */
+	int priority;			/* as in CUDA, a lower number is more urgent */
 };
 
 /* A record that the hardware writes at the end of a grid. */
@@ -99,15 +104,15 @@ struct sim_grid {
 	unsigned int grid[3], block[3], cluster[3];	/* cluster 1,1,1: none */
 	unsigned int registers, shared;
 	bool clustered, cooperative;
-	bool spread;			/* blocks of a cluster run on different SMs */
+	bool spread;			/* the blocks of a cluster run on different SMs */
 	unsigned int threads, cluster_blocks;
 	uint64_t nr_blocks, nr_clusters;
-	uint64_t tpc_off[GPUPART_MAX_TPCS / 64];	/* a set bit disables */
+	uint64_t tpc_off[GPUPART_MAX_TPCS / 64];	/* a set bit disables a TPC */
 	struct sim_release releases[3];
 	unsigned int nr_releases;
 };
 
-/* The parameters of kernels that the simulator knows. */
+/* The parameters of those kernels that the simulator knows. */
 struct sim_args {
 	uint64_t address, from, bytes;
 	uint32_t value, count;
@@ -124,7 +129,7 @@ struct sim_kernel {
 	uint16_t *smids;	/* the %smid that blocks read on each SM; NULL: the real %smid */
 };
 
-/* A command of the pipeline for which other work waits. Its last user frees it. */
+/* A command of the pipeline for which other work waits. The last user of the struct frees it. */
 struct sim_moment {
 	unsigned int users;
 	bool over;
@@ -145,8 +150,9 @@ struct sim_op {
 	struct sim_kernel *kernel;
 	struct sim_event *event;
 	struct sim_run *run;
-	struct sim_moment *after;	/* the operation starts after this; NULL: no such wait */
-	struct sim_moment *moment;	/* marks the end of the operation; NULL: not needed */
+	/* the operation starts after this moment; NULL: it need not wait */
+	struct sim_moment *after;
+	struct sim_moment *moment;	/* the moment when the operation ends; NULL: not needed */
 	struct sim_args args;
 	enum pipe_way way;		/* for a copy */
 };
@@ -173,7 +179,8 @@ struct sim_run {
 struct sim_function {
 	struct sim_module *module;
 	const struct sim_code *code;
-	bool launched;			/* launched at least once, so its code is loaded */
+	/* the function was launched at least once, so its code is loaded */
+	bool launched;
 	char *name;
 	unsigned int registers;
 	/* shared_dynamic: the limit that the program has set for dynamic shared memory */
@@ -185,9 +192,11 @@ struct sim_function {
 struct sim_module {
 	struct sim_ctx *ctx;
 	uint64_t bytes;			/* the size of its variables and its code */
-	bool live, opaque;		/* opaque: a binary; any function name is accepted */
-	bool untold;	/* unloaded with its context, but not yet reported to subscribers */
-	void *image;	/* the image of a library whose code is not loaded yet; NULL: loaded */
+	/* opaque: a binary, in which any function name is accepted */
+	bool live, opaque;
+	bool untold;	/* unloaded with its context, but subscribers have no report of this yet */
+	/* the image of a library whose code is not loaded yet; NULL: the code is loaded */
+	void *image;
 	size_t image_size;
 	struct sim_function *functions;
 	struct sim_module *next;
@@ -196,7 +205,7 @@ struct sim_module {
 struct sim_event {
 	struct sim_ctx *ctx;
 	bool live, recorded;
-	unsigned int pending;		/* records that are queued */
+	unsigned int pending;		/* number of records that are queued */
 	uint64_t time;
 	struct sim_moment *moment;	/* the moment of the last record; NULL: never recorded */
 	uint64_t capture;		/* the capture of the last record; 0: not captured */
@@ -210,17 +219,18 @@ struct sim_stream {
 	CUstream handle;		/* NULL: a default stream */
 	void *object;			/* the driver's object S, which a program can read */
 	void *tmd;
-	struct sim_ctx *green;		/* its green context; NULL: none */
+	struct sim_ctx *green;		/* the green context of the stream; NULL: none */
 	bool legacy, blocking;
 	uint64_t thread;		/* the thread of a per-thread default stream; else 0 */
-	pthread_mutex_t launch;		/* serializes launches; locked before sim_lock */
-	int priority;			/* as in CUDA: lower is more urgent */
-	int pipe;			/* its stream in the pipeline; -1: none yet */
+	pthread_mutex_t launch;		/* serializes launches; must be locked before sim_lock */
+	int priority;			/* as in CUDA, a lower number is more urgent */
+	int pipe;			/* the stream in the pipeline; -1: not opened yet */
 	struct sim_op *head, **tail;	/* operations that are not done */
 	uint64_t last;			/* the last command of the last operation */
 	/*
-	 * Number of the last command of the legacy stream that this stream waited for, and of the
-	 * last command of this stream that the legacy stream waited for.
+	 * @followed is the number of the last command of the legacy stream for which this stream
+	 * waited. @followed_by is the number of the last command of this stream for which the
+	 * legacy stream waited.
 	 */
 	uint64_t followed, followed_by;
 	struct sim_stream *next, *next_hash;
@@ -232,7 +242,7 @@ struct sim_stream {
 /* A requested launch, fill or copy, for a stream or a graph. */
 struct sim_work {
 	enum sim_op_kind kind;		/* SIM_OP_KERNEL: the work has a TMD */
-	struct sim_function *function;	/* set also for work that is too small for a kernel */
+	struct sim_function *function;	/* also set if the work is too small for a kernel */
 	const struct sim_code *code;
 	struct sim_launch launch;
 	unsigned int dynamic;		/* requested dynamic shared memory */
@@ -250,7 +260,8 @@ struct sim_handle {
 struct sim_node {
 	struct sim_handle handle;
 	struct sim_graph *graph;
-	uint64_t serial;		/* unique: an address can be reused, a serial is not */
+	/* unique, because an address can be reused but a serial cannot */
+	uint64_t serial;
 	uint64_t clone_of;		/* serial of the original node; 0: not a clone */
 	unsigned int at;		/* index in graph->nodes */
 	enum cu_node_type type;
@@ -263,7 +274,7 @@ struct sim_node {
 
 struct sim_graph {
 	struct sim_handle handle;
-	bool owned;	/* a node or a capture owns it; the program may not destroy it */
+	bool owned;	/* a node or a capture owns the graph; the program may not destroy it */
 	struct sim_node **nodes;	/* in the order of creation */
 	unsigned int nr_nodes, room;
 };
@@ -293,7 +304,7 @@ static inline void sim_leave(void)
 	pthread_mutex_unlock(&sim_lock);
 }
 
-/* Prints a line on stderr. No other function prints. */
+/* Prints a line on stderr. No other function of the simulated driver prints. */
 __attribute__((format(printf, 1, 2)))
 void sim_print(const char *fmt, ...);
 
@@ -305,19 +316,19 @@ extern unsigned int sim_nr_gpus;
 
 CUresult gpu_setup(void);
 /*
- * Parts of cuInit that do not depend on CUDA's environment variables. The first opens all GPUs
- * in the order of their captures; the second sorts them by PCI address.
+ * Parts of cuInit that do not depend on CUDA's environment variables. The first function opens all
+ * GPUs in the order of their captures. The second function sorts them by PCI address.
  */
 CUresult gpu_open_all(void);
 void gpu_sort_by_address(void);
-/* Returns NULL before cuInit, and for a device that does not exist. */
+/* Returns NULL before cuInit, or if the device does not exist. */
 struct sim_gpu *gpu_get(CUdevice device);
 
 /* ------------------------------------------------------------------ fault.c */
 
 /* Faults and settings for tests. Only builds with SIM_FAULTS can set them. See README.md. */
 struct sim_faults {
-	uint64_t tmd_version;		/* 0x23, 0x24, 0x30, 0x50; others like V04_00 */
+	uint64_t tmd_version;		/* 0x23, 0x24, 0x30 or 0x50; any other value means V04_00 */
 	const char *order;		/* order of the mask bits; NULL: the order in the capture */
 	int move_field[2];		/* offsets of two bytes of a TMD that are exchanged */
 	bool no_table, sealed_table, drop_callback, mps;
@@ -326,26 +337,29 @@ struct sim_faults {
 	bool stale_tmd;	/* slot 4 of cbid 1 always points to a copy of the first TMD */
 	bool no_stream_pointer, no_stream_events, move_tmd, capturing, no_mps_attribute;
 	bool reuse_contexts, no_api, host_clock, host_thread;
-	uint64_t clock_drift;		/* how much faster than the host's clock, in ppm */
+	/* how much faster the GPU's clock is than the host's clock, in ppm */
+	uint64_t clock_drift;
 	bool fixed_arguments, no_memory_figure;
 	bool lazy_libraries;	/* a library's code is loaded when a kernel of it is first used */
 	uint64_t other_memory;	/* bytes that another process allocates at each memory query */
 	uint64_t memory;		/* memory of each GPU, in bytes */
 	uint64_t graphs;		/* maximum number of executable graphs */
-	uint64_t graph_memory;	/* bytes that the first upload of an executable graph takes */
+	uint64_t graph_memory;	/* bytes that the first upload of an executable graph uses */
 	uint64_t lazy_code;	/* bytes that the first launch of a function allocates */
-	uint64_t nr_clusters;		/* reported number of clusters; 0: the real one */
+	/* number of clusters that is reported; 0: the real number */
+	uint64_t nr_clusters;
 	bool release_busy, release_lost;
 	uint64_t release_late, release_torn;	/* delays in us */
 	uint64_t release_wrong;	/* wrong offset in bytes; 0: no record; UINT64_MAX: no fault */
 	uint64_t lose_context;		/* number of the launch that fails; 0: no launch fails */
-	uint64_t renamed;		/* number of the call with a wrong name; 0: no such call */
+	/* number of the call that gets a wrong name; 0: no such call */
+	uint64_t renamed;
 	uint64_t subscribers;		/* maximum number of subscribers at the same time */
-	int move_bit[2];		/* a TPC and its mask bit; -1: no TPC is moved */
+	int move_bit[2];		/* a TPC and its new mask bit; -1: no TPC is moved */
 	int cc[2];			/* compute capability */
 	uint64_t seed;
 	/* Settings for the management library. */
-	const char *nvml, *nvml_state;	/* each may be NULL */
+	const char *nvml, *nvml_state;	/* each of the two may be NULL */
 	char *texts;	/* a copy of GPUPART_SIM_FAULTS; the strings above point into it */
 	uint64_t nvml_ioctl;		/* a file descriptor; UINT64_MAX: none */
 	bool nvml_wide, nvml_newer;
@@ -356,7 +370,7 @@ const struct sim_faults *sim_faults(void);
 /* -------------------------------------------------------------- tmd_build.c */
 
 /*
- * Returns the value of the TMD field for the shared memory of a block. @bare: see struct
+ * Returns the value of the TMD field for the shared memory of a block. For @bare see struct
  * sim_launch.
  */
 unsigned int tmd_shared_of_block(unsigned int bytes, bool bare);
@@ -380,7 +394,7 @@ void tmd_rebuild(uint8_t *tmd, const struct sim_gpu *gpu, const struct sim_launc
 /* Returns false if the hardware could not execute the TMD. */
 bool tmd_decode(const uint8_t *tmd, const struct sim_gpu *gpu, struct sim_grid *grid);
 /*
- * Returns the offset of the first byte that differs between two TMDs, or -1 if there is none. The
+ * Returns the offset of the first byte that differs between two TMDs, or -1 if no byte differs. The
  * comparison ignores the mask, the mask-valid bit and the release slots that the driver does not
  * use.
  */
@@ -391,13 +405,13 @@ int tmd_foreign_edit(const uint8_t *before, const uint8_t *after);
 /* Returns the address to which the driver's release slot @slot writes. */
 uint64_t release_words(unsigned int slot);
 /*
- * Writes the records of a kernel that ended at @time of %globaltimer. If it cannot, the context
- * fails.
+ * Writes the records of a kernel that ended at @time of %globaltimer. If a record cannot be
+ * written, the context fails.
  */
 void release_ended(const struct sim_kernel *kernel, uint64_t time);
 /*
- * Writes the delayed records that are due at @time. Returns the time of the next delayed record,
- * or UINT64_MAX if there is none.
+ * Writes the delayed records that are due at @time. Returns the time of the next delayed record, or
+ * UINT64_MAX if no record is left.
  */
 uint64_t release_late(const struct sim_gpu *gpu, uint64_t time);
 /* Discards the delayed records of the context. */
@@ -405,11 +419,11 @@ void release_discard_ctx(const struct sim_ctx *ctx);
 
 /* --------------------------------------------------------------- dispatch_kernel.c */
 
-/* Returns the table row with the sizes and the speed of the simulated GPUs' SMs. */
+/* Returns the table row that has the sizes and the speed of the SMs of all simulated GPUs. */
 const struct pipe_chip *sim_chip(void);
 /*
- * Creates a kernel that can be queued. Returns NULL with the reason in @why if @grid can never
- * finish on this GPU. Returns NULL with an empty @why if memory is out.
+ * Creates a kernel, which the caller can then queue. Returns NULL with the reason in @why if @grid
+ * can never finish on this GPU. Returns NULL with an empty @why if memory is out.
  */
 struct sim_kernel *dispatch_prepare(struct sim_gpu *gpu, const struct sim_code *code,
 				    const struct sim_args *args, const struct sim_grid *grid,
@@ -430,15 +444,15 @@ bool engine_open(struct sim_gpu *gpu);
  * if memory is out.
  */
 bool engine_queue(struct sim_stream *stream, const struct sim_op *op);
-/* Creates a moment with one user. Returns NULL if memory is out. */
+/* Creates a moment that has one user. Returns NULL if memory is out. */
 struct sim_moment *engine_moment(void);
 struct sim_moment *engine_moment_get(struct sim_moment *moment);
 void engine_moment_put(struct sim_moment *moment);
 /* Frees @run and its kernels. @run may be NULL. */
 void engine_run_free(struct sim_run *run);
 /*
- * Each function runs the pipeline until the given object has no queued work, and returns the
- * context's error.
+ * Each of these functions runs the pipeline until the given object has no queued work, and returns
+ * the context's error.
  */
 CUresult engine_finish_stream(struct sim_stream *stream);
 CUresult engine_finish_ctx(struct sim_ctx *ctx);
@@ -448,16 +462,17 @@ void engine_discard(struct sim_stream *stream);
 /* Advances to the next event. Returns false if no work is left. */
 bool engine_step(struct sim_gpu *gpu);
 /*
- * Called when a program polls. With a simulated clock it advances to the next event. With the
- * host's clock it handles the events that are due.
+ * Called when a program polls. If the clock is simulated, this function advances to the next event.
+ * With the host's clock, it handles the events that are due.
  */
 void engine_polled(struct sim_gpu *gpu);
 /*
- * Handles the events that are due by the host's clock. Returns the ns until the next event, for
- * which the caller sleeps without the lock. Returns 0 if the clock is simulated or nothing runs.
+ * Handles the events that are due by the host's clock. Returns the time in ns until the next event.
+ * The caller sleeps for this time without the lock. Returns 0 if the clock is simulated or nothing
+ * runs.
  */
 uint64_t engine_idle_ns(struct sim_gpu *gpu);
-/* Releases the lock, sleeps for @ns, and takes the lock again. */
+/* Releases the lock, sleeps for @ns, and acquires the lock again. */
 void engine_sleep(uint64_t ns);
 
 /* ---------------------------------------------------------------- kernels.c */
@@ -465,14 +480,15 @@ void engine_sleep(uint64_t ns);
 struct sim_code {
 	const char *name;
 	unsigned int registers;
-	unsigned int nr_params;		/* u64 address, u32 value; ignored u64, u32 count */
+	/* the parameters are: u64 address, u32 value, u64 (ignored), u32 count */
+	unsigned int nr_params;
 	unsigned int record;		/* bytes that each block writes at args.address */
 	unsigned int slot;		/* bytes that the whole launch writes at args.address */
-	/* Sets the demand of a block of @kernel on its SM and on memory. */
+	/* Sets how much of its SM and of the memory rate a block of @kernel demands. */
 	void (*demand)(struct pipe_kernel *asked, const struct sim_kernel *kernel);
-	/* Called at the end of a block; may be NULL. */
+	/* Called at the end of a block. The pointer may be NULL. */
 	void (*finish)(const struct sim_kernel *kernel, const struct sim_block *block);
-	bool resident;	/* its blocks wait for each other, although it is not cooperative */
+	bool resident;	/* the blocks wait for each other, although the launch is not cooperative */
 };
 
 /* Never returns NULL. A kernel with an unknown name takes 1 us and does nothing. */
@@ -493,7 +509,7 @@ enum hook_cbid {
 	HOOK_TMD_BUILT = 1,		/* launch domain */
 	HOOK_TMD_UPLOADED = 2,
 	HOOK_GRAPH_NODE = 3,
-	HOOK_CTX_DESTROYED = 2,		/* resource domain, as measured on an H200 */
+	HOOK_CTX_DESTROYED = 2,		/* in the resource domain, as measured on an H200 */
 	HOOK_STREAM_CREATED = 4,
 	HOOK_STREAM_DYING = 5,
 	HOOK_STREAM_DESTROYED = 6,
@@ -512,32 +528,36 @@ enum hook_module_kind {
 };
 
 /*
- * Call without sim_lock, because a subscriber may call the driver. @last is the number of the
- * launch if @cbid is HOOK_TMD_BUILT, and otherwise the device address of the TMD.
+ * Call this without sim_lock, because a subscriber may call the driver. If @cbid is HOOK_TMD_BUILT,
+ * @last is the number of the launch. Otherwise @last is the device address of the TMD.
  */
 void hook_launch(CUcontext ctx, CUfunction function, void *tmd, uint64_t last, int cbid);
-/* @object is the driver's object of a stream, or a module. */
+/* @object is a module, or the driver's object of a stream. */
 void hook_resource(CUcontext ctx, void *object, int cbid);
 /* Reports a loaded module. @image is a binary, even if the program loaded text. */
 void hook_module(CUmodule module, const void *image, size_t size, enum hook_module_kind kind);
-/* @graph may also be the address that stands for the copy inside an executable graph. */
+/* @graph may also be the address that stands for the copy of a graph in an executable graph. */
 void hook_graph_destroyed(const void *graph);
 void hook_exec_created(CUcontext ctx, CUgraph graph, CUgraphExec exec);
 void hook_exec_dying(CUgraphExec exec);
 /*
- * Returns whether a subscriber without support for green contexts has attached. From then on
- * the driver refuses to create green contexts.
+ * Returns whether a subscriber without support for green contexts has attached. After such an
+ * attach, the driver refuses to create green contexts.
  */
 bool hook_no_green(void);
 
 /* ---------------------------------------------------------------- context.c */
 
 /*
- * Returns the current context of the calling thread. If that is a green context, returns its
- * primary context. If there is none, returns NULL and sets *error. Takes no lock.
+ * Returns the current context of the calling thread. If this context is a green context, returns
+ * its primary context. If the thread has no current context, returns NULL and sets *error. Takes no
+ * lock.
  */
 struct sim_ctx *ctx_current(CUresult *error);
-/* Returns the calling thread's current green context if it belongs to @ctx, or else NULL. */
+/*
+ * Returns the calling thread's current green context if this context belongs to @ctx. Otherwise
+ * returns NULL.
+ */
 struct sim_ctx *ctx_current_green(const struct sim_ctx *ctx);
 /*
  * Creates a green context of @device with the mask @off. The green context holds a reference to
@@ -553,8 +573,8 @@ extern bool sim_ready;			/* cuInit has succeeded; read atomically */
 /* ----------------------------------------------------------------- stream.c */
 
 /*
- * Returns the stream of @handle. Creates a default stream at its first use. @ctx is the current
- * context; it may be NULL if @handle is a pointer.
+ * Returns the stream of @handle. If @handle is a default stream that was not used yet, creates the
+ * stream. @ctx is the current context; it may be NULL if @handle is a pointer.
  */
 struct sim_stream *stream_get(struct sim_ctx *ctx, CUstream handle, CUresult *error);
 void stream_destroy_all(struct sim_ctx *ctx);
@@ -564,7 +584,7 @@ void stream_destroy_all(struct sim_ctx *ctx);
  */
 struct sim_stream *stream_new(struct sim_ctx *ctx, struct sim_ctx *green, unsigned int flags,
 			      int priority);
-/* Gives the stream another TMD buffer, which an unknown driver might do. */
+/* Replaces the TMD buffer of the stream by another one, as an unknown driver might do. */
 void stream_move_tmd(struct sim_stream *stream);
 
 /* ------------------------------------------------------------------ green.c */
@@ -581,7 +601,7 @@ enum vram_kind { ROOM_LINEAR, ROOM_MANAGED, ROOM_MAPPED, ROOM_POOL, ROOM_HOST };
 struct room {
 	struct sim_gpu *gpu;
 	uint64_t address, space, bytes;
-	struct vram_slab *slab;		/* memory that several rooms share; NULL: not shared */
+	struct vram_slab *slab;		/* a slab that several rooms share; NULL: not shared */
 };
 
 /* Returns false if there is not enough memory. */
@@ -596,16 +616,16 @@ CUresult room_info(size_t *free_bytes, size_t *total);
 
 /* ------------------------------------------------------------------- pool.c */
 
-/* Called at each wait. Frees memory that the pools need not keep. */
+/* Called each time a thread waits for the GPU. Frees memory that the pools need not keep. */
 void pool_waited(struct sim_gpu *gpu);
-/* Frees @address. Returns false if it does not belong to a pool. */
+/* Frees @address. Returns false if @address does not belong to a pool. */
 bool pool_free(uint64_t address);
 
 /* ---------------------------------------------------------- graph_memory.c */
 
 /*
- * Addresses of the memory of graphs, first for captures, then for nodes. No kernel writes to
- * them.
+ * The addresses of the memory of graphs. The first range is for captures, and the second range is
+ * for nodes. No kernel writes to these addresses.
  */
 #define GRAPH_MEMORY		0x600000000000
 #define GRAPH_MEMORY_NODES	0x610000000000
@@ -634,16 +654,15 @@ bool memory_of_ctx(const struct sim_ctx *ctx, uint64_t address, uint64_t bytes);
  */
 bool memory_work_valid(const struct sim_work *work);
 /*
- * Completes @work, of which kind and args describe a fill or copy. A large fill or copy becomes
- * a kernel.
+ * Completes @work. The caller has set its kind and args, which describe a fill or copy. A large
+ * fill or copy becomes a kernel.
  */
 CUresult memory_work(struct sim_ctx *ctx, struct sim_work *work);
 
 /* ------------------------------------------------------------- registered.c */
 
 /*
- * Returns whether the program has registered this range in @ctx. If @ctx is NULL, any context
- * counts.
+ * Returns whether the program has registered this range in @ctx, or in any context if @ctx is NULL.
  */
 bool registered_valid(const struct sim_ctx *ctx, uint64_t address, uint64_t bytes);
 void registered_ctx_ends(const struct sim_ctx *ctx);
@@ -662,7 +681,7 @@ struct sim_function *function_of(void *handle);
 
 /* ----------------------------------------------------------------- launch.c */
 
-/* Completes and checks @work. The caller has set its grid, block, cluster and dynamic. */
+/* Completes and checks @work. The caller has set the members grid, block, cluster and dynamic. */
 CUresult launch_check(struct sim_function *function, struct sim_work *work);
 /* Returns CUDA's error for an invalid value if the attribute is not simulated. */
 CUresult launch_set_attribute(struct sim_launch *launch, int id,
@@ -671,11 +690,11 @@ CUresult launch_read_args(const struct sim_code *code, void **params, void **ext
 			  struct sim_args *args);
 /* Returns the pipeline's priority that corresponds to a priority of CUDA. */
 unsigned int launch_priority(int priority);
-/* Returns the next number of a launch. */
+/* Returns the number for the next launch. */
 uint64_t launch_number(void);
 /*
- * Returns false if a callback changed a byte of @tmd that it may not change. In that case it
- * prints a message, and the context fails.
+ * If a callback changed a byte of @tmd that a callback may not change, prints a message, fails the
+ * context and returns false.
  */
 bool launch_accepts_edit(const struct sim_work *work, const uint8_t *built, const uint8_t *tmd,
 		     uint64_t number);
@@ -685,7 +704,10 @@ bool launch_accepts_edit(const struct sim_work *work, const uint8_t *built, cons
  */
 struct sim_kernel *launch_kernel(const struct sim_work *work, const uint8_t *tmd,
 				 uint64_t number, CUresult *error);
-/* Reports a failed kernel, such as a write outside memory. Later waits in @ctx return @error. */
+/*
+ * Reports that a kernel has failed, for example because it wrote outside memory. Later waits in
+ * @ctx return @error.
+ */
 void launch_failed(struct sim_ctx *ctx, CUresult error);
 /*
  * Builds the TMD, calls the subscribers, reads the TMD back and queues the launch. @work must be
@@ -701,7 +723,7 @@ void handle_drop(struct sim_handle *handle);
 
 struct sim_graph *graph_make(void);		/* returns NULL if memory is out */
 struct sim_graph *graph_clone(const struct sim_graph *graph);
-void graph_free(struct sim_graph *graph);	/* frees its nodes as well; @graph may be NULL */
+void graph_free(struct sim_graph *graph);	/* also frees the nodes; @graph may be NULL */
 void graph_empty(struct sim_graph *graph);	/* frees the nodes, but not @graph itself */
 /*
  * Adds a node that depends on the nodes @before of the same graph. @work may be NULL. Returns
@@ -710,7 +732,7 @@ void graph_empty(struct sim_graph *graph);	/* frees the nodes, but not @graph it
 struct sim_node *graph_add(struct sim_graph *graph, enum cu_node_type type,
 			   const struct sim_work *work, struct sim_node *const *before,
 			   unsigned int nr_before);
-/* Takes sim_lock, and keeps it also on an error. Fails if @node is not a node. */
+/* Takes sim_lock, and keeps it even on an error. Fails if @node is not a node. */
 CUresult graph_enter_node(CUgraphNode node);
 
 /* ------------------------------------------------------------- graph_node.c */
@@ -734,8 +756,8 @@ CUresult capture_add(struct sim_stream *stream, enum cu_node_type type,
 CUresult capture_forbids(struct sim_stream *stream);
 CUresult capture_forbids_ctx(struct sim_ctx *ctx);
 /*
- * The same for a use of the legacy default stream. That use would wait for all blocking streams,
- * and no call may wait for a captured stream.
+ * Called by functions that use the legacy default stream. The legacy default stream waits for all
+ * blocking streams, and no call may wait for a captured stream.
  */
 CUresult capture_forbids_legacy(struct sim_ctx *ctx);
 CUresult capture_record(struct sim_stream *stream, struct sim_event *event);

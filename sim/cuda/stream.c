@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Streams, and their memory that a program could read. A handle points to a word that points to
- * the stream object S. S contains, at an offset that differs between processes, the address of
- * the stream's TMD buffer among other words. Later streams use the memory of destroyed ones
- * again.
+ * Streams, and the memory of streams that a program could read. A handle points to a word that
+ * points to the stream object S. S contains the address of the stream's TMD buffer, at an offset
+ * that differs between processes. Later streams reuse the memory of destroyed streams.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +11,7 @@
 
 #define OBJECT_BYTES	0x1400
 #define OBJECT_WORDS	(OBJECT_BYTES / 8)
-#define FIRST_OFFSET	0x100	/* least offset of the TMD's address in S */
+#define FIRST_OFFSET	0x100	/* minimum offset of the TMD's address in S */
 #define LAST_OFFSET	0x1000
 #define NR_STALE	16	/* old TMD addresses, used as decoys */
 #define NR_BUCKETS	1024
@@ -32,8 +31,8 @@ static uint64_t nr_objects;
 /* ------------------------------------------------- memory a program could see */
 
 /*
- * Handles and objects are used again last in, first out, TMDs first in, first out: so pairs do
- * not stay together.
+ * Handles and objects are reused last in, first out. TMDs are reused first in, first out. So an
+ * object and a TMD that belonged together do not stay together.
  */
 static void *take(struct spare **list, size_t size)
 {
@@ -54,7 +53,7 @@ static void give(struct spare **list, void *memory, bool last)
 
 	if (!spare || !memory) {
 		free(spare);
-		return;		/* out of memory: this block is not used again */
+		return;		/* if memory is out, this block is not reused */
 	}
 	while (last && *list)
 		list = &(*list)->next;
@@ -76,8 +75,8 @@ static unsigned int tmd_word(void)
 }
 
 /*
- * Fills S with arbitrary words, with TMD addresses of other streams in some places and its own
- * in one.
+ * Fills S with arbitrary words. Some words are TMD addresses of other streams, and one word is the
+ * TMD address of this stream.
  */
 static void object_fill(struct sim_stream *stream)
 {
@@ -206,7 +205,7 @@ free_stream:
 	return NULL;
 }
 
-/* Finishes its queued work, or discards it if it cannot finish. */
+/* Finishes the queued work of the stream, or discards this work if it cannot finish. */
 static void stream_end(struct sim_stream *stream)
 {
 	struct sim_ctx *ctx = stream->ctx, *own = stream->green ? stream->green : ctx;
@@ -355,7 +354,7 @@ CUresult cuStreamCreate(CUstream *out, unsigned int flags)
 	return cuStreamCreateWithPriority(out, flags, 0);
 }
 
-/* Finds the stream of a valid handle. Takes sim_lock, also on an error. */
+/* Finds the stream of a valid handle. Takes sim_lock, even on an error. */
 static struct sim_stream *enter_stream(CUstream handle, CUresult *error)
 {
 	struct sim_ctx *ctx;
@@ -391,7 +390,7 @@ CUresult cuStreamDestroy_v2(CUstream handle)
 	return error;
 }
 
-/* Other threads may run during a sleep, so the stream is looked up again after each. */
+/* Other threads may run during a sleep, so find the stream again after each sleep. */
 static CUresult synchronize(CUstream handle)
 {
 	struct sim_stream *stream;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Writes the TMD of a launch like NVIDIA's driver for Hopper (V04_00), or in another version.
- * It shares no code with tmd_decode.c: if the two disagree about the format, a launch goes
- * wrong and a test fails.
+ * Writes the TMD of a launch as NVIDIA's driver for Hopper does (version V04_00), or in another
+ * version. This file shares no code with tmd_decode.c. So if the two files disagree about the
+ * format, a launch fails and a test reports it.
  *
  * Offsets were measured on H200 boards with driver 580.159. Bytes that the simulation does not
  * use stay 0.
@@ -13,29 +13,37 @@
 #define NONE	~0u
 
 /*
- * The offset of each field. Versions other than V04_00 follow NVIDIA's headers clc6c0qmd.h and
- * clcdc0qmd.h.
+ * The offset of each field. The offsets of versions other than V04_00 are from NVIDIA's headers
+ * clc6c0qmd.h and clcdc0qmd.h.
  */
 struct tmd_bytes {
 	unsigned int
-		word,		/* type and valid bit; NONE: there is none, and no clusters */
+		/* type and valid bit; NONE: this version has no type and no clusters */
+		word,
 		version,
-		shared,		/* 18 bits, or 11 bits in units of 128 bytes */
+		shared,		/* 18 bits in bytes, or 11 bits in units of 128 bytes */
 		grid,		/* u32 width, u16 height, u16 depth, 4 bytes each */
-		threads,	/* u16 each, the last one a byte in V05_00 */
+		threads,	/* u16 each; in V05_00 the last one is a byte */
 		registers,	/* 9 bits */
 		cluster,	/* a byte each */
-		policy,		/* bit 31: spread the blocks of a cluster */
-		at_once,	/* u16 each: counts of a cooperative launch */
-		mask, more,	/* u32 each, a set bit disables: bits 0-127, and 128 and above */
+		policy,		/* bit 31: spread the blocks of a cluster over SMs */
+		at_once,	/* u16 each: the counts of a cooperative launch */
+		/*
+		 * u32 each, a set bit disables a TPC; first bits 0 to 127, then the bits from 128
+		 */
+		mask, more,
 		shared_unit;
 	const struct release_bytes *release;
 };
 
-/* Slots of records at the end: 16 bits of control, an address, then a payload. */
+/*
+ * The slots for records at the end of a launch. A slot has 16 bits of control, then an address,
+ * then a payload.
+ */
 struct release_bytes {
 	unsigned int nr, control[3], address[3], payload_size;
-	unsigned int enable_byte; /* a bit for each slot, from 1 << 2; 0: it is in the control */
+	/* one bit for each slot, from 1 << 2; 0: the bit is in the slot's control bits */
+	unsigned int enable_byte;
 	uint16_t enable, one_word, add;
 };
 
@@ -120,8 +128,8 @@ static uint32_t build_driver_mask(uint8_t *tmd, const struct sim_gpu *gpu,
 }
 
 /*
- * On an H200 the driver writes words 0 to 2 of a green context's mask; word 3 stays 0:
- * measured.
+ * As measured on an H200, the driver writes words 0 to 2 of a green context's mask, and word 3
+ * stays 0.
  */
 static uint32_t build_green_mask(uint8_t *tmd, const struct sim_gpu *gpu,
 				 const struct sim_launch *launch)
@@ -145,7 +153,7 @@ void tmd_move_field(uint8_t *tmd)
 	tmd[move[1]] = was;
 }
 
-/* The slot of a word of the driver, which is written or added to. */
+/* Builds the slot for a word of the driver. The GPU stores the word or adds to it. */
 static void build_release(uint8_t *tmd, unsigned int slot, uint16_t control)
 {
 	const struct release_bytes *at = bytes()->release;
@@ -161,8 +169,8 @@ static void build_release(uint8_t *tmd, unsigned int slot, uint16_t control)
 }
 
 /*
- * As measured: 0003 in a stream, 0010 or 0013 in a graph. Which node has which is an
- * assumption.
+ * As measured, the value is 0003 in a stream, and 0010 or 0013 in a graph. It is only an assumption
+ * which node of a graph has which value.
  */
 static void build_releases(uint8_t *tmd, const struct sim_launch *launch)
 {
@@ -180,7 +188,7 @@ static void build_releases(uint8_t *tmd, const struct sim_launch *launch)
 		build_release(tmd, slot, at->enable | at->one_word);
 }
 
-/* Keeps what others wrote into slots that the driver does not use. */
+/* Keeps all values that other code wrote into slots that the driver does not use. */
 static void keep_releases(uint8_t *tmd, const uint8_t *was)
 {
 	const struct release_bytes *at = bytes()->release;
@@ -216,7 +224,7 @@ void tmd_build(uint8_t *tmd, const struct sim_gpu *gpu, const struct sim_launch 
 			count /= launch->cluster[i];
 			tmd[at->cluster + i] = launch->cluster[i];
 		}
-		/* Without a type the TMD does not show that a launch is cooperative. */
+		/* If a TMD has no type, it does not show whether a launch is cooperative. */
 		if (launch->cooperative && at->word != NONE) {
 			put16(tmd + at->at_once + 2 * i, count);
 			count = 1;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads a TMD like the hardware: fields by bit range, then the mask by the measured bits of the
- * capture. It shares no code with libgpupart or tmd_build.c, so that it can disagree with both.
+ * Reads a TMD as the hardware does. It first reads the fields by their bit ranges, and then the
+ * mask by the measured bits in the capture. This file shares no code with libgpupart or
+ * tmd_build.c, so that it can detect mistakes of both.
  */
 #include <string.h>
 #include "sim/cuda/sim.h"
@@ -11,7 +12,8 @@ struct range {
 };
 
 /*
- * Source: the measurements of tmd_build.c on H200s, with the bit numbers of NVIDIA's headers.
+ * The source is the measurements on H200s that tmd_build.c describes, with the bit numbers of
+ * NVIDIA's headers.
  */
 struct format {
 	struct range mask_valid, launch_type, shared_size, grid_size[3], block_size[3],
@@ -21,12 +23,12 @@ struct format {
 };
 
 /*
- * Release slots. The payload begins 64 bits after the address. Ranges are relative to @control;
- * a range that ends at bit 0 does not exist.
+ * Release slots. The payload begins 64 bits after the address. Ranges are relative to @control. A
+ * field whose range ends at bit 0 does not exist.
  */
 struct release_format {
 	unsigned int nr, control[3], address[3], address_bits, payload_bits;
-	unsigned int enable[3];		/* from the start of the TMD */
+	unsigned int enable[3];		/* the offset from the start of the TMD */
 	struct range size, membar, reduction, operation, format, trap, wide;
 };
 
@@ -78,8 +80,8 @@ static const struct format v04 = {
 };
 
 /*
- * Source: clcdc0qmd.h. The place of the policy relative to the size of a cluster is that of
- * V04_00, inferred.
+ * Source: clcdc0qmd.h. The offset between the policy and the size of a cluster is inferred from
+ * V04_00.
  */
 static const struct format v05 = {
 	.mask_valid	= { 159, 159 },
@@ -97,7 +99,7 @@ static const struct format v05 = {
 	.release	= &release05,
 };
 
-/* V02_03 to V03_00, source: clc6c0qmd.h. A range that ends at bit 0 does not exist. */
+/* V02_03 to V03_00, source: clc6c0qmd.h. A field whose range ends at bit 0 does not exist. */
 #define FORMAT02 \
 	.shared_size	= { 561, 544 }, \
 	.grid_size	= { { 415, 384 }, { 431, 416 }, { 463, 448 } }, \
@@ -124,7 +126,7 @@ static const struct format *format(void)
 	}
 }
 
-/* V04_00 lacks the second half of V04_01. */
+/* V04_00 has only the first half of the mask of V04_01. */
 static bool has_more_tpcs(const struct format *f)
 {
 	return f->more_tpcs.high && sim_faults()->tmd_version != 0x40;
@@ -184,8 +186,8 @@ static uint32_t decode_control(const uint8_t *tmd, unsigned int control, struct 
 }
 
 /*
- * Returns false for a record that is not simulated. Those of the driver are stores and adds of
- * a word, too.
+ * Returns false for a record that is not simulated. Records of the driver are also stores or
+ * additions of one word.
  */
 static bool decode_release(const uint8_t *tmd, unsigned int i, struct sim_release *release)
 {
@@ -265,8 +267,8 @@ static bool is_within(unsigned int bit, struct range range)
 }
 
 /*
- * Whether a bit belongs to a release slot that a callback may change: one that the driver does
- * not use.
+ * Returns whether a bit belongs to a release slot that a callback may change. A callback may change
+ * the slots that the driver does not use.
  */
 static bool is_of_release(unsigned int bit)
 {

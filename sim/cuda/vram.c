@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The amount of memory of a GPU, and the units in which it is taken, as measured on an H200: up
- * to 1 MiB from slabs of 2 MiB, more in multiples of 2 MiB.
+ * Counts the memory of a GPU and rounds allocations as measured on an H200. Allocations of up to 1
+ * MiB come from slabs of 2 MiB. Larger allocations are multiples of 2 MiB.
  */
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -41,8 +41,8 @@ void room_discharge(struct sim_gpu *gpu, uint64_t bytes)
 }
 
 /*
- * Reserves address space that begins at a unit. Memory is used only when it is written. Returns
- * 0 if there is none.
+ * Reserves address space that begins at a multiple of the unit. The space uses host memory only
+ * after a program writes to it. Returns 0 if no address space is left.
  */
 static uint64_t map_space(uint64_t space)
 {
@@ -141,8 +141,8 @@ bool vram_take(struct sim_ctx *ctx, enum vram_kind kind, uint64_t bytes, struct 
 	if (kind == ROOM_LINEAR && bytes <= SMALL)
 		return take_small(ctx, bytes, room);
 	/*
-	 * Managed memory is in the host until it is used: the driver's figures do not contain
-	 * it.
+	 * Managed memory is in host memory until the GPU uses it, so the driver's figures do not
+	 * include it.
 	 */
 	room->bytes = kind == ROOM_LINEAR ? room->space : 0;
 	if (room->space > 1ull << 46 || !room_charge(ctx->gpu, room->bytes))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Initializes and shuts down the simulated management library, and answers questions about
- * which GPUs exist.
+ * Initializes and shuts down the simulated management library, and answers queries about which GPUs
+ * exist.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -172,7 +172,7 @@ static nvmlReturn_t find(bool (*fits)(nvmlDevice_t device, const char *text), co
 	return NVML_ERROR_NOT_FOUND;
 }
 
-/* NVIDIA's library writes the domain with leading zeros: 00000000:01:00.0. */
+/* NVIDIA's library writes the PCI domain with leading zeros, for example 00000000:01:00.0. */
 static bool is_at(nvmlDevice_t device, const char *pci)
 {
 	unsigned int a[4], b[4];
@@ -231,7 +231,10 @@ EXPORT nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, struct nvml_pci
 		rc = NVML_ERROR_INVALID_ARGUMENT;
 	if (rc != NVML_SUCCESS)
 		return rc;
-	/* Only the 68 bytes of nvmlPciInfo_t: two ids and the long form follow. */
+	/*
+	 * Writes only the 68 bytes of nvmlPciInfo_t, which end with two ids and the long form of
+	 * the address.
+	 */
 	sscanf(device->info.pci, "%x:%x:%x", &pci->domain, &pci->bus, &pci->device);
 	snprintf(pci->bus_id_legacy, sizeof(pci->bus_id_legacy), "%04X:%02X:%02X.0",
 		 pci->domain & 0xffff, pci->bus & 0xff, pci->device & 0xff);

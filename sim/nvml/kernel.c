@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Asks the kernel driver for a list of processes, by an ioctl that a test answers. */
+/* Requests a list of processes from the kernel driver, by an ioctl that a test answers. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -10,13 +10,19 @@
 
 int nvmlSimulatedIoctl(int fd, unsigned long request, void *arg);
 
-/* A name for this library's own ioctl call; the real library has no such function. */
+/*
+ * Makes the ioctl calls of this library under a separate name. The real library has no such
+ * function.
+ */
 EXPORT int nvmlSimulatedIoctl(int fd, unsigned long request, void *arg)
 {
 	return ioctl(fd, request, arg);
 }
 
-/* Fills the list with the entries that the driver would write; the list has room for them. */
+/*
+ * Fills the list with the entries that the driver would write. The list is long enough for all of
+ * them.
+ */
 static void fill(struct rm_gpu_pids *list, const struct told *told)
 {
 	memset(list, 0, sizeof(*list));

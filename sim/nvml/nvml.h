@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Declarations of the simulated libnvidia-ml.so.1. Its GPUs are captures, and a file lists
- * their processes. Functions behave as nvml.h documents them.
+ * Declarations of the simulated libnvidia-ml.so.1. The library's GPUs are captures, and a file
+ * lists the processes on them. Functions behave as NVIDIA's nvml.h documents.
  */
 #ifndef GPUPART_SIM_NVML_NVML_H
 #define GPUPART_SIM_NVML_NVML_H
@@ -28,12 +28,12 @@ typedef struct sim_gpu *nvmlDevice_t;
  * an error.
  */
 nvmlReturn_t nvml_check(nvmlDevice_t device);
-/* The device's index in the order of PCI addresses. */
+/* Returns the device's index in the order of PCI addresses. */
 unsigned int nvml_index(nvmlDevice_t device);
 
 enum told_kind { TOLD_COMPUTE, TOLD_GRAPHICS, TOLD_MPS, NR_TOLD_KINDS };
 
-#define USAGE_MAX_PROCESSES	1024	/* most processes of a GPU */
+#define USAGE_MAX_PROCESSES	1024	/* maximum number of processes on a GPU */
 
 struct usage_process {
 	enum told_kind kind;
@@ -41,7 +41,7 @@ struct usage_process {
 	uint64_t used;		/* bytes, or NVML_NOT_AVAILABLE */
 };
 
-/* What the file of the fault nvml currently says about a GPU. */
+/* The present data about one GPU in the file that the fault nvml names. */
 struct told {
 	uint64_t total, reserved, used;		/* bytes */
 	unsigned int nr;
@@ -49,14 +49,14 @@ struct told {
 };
 
 /*
- * Returns 0, or NVML_ERROR_UNKNOWN after a line on stderr if the file does not have the format
- * of README.md.
+ * Reads the data about a GPU from that file. Returns 0. If the file does not have the format of
+ * README.md, prints a line on stderr and returns NVML_ERROR_UNKNOWN.
  */
 nvmlReturn_t usage_read(unsigned int gpu, struct told *told);
 
 /*
- * If the fault nvml-ioctl names a descriptor, keeps only the processes that the kernel driver
- * lists there. Returns NVML_ERROR_UNKNOWN if the driver does not answer.
+ * If the fault nvml-ioctl names a descriptor, requests a list of processes on it, and keeps only
+ * the processes that are in this list. Returns NVML_ERROR_UNKNOWN if the driver does not answer.
  */
 nvmlReturn_t kernel_keep_listed(struct told *told);
 

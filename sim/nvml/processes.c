@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Answers questions about memory and processes, in each version of the functions. */
+/* Answers queries about memory and processes, in each version of NVML's functions. */
 #include <stdlib.h>
 #include <string.h>
 #include "sim/nvml/nvml.h"
@@ -19,7 +19,10 @@ nvmlReturn_t nvmlDeviceGetAccountingPids(nvmlDevice_t device, unsigned int *nr,
 nvmlReturn_t nvmlDeviceGetAccountingStats(nvmlDevice_t device, unsigned int pid, void *stats);
 nvmlReturn_t nvmlSimulatedPids(nvmlDevice_t device, unsigned int *nr, unsigned int *pids);
 
-/* What the file says about @device, which the caller frees; or NULL with the error in *rc. */
+/*
+ * Returns the data about @device in the file, which the caller frees. On an error, returns NULL and
+ * sets *rc.
+ */
 static struct told *ask(nvmlDevice_t device, const void *answer, nvmlReturn_t *rc)
 {
 	struct told *told = NULL;
@@ -39,7 +42,9 @@ static struct told *ask(nvmlDevice_t device, const void *answer, nvmlReturn_t *r
 	return NULL;
 }
 
-/* Versions newer than nvml_abi.h are refused, but a test can allow all. */
+/*
+ * Versions that are newer than those in nvml_abi.h are refused, but a test can allow all versions.
+ */
 static bool is_known_version(uint32_t version, uint32_t known)
 {
 	return version == known || sim_faults()->nvml_newer;
@@ -94,7 +99,7 @@ EXPORT nvmlReturn_t nvmlDeviceGetConfComputeProtectedMemoryUsage(nvmlDevice_t de
 
 /* ------------------------------------------------------------------------ processes */
 
-/* The kinds of processes in a list, a bit each. */
+/* The kinds of processes that a list contains, with a bit for each kind. */
 #define ALL	((1u << NR_TOLD_KINDS) - 1)
 
 static unsigned int count(const struct told *told, unsigned int of)
@@ -145,8 +150,8 @@ static void put_pid(void *entries, unsigned int nr, const struct usage_process *
 }
 
 /*
- * As documented: if the list is too short, or NULL with 0 entries, *nr becomes the required
- * number.
+ * As documented, if the list is too short, or is NULL with 0 entries, *nr becomes the required
+ * number of entries.
  */
 static nvmlReturn_t list(nvmlDevice_t device, unsigned int of, form put, unsigned int *nr,
 			 void *entries)
@@ -175,7 +180,7 @@ free_told:
 	return rc;
 }
 
-/* Drivers of 535 before 535.98. */
+/* The form of the 535 drivers before 535.98. */
 static form newest(void)
 {
 	return sim_faults()->nvml_wide ? put_detail : put_v2;
@@ -223,15 +228,15 @@ EXPORT nvmlReturn_t nvmlDeviceGetAccountingPids(nvmlDevice_t device, unsigned in
 }
 
 /*
- * Stands for functions of the real library that only nvidia-smi uses and that no header
- * declares. It calls another function through the loader.
+ * Represents functions of the real library that only nvidia-smi uses and that no header declares.
+ * This function calls another function through the loader.
  */
 EXPORT nvmlReturn_t nvmlSimulatedPids(nvmlDevice_t device, unsigned int *nr, unsigned int *pids)
 {
 	return nvmlDeviceGetAccountingPids(device, nr, pids);
 }
 
-/* nvmlAccountingStats_t begins with two percentages; the rest is left unchanged. */
+/* nvmlAccountingStats_t begins with two percentages. The other members stay unchanged. */
 EXPORT nvmlReturn_t nvmlDeviceGetAccountingStats(nvmlDevice_t device, unsigned int pid,
 						 void *stats)
 {
@@ -252,7 +257,10 @@ EXPORT nvmlReturn_t nvmlDeviceGetAccountingStats(nvmlDevice_t device, unsigned i
 
 /* ---------------------------------------------------------------------- utilization */
 
-/* NULL asks for the required size, which is larger than needed. An empty list is an error. */
+/*
+ * If the list is NULL, the answer is the required size, which is larger than necessary. An empty
+ * list is an error.
+ */
 static nvmlReturn_t samples(nvmlDevice_t device, form put, unsigned int *nr, void *entries)
 {
 	nvmlReturn_t rc = nvml_check(device);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Answers questions about power and clocks with values from a test, because a simulated GPU has
- * neither.
+ * Answers queries about power and clocks. The values come from a test, because a simulated GPU has
+ * no power and no clocks.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 nvmlReturn_t nvmlDeviceGetPowerUsage(nvmlDevice_t device, unsigned int *mw);
 nvmlReturn_t nvmlDeviceGetClockInfo(nvmlDevice_t device, unsigned int clock, unsigned int *mhz);
 
-/* The @nth value of the fault nvml-state. */
+/* Returns value number @nth of the fault nvml-state. */
 static nvmlReturn_t state_value(nvmlDevice_t device, unsigned int nth, unsigned int *figure)
 {
 	const char *text = sim_faults()->nvml_state;

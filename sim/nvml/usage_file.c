@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads the file from which the simulated management library takes memory and processes. Each
- * question reads it again; README.md describes its format.
+ * Reads the file from which the simulated management library gets its data about memory and
+ * processes. Each query reads the file again. README.md describes the format of the file.
  */
 #include <stdio.h>
 #include <stdlib.h>

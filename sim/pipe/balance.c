@@ -1,25 +1,28 @@
 // SPDX-License-Identifier: MIT
 /*
- * The load balancer: assigns the blocks of tasks to SMs, in the order of the sorted table. Blocks
- * that cannot be placed wait. The next task then gets the SMs that the waiting task may not use.
- * On some chips it also gets the SMs on which the waiting task has no room. The balancer chooses
- * the SMs that have room for the most blocks of the task. A column of the chip's row selects the
- * order among equal SMs.
+ * The load balancer. It assigns the blocks of tasks to SMs, in the order of the sorted table.
+ * Blocks without a place wait. While a task waits, the next task gets the SMs that the waiting task
+ * may not use. On some chips the next task also gets the SMs that are too full for a block of the
+ * waiting task. For a block, the balancer chooses an SM that has room for the largest number of
+ * blocks of this task. A column of the chip's row selects the order of SMs that have room for the
+ * same number of blocks.
  *
- * PIPE_ORDER_VGPC is the order that was measured on H200s. Virtual GPCs take turns. In each turn
- * one SM of the virtual GPC gets a block. A singleton is a TPC that is a whole virtual GPC.
- * Singletons come first. They form two halves, and each half is a turn. They come again every
- * eight turns, but the first time after seven turns. Some blocks remain after full rounds. They go
- * to singletons, then to the first SMs of TPCs, then to the second SMs of TPCs, by ascending
- * number of the TPC. The balancer first decides which groups get such a block. The turn then
- * decides in which order they get it. Clusters are placed in the same way: in a round, each
- * virtual GPC gets one cluster.
+ * PIPE_ORDER_VGPC is the order that was measured on H200s. In this order, virtual GPCs take turns.
+ * In each turn one SM of the virtual GPC gets a block. A singleton is a TPC that is a whole virtual
+ * GPC. Singletons come first. The singletons form two halves, and each half gets a turn. The
+ * singletons get a turn again after every eight turns, but the first time after seven turns. Some
+ * blocks remain after full rounds. The balancer assigns the remaining blocks first to singletons,
+ * then to the first SMs of TPCs, and then to the second SMs of TPCs, by ascending number of the
+ * TPC. The balancer first decides which groups get a remaining block. The turn then decides in
+ * which order these groups get their blocks. Clusters are assigned in the same way. In each round,
+ * each virtual GPC gets one cluster.
  *
- * State between kernels: the next kernel begins with the virtual GPC after the last served one.
- * It skips one more virtual GPC in two cases: remaining blocks of another kernel are running when
- * it arrives, or it arrives at an idle GPU with a set that excludes a virtual GPC. The half of the
- * singletons that was served last begins. If SMs were assigned, but no SM of that half, the other
- * half begins.
+ * Some state persists between kernels. The next kernel begins with the virtual GPC after the
+ * virtual GPC that was served last. The kernel skips one more virtual GPC in two cases. In the
+ * first case, remaining blocks of another kernel are running when the kernel arrives. In the second
+ * case, the kernel arrives at an idle GPU and has a set that excludes a virtual GPC. The half of
+ * the singletons that was served last begins. If the last kernel used SMs, but no SM of that half,
+ * the other half begins.
  */
 #include <stddef.h>
 #include <string.h>
@@ -27,8 +30,8 @@
 #include "sim/pipe/pipe.h"
 
 /*
- * Assigns a block to the SM. The block starts when the balancer has time and the previous block
- * has left the SM.
+ * Assigns a block to the SM. The block starts when the balancer is free and the previous block has
+ * left the SM.
  */
 static void place(struct pipe *pipe, struct task *task, struct sm *sm, uint64_t block,
 		  uint32_t cluster)
@@ -43,8 +46,8 @@ static void place(struct pipe *pipe, struct task *task, struct sm *sm, uint64_t 
 	if (start < machine->balancer_ps / 1000)
 		start = machine->balancer_ps / 1000;
 	/*
-	 * A block on an SM that has just become free starts later than a block that was assigned
-	 * some time after the end of the previous block.
+	 * If an SM has just become free, the next block on it starts a little later than a block
+	 * that is assigned some time after the end of the previous block.
 	 */
 	if ((!task->given && !task->resident) || start < task->launch.start)
 		task->launch.start = start;
@@ -53,7 +56,7 @@ static void place(struct pipe *pipe, struct task *task, struct sm *sm, uint64_t 
 	sm_put(pipe, sm, task, block, cluster, start);
 }
 
-/* Returns how many more blocks the SM can take. Counts them one at a time. */
+/* Returns how many more blocks fit on the SM. Counts the blocks one at a time. */
 static unsigned int count_room(const struct sm *sm, const struct pipe_chip *chip,
 			       const struct shape *shape)
 {
@@ -80,7 +83,10 @@ static unsigned int at_most(unsigned int limit, unsigned int used, unsigned int 
 	return used > limit ? 0 : each ? (limit - used) / each : MAX_RESIDENT;
 }
 
-/* The same without counting, for blocks with the same number of warps in each quarter. */
+/*
+ * Returns the same number without counting, for blocks that have the same number of warps in each
+ * quarter.
+ */
 static unsigned int room_on(const struct sm *sm, const struct pipe_chip *chip,
 			    const struct shape *shape)
 {
@@ -102,8 +108,8 @@ static unsigned int room_on(const struct sm *sm, const struct pipe_chip *chip,
 }
 
 /*
- * Stores in @found the SMs of @open that can take the most blocks. Marks SMs that can take no
- * block as closed for the task.
+ * Stores in @found those SMs of @open on which the largest number of blocks fit. Marks each SM on
+ * which no block fits as closed for the task.
  */
 static unsigned int most_room(struct task *task, uint64_t *open, uint64_t *found)
 {
@@ -113,8 +119,8 @@ static unsigned int most_room(struct task *task, uint64_t *open, uint64_t *found
 	uint64_t both, bit;
 
 	/*
-	 * All idle SMs are equal and have the most room. check.c has checked that an idle SM can
-	 * take a block.
+	 * All idle SMs are equal and have the most room. check.c has checked that a block fits on
+	 * an idle SM.
 	 */
 	for (w = 0; w < machine->words; w++) {
 		found[w] = open[w] & machine->idle[w];
@@ -164,7 +170,7 @@ static void give(struct wave *wave, unsigned int rank)
 	wave->left--;
 }
 
-/* Assigns one block to each SM of a group that is in @which. */
+/* Assigns one block to each SM of the group if the SM is in @which. */
 static void give_group(struct wave *wave, unsigned int group, const uint64_t *which)
 {
 	struct machine *machine = wave->task->machine;
@@ -180,7 +186,10 @@ static void give_group(struct wave *wave, unsigned int group, const uint64_t *wh
 		}
 }
 
-/* Return the group with turn number @nth, among the singletons and among the other groups. */
+/*
+ * The first function returns the singleton with turn number @nth. The second function returns the
+ * other group with turn number @nth.
+ */
 static unsigned int single_at(const struct machine *machine, unsigned int nth)
 {
 	unsigned int nr = machine->nr_singles;
@@ -222,7 +231,10 @@ static void pass_begins(const struct wave *wave, const uint64_t *which)
 		}
 }
 
-/* Fewer blocks than SMs: chooses the groups first, then assigns in turn. */
+/*
+ * Called if there are fewer blocks than SMs. First chooses the groups, and then assigns the blocks
+ * in turn.
+ */
 static void give_rest(struct wave *wave)
 {
 	struct machine *machine = wave->task->machine;
@@ -248,7 +260,7 @@ static void give_rest(struct wave *wave)
 }
 
 /*
- * Returns how many full rounds are possible over the found SMs. The number is above 1 only if all
+ * Returns how many full rounds are possible over the found SMs. The result is above 1 only if all
  * open SMs were found and are equal.
  */
 static uint64_t whole_rounds(const struct wave *wave, unsigned int nr)
@@ -272,11 +284,14 @@ static uint64_t whole_rounds(const struct wave *wave, unsigned int nr)
 	return rounds < room ? rounds : room;
 }
 
-/* turns from the singletons' first blocks to their second ones, measured */
+/* turns from the first blocks of singletons to their second blocks, as measured */
 #define SINGLES_FIRST	7
 #define SINGLES_AGAIN	8	/* turns between later blocks of a singleton */
 
-/* The turns of the singletons: one for each half that has a found SM. */
+/*
+ * Returns the number of turns of the singletons, which is one turn for each half that has an SM in
+ * @found.
+ */
 static unsigned int halves(const struct wave *wave)
 {
 	const struct machine *machine = wave->task->machine;
@@ -344,16 +359,16 @@ static void give_by_rank(struct wave *wave, unsigned int words)
 
 /* ----------------------------------------------------------------------- clusters */
 
-/* The SMs for the blocks of a cluster. @load: the warps on the fullest of these SMs. */
+/* The SMs for the blocks of a cluster. @load is the number of warps on the fullest of these SMs. */
 struct picked {
 	uint64_t sms[MAX_WORDS];	/* by rank */
-	uint8_t blocks[PIPE_MAX_SMS];	/* by rank, if they may share an SM */
+	uint8_t blocks[PIPE_MAX_SMS];	/* number of blocks by rank, if blocks may share an SM */
 	unsigned int load;
 };
 
 /*
- * Chooses SMs of a group for a cluster whose blocks may share SMs: each block goes to the least
- * loaded SM.
+ * Chooses SMs of a group for a cluster whose blocks may share SMs. Each block gets the SM that has
+ * the lowest load at that moment.
  */
 static unsigned int pick_packed(const struct task *task, const uint64_t *open,
 				unsigned int group, struct picked *picked)
@@ -387,8 +402,8 @@ static unsigned int pick_packed(const struct task *task, const uint64_t *open,
 }
 
 /*
- * Stores the SMs of a group that can take another block, by rank. Marks the other SMs of the group
- * as closed for the task.
+ * Stores those SMs of a group on which another block fits, by rank. Marks the other SMs of the
+ * group as closed for the task.
  */
 static unsigned int find_fitting(struct task *task, uint64_t *open, unsigned int group,
 				 uint16_t *ranks)
@@ -412,7 +427,10 @@ static unsigned int find_fitting(struct task *task, uint64_t *open, unsigned int
 	return nr;
 }
 
-/* Chooses SMs of a group for one cluster: the least loaded ones, with one block each. */
+/*
+ * Chooses the SMs of a group that have the lowest load for one cluster. Each of these SMs gets one
+ * block.
+ */
 static unsigned int pick(struct task *task, uint64_t *open, unsigned int group,
 			 uint64_t *picked, unsigned int *load)
 {
@@ -463,7 +481,7 @@ static bool pick_for(struct task *task, uint64_t *open, unsigned int group,
 				    pick(task, open, group, picked->sms, &picked->load);
 }
 
-/* Returns how many clusters of a group are above a given load, that is, on SMs with more blocks. */
+/* Returns how many clusters of a group are on SMs that have more blocks than a given load. */
 static unsigned int clusters_beyond(const struct task *task, unsigned int group, unsigned int load)
 {
 	const struct machine *machine = task->machine;
@@ -475,9 +493,9 @@ static unsigned int clusters_beyond(const struct task *task, unsigned int group,
 }
 
 /*
- * Stores the groups that get the next clusters. These are the groups with the least loaded SMs;
- * among equal groups, the groups with the fewest clusters. If there are fewer clusters than such
- * groups, takes the groups with the lowest numbers.
+ * Stores the groups that get the next clusters. These are the groups whose SMs have the lowest
+ * load. Among groups of equal load, these are the groups with the fewest clusters. If there are
+ * fewer clusters than such groups, chooses the groups with the lowest numbers.
  */
 static bool groups_for_clusters(struct task *task, uint64_t *open, uint64_t *which)
 {
@@ -549,8 +567,8 @@ uint64_t balance_capacity(const struct machine *machine, const struct pipe_kerne
 }
 
 /*
- * Returns whether the SMs of a group have room for this number of clusters if each block of a
- * cluster has an SM for itself.
+ * Returns whether this number of clusters fits on the SMs of a group if all blocks of one cluster
+ * are on different SMs.
  */
 static bool group_takes(const uint8_t *rooms, unsigned int nr, const struct task *task,
 			uint64_t clusters)
@@ -580,7 +598,7 @@ static uint64_t clusters_now(const struct task *task, const uint64_t *open, unsi
 	return clusters;
 }
 
-/* The number of blocks or clusters of a cooperative grid that have room now. */
+/* Returns how many blocks or clusters of a cooperative grid fit on the SMs now. */
 static uint64_t room_now(const struct task *task, const uint64_t *open)
 {
 	const struct machine *machine = task->machine;
@@ -615,7 +633,7 @@ static void place_blocks(struct pipe *pipe, struct task *task, uint64_t *open)
 	}
 }
 
-/* Returns whether there is a virtual GPC without an SM that the task may use. */
+/* Returns whether a virtual GPC exists in which the task may use no SM. */
 static bool leaves_out(const struct task *task)
 {
 	const struct machine *machine = task->machine;
@@ -651,7 +669,7 @@ static void begin(struct task *task)
 static void place_task(struct pipe *pipe, struct task *task, uint64_t *open)
 {
 	begin(task);
-	/* Assigns either all blocks of a cooperative grid or no block. */
+	/* Assigns all blocks of a cooperative grid at the same time, or no block. */
 	if (task->kernel->cooperative && room_now(task, open) < task->units - task->given)
 		return;
 	if (!task->cluster) {
@@ -682,8 +700,8 @@ void balance(struct pipe *pipe, struct machine *machine)
 			continue;
 		}
 		/*
-		 * Measured: a later task does not use the SMs of an earlier task that still has
-		 * blocks to assign.
+		 * As measured, a later task does not use the SMs of an earlier task that still has
+		 * unassigned blocks.
 		 */
 		for (w = 0; w < machine->words; w++)
 			barred[w] |= task->allowed[w];

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Rejects scenarios that can never finish before they run: a block that fits on no SM, an empty
- * set, a cluster or cooperative grid without enough room, an event that no program records; and
- * runs that would exceed the range of the clock or a reasonable time.
+ * Rejects a scenario before its run if the scenario can never finish. Examples are a block that
+ * fits on no SM, an empty set, a cluster or cooperative grid for which there is not enough room,
+ * and an event that no program records. Also rejects a run that would exceed the range of the clock
+ * or a reasonable time.
  */
 #include <errno.h>
 #include "sim/pipe/pipe.h"
@@ -52,7 +53,10 @@ static int check_block(struct pipe *pipe, const struct pipe_chip *chip,
 	return 0;
 }
 
-/* A lower limit: the waves one after the other, each as long as a block alone. */
+/*
+ * Returns a lower limit of the run time: the waves run one after the other, and each wave takes as
+ * long as one block alone.
+ */
 static int check_time(struct pipe *pipe, const struct pipe_step *step,
 		      const struct pipe_kernel *kernel, uint64_t ns)
 {
@@ -165,9 +169,9 @@ static int check_steps(struct pipe *pipe, const struct pipe_step *steps, unsigne
 
 /* -------------------------------------------------------------------------- length */
 
-/* Lower limits of what a sequence of steps needs. */
+/* Lower limits of the resources and times that a sequence of steps needs. */
 struct length {
-	uint64_t steps, blocks, ns;	/* steps include the rounds of loops; ns: of the CPU */
+	uint64_t steps, blocks, ns;	/* @steps includes the rounds of loops; @ns is CPU time */
 };
 
 static uint64_t blocks_of(const struct pipe *pipe, const struct pipe_step *step)
@@ -186,7 +190,7 @@ static uint64_t blocks_of(const struct pipe *pipe, const struct pipe_step *step)
 	return blocks;
 }
 
-/* The first step that, with all before it, exceeds a limit; or NULL. */
+/* Returns the first step at which the steps so far exceed a limit, or NULL. */
 static const struct pipe_step *add_up(const struct pipe *pipe, const struct pipe_step *steps,
 				      unsigned int nr, uint64_t rounds, struct length *length)
 {
@@ -216,7 +220,10 @@ static int check_length(struct pipe *pipe, const struct pipe_program *program)
 	const struct pipe_step *step;
 
 	step = add_up(pipe, program->steps, program->nr_steps, 1, &length);
-	/* Steps after the end of the run do not count. Steps that take no time have no end. */
+	/*
+	 * Steps after the end of the run do not count. If the steps of a round take no time, the
+	 * loop never ends.
+	 */
 	if (!step || (pipe->scenario->stop_ns && length.ns >= pipe->scenario->stop_ns))
 		return 0;
 	if (length.ns > PIPE_LAST_NS)

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * Data: the GPUs that a scenario can name, a row each. Sizes come from CUDA's programming guide
- * (technical specifications by compute capability) and from NVIDIA's product pages. The source
- * of a row names what was measured.
+ * The table of the GPUs that a scenario can name, with a row for each GPU. Sizes come from CUDA's
+ * programming guide (technical specifications by compute capability) and from NVIDIA's product
+ * pages. The source column of a row names the values that were measured.
  */
 #include <string.h>
 #include "sim/pipe/pipe.h"
 
 /*
- * Host latencies are those of the H200 for all chips. Slices and switches of processes, PBDMAs
- * and channels are assumed for all chips.
+ * Host latencies are those of the H200 for all chips. The times of slices and switches of
+ * processes, and the numbers of PBDMAs and channels, are assumptions for all chips.
  */
 #define HOST_SIDE \
 	.doorbell_ns = 600, .fetch_ns = 500, .frontend_ns = 500, .done_ns = 700, \

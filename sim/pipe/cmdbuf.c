@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Command buffers in pinned memory, a ring for each channel: the CPU writes at the front, the
- * host interface reads at the back. If a ring is full the CPU waits.
+ * Command buffers in pinned memory. Each channel has a ring. The CPU writes commands to the ring,
+ * and the host interface reads them. If a ring is full, the CPU waits.
  */
 #include "sim/pipe/pipe.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Copy engines: each copies one transfer at a time, independently of the SMs. */
+/* Copy engines. Each copy engine carries out one transfer at a time, independently of the SMs. */
 #include "sim/pipe/pipe.h"
 
 static void next_copy(struct pipe *pipe, struct copy_engine *engine)

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * The programs of a scenario, each a thread: its steps cost CPU time and put commands into
- * buffers. Loops are walked, not unrolled. Programs see the GPU only by its progress values.
+ * The programs of a scenario. Each program is a thread, whose steps use CPU time and write commands
+ * to buffers. Loops are not unrolled in memory. Programs see the state of the GPU only through its
+ * progress values.
  */
 #include "sim/pipe/pipe.h"
 
-/* The next step that is not a loop; NULL: the program has ended. */
+/* Returns the next step that is not a loop, or NULL if the program has ended. */
 static const struct pipe_step *next_step(struct program *program)
 {
 	const struct pipe_step *step;
@@ -46,7 +47,7 @@ uint64_t cpu_cost(const struct pipe_host *host, const struct pipe_step *step)
 	}
 }
 
-/* Continues with the next step in @late ns. */
+/* Continues with the next step after @late ns. */
 static void go_on(struct pipe *pipe, struct program *program, uint64_t late)
 {
 	program->step = next_step(program);
@@ -94,8 +95,8 @@ static void put(struct pipe *pipe, struct program *program)
 	struct program **link;
 
 	/*
-	 * A wait refers to the last record that was submitted, or, without one, to the first
-	 * that will be.
+	 * A wait refers to the last submitted record of the event. If no record was submitted yet,
+	 * the wait refers to the first record that a program will submit.
 	 */
 	if (step->kind == PIPE_WAIT) {
 		command.other = pipe->events[step->what].stream;
@@ -140,7 +141,9 @@ static void sleep_on(struct pipe *pipe, struct program *program, struct program 
 	*list = program;
 }
 
-/* Sleeps until the first busy stream of the process is idle. Returns false if all are idle. */
+/*
+ * Sleeps until the first busy stream of the process is idle. Returns false if all streams are idle.
+ */
 static bool sleep_on_any(struct pipe *pipe, struct program *program)
 {
 	const struct pipe_scenario *scenario = pipe->scenario;
@@ -227,7 +230,7 @@ static void cpu_comes(struct pipe *pipe, struct queue_event *what)
 	}
 }
 
-/* A wait in progress counts up to this moment. */
+/* If the program is waiting now, the wait counts up to this moment. */
 void cpu_stop(struct pipe *pipe, struct program *program)
 {
 	if (program->state == PROGRAM_FULL)

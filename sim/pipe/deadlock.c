@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reports a deadlock: no event is left in the queue, but something is not done. The report
- * follows the chain of waits until it repeats, or until nothing is left that could continue.
+ * Reports a deadlock. In a deadlock, the queue has no more events, but some work is not done. The
+ * report follows the chain of waits until it repeats, or until nothing is left that could continue.
  * Changes nothing.
  */
 #include <errno.h>
@@ -59,8 +59,8 @@ static bool is_waiting(const struct program *program)
 }
 
 /*
- * Whether the program's remaining steps record the event: the rest of each loop that it is in,
- * and further rounds.
+ * Returns whether the remaining steps of the program record the event. The remaining steps include
+ * the rest of each active loop, and further rounds of it.
  */
 static bool will_record(const struct program *program, unsigned int event)
 {
@@ -79,8 +79,8 @@ static bool will_record(const struct program *program, unsigned int event)
 }
 
 /*
- * What will record the event: @stream if the record was submitted there, else a stream with
- * such a command, or a program.
+ * Finds what will record the event. This is @stream if the record was submitted there. Otherwise it
+ * is a stream that has such a command, or a program.
  */
 static struct who recorder(const struct pipe *pipe, unsigned int event, unsigned int stream)
 {
@@ -166,7 +166,7 @@ static const char *name_of(const struct pipe *pipe, struct who who)
 					pipe->scenario->programs[who.nr].name;
 }
 
-/* Shortens a text that is too long to whole links. */
+/* If the text is too long, shortens it after a complete link of the chain. */
 static void cut(char *text, size_t len)
 {
 	static const char more[] = "and so on; ";
@@ -186,7 +186,7 @@ int deadlock_report(struct pipe *pipe)
 	char text[PIPE_WHY - 128] = "", unused[PIPE_WHY - 128];
 	struct who who = first_one(pipe), begin;
 
-	/* First walks until the cycle begins, then once around it. */
+	/* First follows the chain until the cycle begins, and then goes once around the cycle. */
 	for (i = 0; i < most && who.kind != WHO_NOBODY; i++) {
 		unused[0] = '\0';
 		begin = who;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The compute front end: creates a task for each launch, passes the tasks to the task
- * management unit of their context, and tells the host interface when a task is done.
+ * The compute front end. It creates a task for each launch and passes the task to the task
+ * management unit of the launch's context. When a task is done, it informs the host interface.
  */
 #include "sim/pipe/pipe.h"
 
@@ -39,7 +39,7 @@ void frontend_add(struct pipe *pipe, struct task *task)
 		  pipe->now + task->machine->gpu->chip.frontend_ns);
 }
 
-/* Takes the request of a command that has no scenario, instead of the scenario's tables. */
+/* If there is no scenario, uses the request in the command instead of the scenario's tables. */
 static void take_ask(struct task *task, const struct pipe_ask *ask)
 {
 	task->ask = ask;

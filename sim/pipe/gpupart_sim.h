@@ -20,25 +20,28 @@
 
 /* The order in which the load balancer takes SMs with equal load. */
 enum pipe_order {
-	PIPE_ORDER_TPC,		/* the first SMs of all TPCs by number, then the second ones */
-	PIPE_ORDER_VGPC,	/* singletons, then virtual GPCs in turn: measured on an H200 */
+	PIPE_ORDER_TPC,		/* the first SMs of all TPCs by number, then the second SMs */
+	PIPE_ORDER_VGPC,	/* singletons, then virtual GPCs in turn, as measured on an H200 */
 };
 
 /* A row of chips.c. Rates are bytes per microsecond (MB/s); clocks are those of the SMs. */
 struct pipe_chip {
 	const char *name, *title;
 	unsigned int nr_gpcs, nr_tpcs, sms_per_tpc, nr_ugpus;
-	/* quarters of an SM; warps, registers and allocation unit of registers of a quarter */
+	/*
+	 * @quarters of an SM; @warps, @registers and @register_unit (allocation unit) of a quarter
+	 */
 	unsigned int quarters, warps, registers, register_unit;
 	unsigned int shared, shared_reserved, shared_unit, blocks, block_threads, cluster;
-	unsigned int block_shared; /* limit of one block; 0: @shared minus @shared_reserved */
+	unsigned int block_shared; /* limit for one block; 0: @shared minus @shared_reserved */
 	unsigned int mhz;
 	unsigned int issue;	/* clocks for which a warp occupies a quarter's FP32 unit */
-	unsigned int latency;	/* clocks until a result can be used */
+	unsigned int latency;	/* clocks until an instruction's result can be used */
 	unsigned int slots, priorities, channels, pbdmas, copy_engines;
 	uint64_t sm_rate, gpc_rate, ugpu_rate, dram_rate, link_rate;
-	uint64_t gpc_dram_rate;	/* rate of a GPC that reads only from DRAM; 0: gpc_rate */
-	uint64_t ugpu_dram_rate;	/* the same for a uGPU; 0: ugpu_rate */
+	uint64_t gpc_dram_rate;	/* rate of a GPC if it reads only from DRAM; 0: as @gpc_rate */
+	/* rate of a uGPU if it reads only from DRAM; 0: as @ugpu_rate */
+	uint64_t ugpu_dram_rate;
 	uint64_t warp_rate;	/* rate of a single warp */
 	unsigned int doorbell_ns, fetch_ns, frontend_ns, done_ns;
 	unsigned int place_ps;	/* time between two assignments by the load balancer */
@@ -49,9 +52,9 @@ struct pipe_chip {
 	const char *source;
 };
 
-/* Returns NULL if there is no such row. */
+/* Returns NULL if the table has no such row. */
 const struct pipe_chip *pipe_chip_find(const char *name);
-/* Returns row @i, or NULL after the last. */
+/* Returns row @i, or NULL after the last row. */
 const struct pipe_chip *pipe_chip_row(unsigned int i);
 
 /* The location of an SM. The map has a row for each %smid. */
@@ -91,12 +94,13 @@ struct pipe_kernel {
 	uint64_t blocks;
 	unsigned int threads, registers, shared, cluster;
 	bool cooperative;
-	bool pack;		/* blocks of a cluster may share an SM; false: one block an SM */
+	/* blocks of a cluster may share an SM; false: they are on different SMs */
+	bool pack;
 	uint64_t ns;
 	uint64_t work;		/* instructions of each warp */
 	unsigned int every;	/* clocks between two instructions; 0: the chip's latency */
 	uint64_t bytes;		/* bytes that a block reads */
-	bool from_l2;		/* the bytes are in L2, not in DRAM */
+	bool from_l2;		/* the bytes are read from L2, not from DRAM */
 	int line;
 };
 
@@ -132,7 +136,7 @@ struct pipe_step {
 	enum pipe_step_kind kind;
 	unsigned int what;		/* index of the kernel, graph or event */
 	unsigned int stream;
-	uint64_t amount;		/* ns of CPU, bytes of a copy, or rounds of a loop */
+	uint64_t amount;		/* CPU time in ns, bytes of a copy, or rounds of a loop */
 	enum pipe_way way;
 	const struct pipe_set *set;	/* the set of this launch; NULL: the stream's set */
 	unsigned int turn;	/* 1 + the turn with which the launch starts; 0: the current turn */
@@ -173,16 +177,17 @@ struct pipe_scenario {
 struct pipe_block {
 	unsigned int gpu, smid, kernel, stream, cluster;
 	uint64_t launch, block, start, end;
-	const struct pipe_ask *ask;	/* the kernel, if there is no scenario; else NULL */
+	const struct pipe_ask *ask;	/* the kernel if there is no scenario, otherwise NULL */
 };
 
 /* A launch, a node of a graph, or a copy (kernel is UINT_MAX). */
 struct pipe_launch {
 	uint64_t launch;	/* numbered from 0 in the order of the host interface */
 	unsigned int gpu, kernel, stream, engine;
-	uint64_t asked;		/* the time when the CPU had written it to the command buffer */
-	uint64_t issued;	/* the time when the host interface had passed it on */
-	uint64_t start, end;	/* start of the first block and end of the last, or of the copy */
+	uint64_t asked;		/* the time when the CPU had written the command to the buffer */
+	uint64_t issued;	/* the time when the host interface had passed the command on */
+	/* start of the first block and end of the last block, or start and end of the copy */
+	uint64_t start, end;
 	uint64_t blocks, bytes;
 	uint64_t sms[PIPE_MAX_SMS / 64];	/* a bit for each %smid that ran a block */
 	unsigned int evicted;	/* how often the launch lost its slot */
@@ -196,17 +201,19 @@ struct pipe_watch {
 };
 
 struct pipe_gpu_result {
-	uint64_t first, last;	/* first start and last end of a block; last 0: no block ran */
+	/* earliest start and latest end of a block; @last 0: no block ran */
+	uint64_t first, last;
 	uint64_t busy_ns;	/* time during which at least one block ran */
-	uint64_t sm_ns;		/* the same time of each SM, summed over the SMs */
-	uint64_t copy_ns;	/* time of copies, summed over the copy engines */
+	/* sum over all SMs of the time during which a block ran on the SM */
+	uint64_t sm_ns;
+	uint64_t copy_ns;	/* sum over all copy engines of the time of copies */
 	uint64_t switches;	/* number of switches from one process to another */
 };
 
 struct pipe_program_result {
 	bool done;		/* false: the program was stopped */
 	uint64_t end;		/* the time when it ended; 0: it was stopped */
-	uint64_t full_ns;	/* time waiting for room in a command buffer */
+	uint64_t full_ns;	/* time in which it waited for room in a command buffer */
 	uint64_t sync_ns;	/* time in calls that wait for the GPU */
 };
 
@@ -216,7 +223,8 @@ struct pipe_program_result {
 struct pipe_result {
 	uint64_t end;		/* end of the last activity */
 	uint64_t launches, blocks, copies, events;
-	bool stopped;	/* the run ended at stop_ns with work left; activities count up to then */
+	/* the run ended at stop_ns although work was left; results count up to stop_ns */
+	bool stopped;
 	uint64_t busy_ns;	/* time during which at least one block ran on any GPU */
 	int line;		/* the line of the scenario that @why is about; 0: no line */
 	char why[PIPE_WHY];
@@ -239,14 +247,14 @@ unsigned int pipe_occupancy(const struct pipe_chip *chip, const struct pipe_kern
 /* ------------------------------------------------ a GPU without a scenario */
 
 /*
- * The same stages without a scenario. The caller submits each command when it arises, and
- * advances the time. Commands that are submitted at the same times as in a scenario have the same
- * results as in pipe_run(). Not thread-safe. The functions of the watch may not call the
+ * A GPU that has the same stages, but no scenario. The caller submits each command when it arises,
+ * and advances the time. Commands that are submitted at the same times as in a scenario have the
+ * same results as in pipe_run(). Not thread-safe. The functions of the watch may not call the
  * functions below.
  */
 struct pipe_fed;
 
-#define PIPE_MAX_STREAMS 16384	/* open at the same time, for one GPU */
+#define PIPE_MAX_STREAMS 16384	/* maximum number of open streams of one GPU */
 
 /* A kernel of a launch. */
 struct pipe_ask {
@@ -285,15 +293,15 @@ void pipe_fed_stream_close(struct pipe_fed *fed, int stream);
 
 /*
  * Each of these functions appends a command to the stream. They return the command's number, or
- * -EAGAIN if the command buffer is full, or -ENOMEM. After -EAGAIN, try again when the time has
- * advanced. The caller checks with pipe_fed_room() that a launch can finish.
+ * -EAGAIN if the command buffer is full, or -ENOMEM. After -EAGAIN, the caller can try again when
+ * the time has advanced. The caller checks with pipe_fed_room() that a launch can finish.
  */
 int64_t pipe_fed_launch(struct pipe_fed *fed, int stream, const struct pipe_ask *ask);
 /* The kernel of each node is an index into @asks. The name of the graph is not used. */
 int64_t pipe_fed_graph(struct pipe_fed *fed, int stream, const struct pipe_graph *graph,
 		       const struct pipe_ask *const *asks);
 int64_t pipe_fed_copy(struct pipe_fed *fed, int stream, enum pipe_way way, uint64_t bytes);
-/* This command does nothing. Other streams can wait for it. */
+/* This command does nothing, but other streams can wait for it. */
 int64_t pipe_fed_record(struct pipe_fed *fed, int stream);
 /* Later commands of the stream wait until command @number of stream @other is done. */
 int64_t pipe_fed_wait(struct pipe_fed *fed, int stream, int other, uint64_t number);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Runs graphs: a graph is one command, and each node starts when the nodes it depends on are
- * done, without the CPU or the host interface.
+ * Runs graphs. A graph is one command. Each node starts when all nodes on which it depends are
+ * done, and needs neither the CPU nor the host interface to start.
  */
 #include <stdlib.h>
 #include "sim/pipe/pipe.h"
@@ -24,7 +24,7 @@ static void run_end(struct pipe *pipe, struct graph_run *run)
 	host_done_later(pipe, stream);
 }
 
-/* A node is done: nodes that waited only for it become ready. */
+/* Called when a node is done. Nodes that waited only for this node become ready. */
 static void node_done(struct graph_run *run, unsigned int node)
 {
 	unsigned int i;
@@ -51,7 +51,10 @@ static void reverse_edges(struct graph_run *run)
 	const struct pipe_graph *graph = run->graph;
 	unsigned int i, j, *first = run->first;
 
-	/* Counts at the next index, then sums up, so that first[n] is where to add the next. */
+	/*
+	 * Counts at the next index, and then sums up the counts. After that, first[n] is the index
+	 * at which to add the next entry for node n.
+	 */
 	for (i = 0; i < graph->nr_nodes; i++)
 		for (j = 0; j < graph->nodes[i].nr_after; j++)
 			first[graph->nodes[i].after[j] + 2]++;
@@ -63,8 +66,8 @@ static void reverse_edges(struct graph_run *run)
 }
 
 /*
- * Passes the ready nodes to the front end. A node without a kernel is done at once and makes
- * others ready.
+ * Passes the ready nodes to the front end. A node without a kernel is done at once, and so other
+ * nodes can become ready.
  */
 static void on_ready_nodes(struct pipe *pipe, struct queue_event *what)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The host interface of a GPU: a run list of channels for each engine, and PBDMAs that fetch
- * commands from the channels in turn. A command is passed on when the progress value of its
- * stream shows that all earlier commands are done. A channel whose first command must wait is
- * set aside, with all commands behind it.
+ * The host interface of a GPU. Each engine has a run list of channels, and PBDMAs, which fetch
+ * commands from the channels in turn. The host interface passes a command on when the progress
+ * value of the command's stream shows that all earlier commands are done. If the first command of a
+ * channel must wait, the host interface sets the channel aside with all its commands.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -72,7 +72,7 @@ static void call_back(struct pipe *pipe, struct channel **waiters)
 	}
 }
 
-/* Wakes the channels whose command of this stream is now done. */
+/* Wakes the channels that waited for a command of this stream which is done now. */
 static void wake_followers(struct pipe *pipe, struct stream *stream)
 {
 	struct channel **link = &stream->followers, *channel;
@@ -165,7 +165,10 @@ static void pass_on(struct pipe *pipe, const struct command *command)
 	}
 }
 
-/* The list of waiters that the command must join, or NULL if it need not wait. */
+/*
+ * Returns the list of waiters to which the command must be added, or NULL if the command need not
+ * wait.
+ */
 static struct channel **waiters_of(struct pipe *pipe, const struct command *command)
 {
 	struct stream *stream = &pipe->streams[command->stream];
@@ -214,7 +217,7 @@ struct channel *host_channel(struct pipe *pipe, unsigned int nr, const struct pi
 	return step->kind == PIPE_COPY ? stream->copies[step->way] : stream->compute;
 }
 
-/* The streams of a process share its channels if there are more streams than channels. */
+/* If a process has more streams than channels, several streams share a channel. */
 void host_attach(struct pipe *pipe, unsigned int gpu, unsigned int nr, unsigned int nth)
 {
 	const struct pipe_scenario *scenario = pipe->scenario;

@@ -30,7 +30,7 @@ static inline unsigned int mask_count(const uint64_t *mask, unsigned int words)
 	return nr;
 }
 
-/* Bits [from, to) that are set. */
+/* Returns the number of set bits in [from, to). */
 static inline unsigned int mask_count_range(const uint64_t *mask, unsigned int from,
 					    unsigned int to)
 {
@@ -48,7 +48,7 @@ static inline unsigned int mask_count_range(const uint64_t *mask, unsigned int f
 	return nr;
 }
 
-/* The first set bit from @from on, or -1. */
+/* Returns the first set bit from @from on, or -1. */
 static inline int mask_next(const uint64_t *mask, unsigned int words, unsigned int from)
 {
 	unsigned int i = from / 64;

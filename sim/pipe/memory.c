@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Distributes bandwidth among SMs: the port of a GPC, a uGPU's half of the L2, DRAM. If the
- * demand is too high, each demand is reduced in the same proportion.
+ * Distributes bandwidth among SMs. The bandwidth is limited by the port of a GPC, by a uGPU's half
+ * of the L2, and by DRAM. If the demand is too high, each demand is reduced in the same proportion.
  */
 #include "sim/pipe/pipe.h"
 
-/* Levels: index 0 is DRAM, then uGPUs, then GPCs. */
+/* The order of the levels is: DRAM at index 0, then uGPUs, then GPCs. */
 static unsigned int ugpu_level(const struct sm *sm)
 {
 	return 1 + sm->ugpu;
@@ -31,8 +31,9 @@ void memory_init(struct machine *machine)
 }
 
 /*
- * The fraction of a level of @rate that @demand gets. Reads from DRAM count more, in the ratio
- * of @rate to @dram_rate, the level's rate for such reads alone; 0: they count the same.
+ * Returns the part of a level's @rate that @demand uses. Reads from DRAM count more, by the ratio
+ * of @rate to @dram_rate. @dram_rate is the rate of the level if all reads are from DRAM. If it is
+ * 0, all reads count the same.
  */
 static uint64_t share_of(uint64_t rate, uint64_t dram_rate, const uint64_t demand[2])
 {
@@ -62,7 +63,7 @@ uint32_t memory_rate(const struct machine *machine, const struct sm *sm)
 	return rate;
 }
 
-/* Marks each SM below a level whose rate has changed. */
+/* If the rate of a level has changed, marks each SM that uses this level. */
 static void mark_changed_sms(struct machine *machine, uint64_t changed)
 {
 	unsigned int i;

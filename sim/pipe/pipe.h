@@ -2,25 +2,28 @@
 /*
  * Declarations that the stages of the pipeline share. The CPU (cpu.c) writes a command into the
  * buffer of a channel (cmdbuf.c). The host interface (host.c) reads it and passes it to the
- * compute front end (frontend.c). From there it enters the task management unit (tmu.c) and then
- * the work distribution unit (wdu.c, balance.c) of a context, which assigns its blocks to SMs
- * (sm.c, memory.c). Each stage calls the next stage. It reports back to the previous stage
- * through the functions that are declared with that stage.
+ * compute front end (frontend.c). From there the command enters the task management unit (tmu.c) of
+ * a context, and then the context's work distribution unit (wdu.c, balance.c), which assigns the
+ * blocks to SMs (sm.c, memory.c). Each stage calls the next stage. A stage reports back to the
+ * previous stage through functions that are declared with the previous stage.
  */
 #ifndef GPUPART_SIM_PIPE_PIPE_H
 #define GPUPART_SIM_PIPE_PIPE_H
 
 #include "sim/pipe/gpupart_sim.h"
 
-#define ONE		65536u	/* as a rate: full speed; as a time: 1 ns */
+#define ONE		65536u	/* ONE as a rate is full speed, and ONE as a time is 1 ns */
 #define MAX_RESIDENT	32	/* maximum number of blocks on an SM */
 #define MAX_QUARTERS	4
 #define MAX_WORDS	(PIPE_MAX_SMS / 64)
 #define MAX_LEVELS	(1 + 2 + 64)	/* GPU, uGPUs, GPCs */
 #define NEVER		UINT64_MAX
-/* the longest time of a block: its remaining time is stored in units of 1/65536 ns */
+/* maximum time of a block, whose remaining time is stored in units of 1/65536 ns */
 #define PIPE_LAST_NS	(1ull << 46)
-/* The maximum number of steps of a program, with its loops: about an hour of CPU time. */
+/*
+ * The maximum number of steps of a program, including rounds of loops. This takes about an hour of
+ * CPU time.
+ */
 #define PIPE_MOST_STEPS	1000000000ull
 #define PIPE_MOST_BLOCKS 10000000000ull
 
@@ -50,7 +53,7 @@ struct queue {
 /* Creates a queue with room for @room events. It never grows. Returns 0 or -ENOMEM. */
 int queue_init(struct queue *queue, uint32_t room);
 void queue_fini(struct queue *queue);
-/* Inserts @what at @time, or moves it to @time. The time NEVER removes it. */
+/* Inserts @what at @time, or moves @what to @time. If the time is NEVER, removes @what. */
 void queue_set(struct queue *queue, struct queue_event *what, uint64_t time);
 /* Removes and returns the first event. Returns NULL if the queue is empty. */
 struct queue_event *queue_next(struct queue *queue);
@@ -62,13 +65,13 @@ struct shape {
 	/* warps in total; warps in every quarter; number of quarters with one more warp */
 	unsigned int warps, each, rest;
 	unsigned int warp_registers, shared;
-	uint64_t ns;			/* run time when the block runs alone */
+	uint64_t ns;			/* run time if the block runs alone */
 	uint32_t issue;	/* share of a quarter's issue slots that one warp uses; ONE: all slots */
-	uint64_t rate;		/* memory rate when the block runs alone, in 1/16 bytes/us */
+	uint64_t rate;		/* memory rate if the block runs alone, in 1/16 bytes/us */
 	bool dram;
 	/*
-	 * need[f][q]: issue slots of quarter q that a block can use if quarter f is the first
-	 * with one more warp.
+	 * need[f][q] is the number of issue slots of quarter q that a block can use if quarter f is
+	 * the first quarter with one more warp.
 	 */
 	uint32_t need[MAX_QUARTERS][MAX_QUARTERS];
 };
@@ -79,7 +82,8 @@ struct resident {
 	struct task *task;
 	uint64_t block;
 	uint32_t cluster, rate;		/* rate: ONE is the solo speed */
-	uint32_t by_slots;		/* the rate that issue slots allow, without memory */
+	/* the rate that the issue slots allow if memory does not limit it */
+	uint32_t by_slots;
 	uint8_t first;			/* the first quarter with one more warp */
 	bool reads;
 };
@@ -95,13 +99,14 @@ struct sm {
 	uint32_t quarter_registers[MAX_QUARTERS];
 	uint32_t quarter_issue[MAX_QUARTERS];	/* issue slots that its blocks could use */
 	uint32_t shared;
-	uint64_t demand[2];	/* in 1/16 bytes/us: in total; from DRAM */
-	uint64_t counted[2];		/* the part of @demand that the levels have counted */
+	uint64_t demand[2];	/* in 1/16 bytes/us: total demand; demand for reads from DRAM */
+	/* the part of @demand that the levels have already counted */
+	uint64_t counted[2];
 	uint64_t busy_from, ended;	/* ended: the time when its last block ended */
 	uint64_t begins;		/* the time from which all its blocks run */
 	uint16_t vgpc, gpc, ugpu;
 	bool dirty;			/* listed in machine->dirty */
-	bool changed;	/* blocks started or ended since issue slots were distributed */
+	bool changed;	/* blocks have started or ended since issue slots were distributed */
 	struct resident residents[MAX_RESIDENT];
 };
 
@@ -114,9 +119,15 @@ bool sm_fits(const struct sm *sm, const struct pipe_chip *chip, const struct sha
  */
 void sm_put(struct pipe *pipe, struct sm *sm, struct task *task, uint64_t block,
 	    uint32_t cluster, uint64_t start);
-/* Computes the new rates and the next end of a block, after blocks have started or ended. */
+/*
+ * Computes the new rates and the time when the next block ends. Called after blocks have started or
+ * ended.
+ */
 void sm_settle(struct pipe *pipe, struct sm *sm);
-/* Stop the SM's blocks when another context gets the GPU, and continue them later. */
+/*
+ * The first function stops the SM's blocks when another context gets the GPU. The second function
+ * continues them later.
+ */
 void sm_freeze(struct pipe *pipe, struct sm *sm);
 void sm_thaw(struct pipe *pipe, struct sm *sm);
 void sm_advance(const struct pipe *pipe, struct sm *sm);
@@ -130,7 +141,8 @@ struct level {
 
 void memory_init(struct machine *machine);
 /*
- * Updates the demand of the dirty SMs at all levels. Marks each SM as dirty whose rate changes.
+ * Updates the demand of the dirty SMs at all levels. If the rate of an SM changes, marks the SM as
+ * dirty.
  */
 void memory_settle(struct pipe *pipe, struct machine *machine);
 /* Returns the rate that the levels allow for @sm. */
@@ -149,12 +161,13 @@ struct task {
 	struct pipe_launch launch;
 	const struct pipe_ask *ask;	/* the kernel, if there is no scenario */
 	unsigned int priority, cluster, turn;
-	uint64_t units, given;		/* blocks or clusters: in total; assigned so far */
+	/* blocks or clusters: total number; number assigned so far */
+	uint64_t units, given;
 	uint64_t resident;
-	bool slot, sorted, begun, stuck; /* stuck: no room was found since a block last ended */
+	bool slot, sorted, begun, stuck; /* stuck: no room found since the last end of a block */
 	struct graph_run *run;
 	unsigned int node;
-	/* bits by rank of an SM; closed: the SM has no room for a block of this task */
+	/* a bit for each rank of an SM; closed: the SM has no room for a block of this task */
 	uint64_t allowed[MAX_WORDS], closed[MAX_WORDS];
 	struct shape own;		/* the shape, if there is no scenario */
 };
@@ -178,13 +191,15 @@ struct machine {
 	uint64_t idle[MAX_WORDS];	/* a bit for each idle SM, by rank */
 	struct sm *sms;			/* by %smid */
 	struct sm *by_rank[PIPE_MAX_SMS];
-	uint16_t group_start[PIPE_MAX_SMS + 1];	/* ranks of group g: [g] to [g + 1] - 1 */
-	uint16_t by_rest[PIPE_MAX_SMS];	/* ranks, in the order in which remaining blocks use them */
+	uint16_t group_start[PIPE_MAX_SMS + 1];	/* group g has the ranks [g] to [g + 1] - 1 */
+	uint16_t by_rest[PIPE_MAX_SMS];	/* ranks in the order in which remaining blocks use them */
 	unsigned int nr_groups, nr_singles;	/* singles: the first groups, of one TPC each */
-	unsigned int turn;		/* the next group; singles do not count */
+	unsigned int turn;		/* the next group, not counting singles */
 	unsigned int single;		/* odd: the second half of the singles begins */
-	unsigned int served_half;	/* half of the singles served last: 1 or 2; 0: none yet */
-	bool rested, skip; /* remaining blocks were placed since a kernel began; skip a group */
+	/* half of the singles that was served last: 1 or 2; 0: none yet */
+	unsigned int served_half;
+	/* rested: remaining blocks were assigned since a kernel began; skip: skip a group */
+	bool rested, skip;
 	struct sm *dirty[PIPE_MAX_SMS];
 	unsigned int nr_dirty;
 	struct level levels[MAX_LEVELS];
@@ -195,8 +210,8 @@ struct machine {
 };
 
 /*
- * The machine becomes busy when it has both a running block and the GPU. It becomes idle when it
- * loses either of them.
+ * Call the first function when the machine has both a running block and the GPU. Call the second
+ * function when it loses one of these.
  */
 void machine_busy(struct pipe *pipe, struct machine *machine);
 void machine_idle(struct pipe *pipe, struct machine *machine);
@@ -204,7 +219,9 @@ void machine_idle(struct pipe *pipe, struct machine *machine);
 int machine_init(struct pipe *pipe, struct machine *machine, unsigned int gpu,
 		 unsigned int process);
 void machine_fini(struct machine *machine);
-/* Marks the machine as changed. The run settles it after all events of the current time. */
+/*
+ * Marks the machine as changed. After all events of the current time, the run updates the machine.
+ */
 void machine_dirty(struct machine *machine);
 void machine_settle(struct pipe *pipe, struct machine *machine);
 void machine_sm_dirty(struct sm *sm);
@@ -216,9 +233,11 @@ void tmu_take(struct machine *machine, struct task *task);
 
 /* Takes tasks from the TMU while there are free slots, and evicts tasks of lower priority. */
 void wdu_accept(struct machine *machine);
-/* Removes a task from the sorted table: all its blocks were assigned, or it was evicted. */
+/*
+ * Removes a task from the sorted table after all its blocks were assigned, or after it was evicted.
+ */
 void wdu_unsort(struct task *task);
-/* Called by sm.c: a block of the task has ended. */
+/* Called by sm.c when a block of the task has ended. */
 void wdu_block_done(struct pipe *pipe, struct task *task);
 
 void balance_init(struct machine *machine);
@@ -254,7 +273,7 @@ void slices_fini(struct slices *slices);
 /* Stops the GPU at the end of a run. Running blocks count up to the current time. */
 void slices_stop(struct pipe *pipe, struct slices *slices);
 struct machine *slices_machine(struct pipe *pipe, unsigned int gpu, unsigned int process);
-/* Called when a machine has its first work, or no work left. */
+/* Called when a machine gets work while it has none, or when no work is left. */
 void slices_work_changed(struct pipe *pipe, struct machine *machine);
 
 /* ---------------------------------------------- cmdbuf.c, host.c, frontend.c */
@@ -263,11 +282,12 @@ void slices_work_changed(struct pipe *pipe, struct machine *machine);
 
 enum command_kind { DO_LAUNCH, DO_GRAPH, DO_COPY, DO_RECORD, DO_WAIT };
 
-/* The contents of a command without a scenario. A scenario has tables for them. */
+/* The contents of a command if there is no scenario. A scenario has tables for these contents. */
 struct pipe_submission {
-	struct pipe_submission *next;	/* the next newer one of its stream; or in the free list */
+	/* the next newer command of the stream, or the next one in the free list */
+	struct pipe_submission *next;
 	struct pipe_step step;
-	const struct pipe_ask *const *asks;	/* one for each kernel; for a launch: &ask */
+	const struct pipe_ask *const *asks;	/* one for each kernel; for a single launch: &ask */
 	const struct pipe_ask *ask;
 	const struct pipe_graph *graph;
 	unsigned int other;		/* the stream to wait for */
@@ -282,8 +302,8 @@ struct command {
 	const struct pipe_step *step;
 	const struct pipe_submission *pipe_submission;	/* NULL: the command of a scenario */
 	/*
-	 * A wait waits for command number @value of the stream @other. If @other is NO_STREAM, it
-	 * waits for the first record of the event.
+	 * For a wait: the command waits for command number @value of the stream @other. If @other
+	 * is NO_STREAM, the command waits for the first record of the event.
 	 */
 	uint64_t value;
 	unsigned int other;
@@ -295,8 +315,10 @@ struct channel {
 	struct command *head, **tail;	/* the commands in the ring, the oldest first */
 	unsigned int nr;
 	struct runlist *runlist;
-	struct channel *next;		/* the next one in the run list or a list of waiters */
-	bool served;			/* the channel is in a list or in a PBDMA; false: idle */
+	/* the next channel in the run list or in a list of waiters */
+	struct channel *next;
+	/* the channel is in a list or in a PBDMA; false: it is idle */
+	bool served;
 	struct program *full;		/* the program that waits for room */
 };
 
@@ -315,7 +337,8 @@ struct runlist {
 
 struct stream {
 	struct queue_event finish;	/* the time when the GPU reports the end of a command */
-	uint64_t asked, done;		/* numbers of the last submitted and last done command */
+	/* numbers of the last command that was submitted, and of the last that is done */
+	uint64_t asked, done;
 	struct channel *waiters;	/* channels whose first command waits for this stream */
 	struct program *sleeper;	/* programs that wait for this stream */
 	struct channel *compute, *copies[2];
@@ -326,12 +349,15 @@ struct stream {
 	void *user;
 };
 
-/* An event. A wait for it waits for the command that contains the last submitted record. */
+/*
+ * An event. A wait for an event waits for the command that contains the last submitted record of
+ * the event.
+ */
 struct event {
 	unsigned int stream;		/* the stream of the last submitted record, or NO_STREAM */
 	uint64_t seq;			/* the number of that command */
 	bool done;			/* at least one record is done */
-	struct channel *waiters;	/* channels that wait for the first record */
+	struct channel *waiters;	/* channels that wait for the first record of the event */
 	struct program *sleeper;
 };
 
@@ -355,7 +381,8 @@ struct frontend {
 
 /* The host interface of one GPU. */
 struct host {
-	struct runlist *runlists;	/* first the compute engine's, then those of copy engines */
+	/* first the runlist of the compute engine, then those of copy engines */
+	struct runlist *runlists;
 	unsigned int nr_runlists;
 	struct channel *channels;
 	unsigned int nr_channels;	/* number of channels for each engine and process */
@@ -369,15 +396,15 @@ void cmdbuf_take(struct pipe *pipe, struct channel *channel);
 
 int host_init(struct pipe *pipe, unsigned int gpu);
 void host_fini(struct host *host);
-/* Tells the host interface that the channel has new commands. */
+/* Informs the host interface that the channel has new commands. */
 void host_doorbell(struct pipe *pipe, struct channel *channel);
-/* Tells the host interface that the stream's oldest command is done. */
+/* Informs the host interface that the stream's oldest command is done. */
 void host_stream_done(struct pipe *pipe, unsigned int stream);
-/* The same, but after the time that the GPU needs to report the end of a command. */
+/* Calls host_stream_done() after the time that the GPU needs to report the end of a command. */
 void host_done_later(struct pipe *pipe, unsigned int stream);
 struct channel *host_channel(struct pipe *pipe, unsigned int stream,
 			     const struct pipe_step *step);
-/* Assigns channels to a stream, which is stream number @nth of its process. */
+/* Assigns channels to a stream. The stream has the number @nth in its process. */
 void host_attach(struct pipe *pipe, unsigned int gpu, unsigned int stream, unsigned int nth);
 
 void copy_start(struct pipe *pipe, const struct command *command);
@@ -400,7 +427,9 @@ struct graph_run {
 	const struct pipe_graph *graph;
 	unsigned int left, nr_ready;
 	unsigned int *waits, *ready;
-	/* The nodes that depend on node n: next_nodes[first[n]] up to first[n + 1]. */
+	/*
+	 * The nodes that depend on node n are next_nodes[first[n]] to next_nodes[first[n + 1] - 1].
+	 */
 	unsigned int *first, *next_nodes;
 };
 
@@ -424,18 +453,24 @@ struct program {
 	struct program *next;		/* the next program in a list of waiters */
 	struct frame frames[PIPE_MAX_DEPTH];
 	unsigned int depth;
-	const struct pipe_step *step;	/* done when @queue_event occurs */
+	/* the present step, which is done when @queue_event occurs */
+	const struct pipe_step *step;
 	enum program_state state;
 	struct channel *waits_for;	/* for PROGRAM_FULL */
-	uint64_t since, value;		/* @value: the program sleeps until this progress value */
-	unsigned int asleep_on;	/* .. of this stream; NO_STREAM: until its event is recorded */
+	/* @value: the progress value until which the program sleeps */
+	uint64_t since, value;
+	/* the stream of @value; NO_STREAM: sleeps until the event is recorded */
+	unsigned int asleep_on;
 };
 
 /* Returns the CPU time of a step, in ns. */
 uint64_t cpu_cost(const struct pipe_host *host, const struct pipe_step *step);
 void cpu_start(struct pipe *pipe, struct program *program, const struct pipe_program *spec,
 	       struct pipe_program_result *result);
-/* Continue a program when its channel has room again, and when a progress value has increased. */
+/*
+ * The first function continues a program when its channel has room again. The second function
+ * continues programs when a progress value has increased.
+ */
 void cpu_buffer_free(struct pipe *pipe, struct program *program);
 void cpu_wake(struct pipe *pipe, struct program **list);
 void cpu_stop(struct pipe *pipe, struct program *program);
@@ -469,7 +504,10 @@ struct pipe {
 	struct chunk *chunks;
 };
 
-/* Creates the stages for @nr_streams streams. Returns 0 or -ENOMEM. Destroy them in both cases. */
+/*
+ * Creates the stages for @nr_streams streams. Returns 0 or -ENOMEM. The caller destroys the stages
+ * in both cases.
+ */
 int run_make(struct pipe *pipe, unsigned int nr_streams);
 void run_unmake(struct pipe *pipe);
 /*
@@ -488,11 +526,11 @@ void *pool_new(struct pipe *pipe, void *free_list, size_t size);
 int pipe_error(struct pipe *pipe, int err, int line, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* check.c: before the run, rejects a scenario that can never finish. */
+/* Rejects a scenario that can never finish, before the run (check.c). */
 int check_scenario(struct pipe *pipe);
 /* Returns whether one of @steps, or a step in one of their loops, records @event. */
 bool check_records(const struct pipe_step *steps, unsigned int nr, unsigned int event);
-/* deadlock.c: reports the chain of waits after no event is left. */
+/* Reports the chain of waits when no event is left (deadlock.c). */
 int deadlock_report(struct pipe *pipe);
 const char *stream_name(const struct pipe *pipe, unsigned int stream);
 

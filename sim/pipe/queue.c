@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A heap of events by time, each in it at most once. Events with equal times leave in the order
- * of insertion.
+ * A heap of events by time. The heap contains each event at most once. Events with equal times are
+ * removed in the order in which they were inserted.
  */
 #include <errno.h>
 #include <stdlib.h>

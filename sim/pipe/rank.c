@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Ranks the SMs of a GPU in the order in which the load balancer sees them, with a group of
- * ranks for each virtual GPC; tracks which SMs are idle or have room.
+ * Ranks the SMs of a GPU in the order in which the load balancer uses them. Each virtual GPC has a
+ * group of ranks. This file also tracks which SMs are idle and which have room.
  */
 #include <string.h>
 #include "sim/pipe/mask.h"
@@ -28,7 +28,7 @@ static void add_group(struct machine *machine, unsigned int vgpc, unsigned int *
 			machine->by_rank[(*rank)++] = &machine->sms[i];
 }
 
-/* Singletons first, then the others by number. */
+/* The singletons come first, and then the other groups by number. */
 static void rank_by_vgpc(struct machine *machine)
 {
 	const struct pipe_map *map = &machine->gpu->map;
@@ -60,7 +60,7 @@ static const struct pipe_place *place_of(const struct machine *machine, unsigned
 	return &machine->gpu->map.sms[machine->by_rank[rank]->smid];
 }
 
-/* Whether a remaining block goes to an SM of rank @a before one of rank @b. */
+/* Returns whether a remaining block gets the SM of rank @a rather than the SM of rank @b. */
 static bool rest_before(const struct machine *machine, unsigned int a, unsigned int b)
 {
 	const struct pipe_place *x = place_of(machine, a), *y = place_of(machine, b);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Runs the pipeline from begin to end: creates the stages, and handles events in the order of
- * time.
+ * Runs the pipeline from the begin to the end. Creates the stages, and handles events in the order
+ * of time.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -23,7 +23,7 @@ struct chunk {
 	char bytes[];
 };
 
-/* The first word of a free object points to the next free one. */
+/* The first word of a free object points to the next free object. */
 void *pool_new(struct pipe *pipe, void *free_list, size_t size)
 {
 	struct chunk *chunk = pipe->chunks;
@@ -63,7 +63,10 @@ int pipe_error(struct pipe *pipe, int err, int line, const char *fmt, ...)
 	return err;
 }
 
-/* The most events in the queue at the same time: each stage has its own. */
+/*
+ * Returns the maximum number of events that are in the queue at the same time. Each stage has
+ * separate events.
+ */
 static uint64_t nr_happenings(const struct pipe_scenario *scenario, unsigned int nr_streams)
 {
 	uint64_t nr = scenario->nr_programs + 2ull * nr_streams;

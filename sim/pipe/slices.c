@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Time slices on one GPU: without MPS a context has all SMs for a slice or until it has no
- * work, and its blocks stand still while another context has the GPU.
+ * Time slices on one GPU. Without MPS, a context has all SMs for a time slice, or until it has no
+ * more work. The blocks of a context stand still while another context has the GPU.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +12,10 @@ static struct machine *current(const struct slices *slices)
 	return &slices->machines[slices->now];
 }
 
-/* The next context with work after the current one; the current one if no other has work. */
+/*
+ * Returns the next context with work after the current context. If no other context has work,
+ * returns the current context.
+ */
 static unsigned int next_with_work(const struct slices *slices)
 {
 	unsigned int i, at;
@@ -49,7 +52,7 @@ static void go_on(struct pipe *pipe, struct machine *machine)
 	machine_dirty(machine);
 }
 
-/* The end of a slice or of a switch. */
+/* Called at the end of a slice or at the end of a switch. */
 static void on_slice_end(struct pipe *pipe, struct queue_event *what)
 {
 	struct slices *slices = (struct slices *)what;
@@ -64,7 +67,7 @@ static void on_slice_end(struct pipe *pipe, struct queue_event *what)
 	}
 	next = next_with_work(slices);
 	if (next == slices->now)
-		return;	/* it keeps the GPU until another context has work */
+		return;	/* the context keeps the GPU until another context has work */
 	stop(pipe, current(slices));
 	pipe->result->gpus[current(slices)->gpu_index].switches++;
 	slices->now = next;

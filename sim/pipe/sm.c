@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * An SM: its blocks, their remaining work and their speed. In each quarter, the oldest block gets
- * as many issue slots as it can use. Then the next block gets slots, and so on. This is nearly the
- * order of the schedulers of an H200 (Documentation/results/h200-traces.md). Bandwidth is shared
- * evenly.
+ * as many issue slots as it can use. Then the next oldest block gets slots, and so on. The
+ * schedulers of an H200 use nearly the same order (Documentation/results/h200-traces.md). Bandwidth
+ * is shared evenly.
  */
 #include "sim/pipe/pipe.h"
 
@@ -14,7 +14,10 @@ static uint64_t max(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* Returns whether quarter @q has one more warp. @rest quarters, from @first, have one more. */
+/*
+ * Returns whether quarter @q has one more warp than the minimum. @rest quarters, beginning with
+ * @first, have one more.
+ */
 static inline unsigned int one_more(const struct shape *shape, unsigned int quarters,
 				    unsigned int first, unsigned int q)
 {
@@ -48,7 +51,7 @@ void shape_make(struct shape *shape, const struct pipe_chip *chip,
 	if (every < chip->issue)
 		every = chip->issue;
 	/*
-	 * A block that runs alone gets the rate that its warps can demand, but no more than the
+	 * If a block runs alone, it gets the rate that its warps can demand, but no more than the
 	 * SM's share.
 	 */
 	rate = shape->warps * chip->warp_rate;
@@ -133,7 +136,8 @@ void sm_advance(const struct pipe *pipe, struct sm *sm)
 	}
 }
 
-#define CRUMB	64	/* of ONE issue slots: less is a rounding error */
+/* of ONE issue slots, a part that is smaller than this is only a rounding error */
+#define CRUMB	64
 
 /*
  * Takes issue slots for a block that runs at most at @rate. Returns its speed. A quarter that does
@@ -159,7 +163,10 @@ static uint32_t take_slots(uint32_t *slots, const uint32_t *need, uint32_t rate)
 	return rate;
 }
 
-/* Returns whether a quarter has no slots left. A block that needs all quarters then gets none. */
+/*
+ * Returns whether a quarter has no slots left. If so, a block that needs all quarters gets no
+ * slots.
+ */
 static bool is_dry(const uint32_t *slots)
 {
 	unsigned int q;
@@ -172,7 +179,7 @@ static bool is_dry(const uint32_t *slots)
 
 /*
  * If there are too few slots, even the oldest block loses this share of its slots to the other
- * blocks. The value was fitted.
+ * blocks. The value was fitted to measurements.
  */
 #define SQUEEZE	(ONE * 16 / 17)
 
@@ -189,7 +196,10 @@ static uint32_t squeeze(const struct sm *sm, unsigned int quarters)
 	return most > ONE / 16 * 17 ? SQUEEZE : (uint64_t)ONE * ONE / most;
 }
 
-/* Computes the speed of each block by issue slots, which changes when blocks start or end. */
+/*
+ * Computes the speed that the issue slots allow for each block. This speed changes when blocks
+ * start or end.
+ */
 static void share_slots(struct sm *sm, unsigned int quarters)
 {
 	uint32_t slots[MAX_QUARTERS] = { ONE, ONE, ONE, ONE };
@@ -203,7 +213,7 @@ static void share_slots(struct sm *sm, unsigned int quarters)
 		resident = &sm->residents[sm->age[i]];
 		shape = resident->task->shape;
 		resident->by_slots = ONE;
-		/* If there are slots for all blocks, the order does not matter. */
+		/* If there are enough slots for all blocks, the order does not matter. */
 		if (!shape->issue || most == ONE)
 			continue;
 		if (shape->each && dry)
@@ -232,7 +242,7 @@ static void set_rates(struct sm *sm)
 	}
 }
 
-/* Returns the time for the remaining work @left at the speed @rate. */
+/* Returns how long the remaining work @left takes at the speed @rate. */
 static uint64_t time_for(uint64_t left, uint32_t rate)
 {
 	if (!left)
@@ -287,7 +297,7 @@ void sm_freeze(struct pipe *pipe, struct sm *sm)
 	queue_set(&pipe->queue, &sm->queue_event, NEVER);
 }
 
-/* Delays the blocks that have not started yet by the same amount of time. */
+/* Delays each block that has not started yet by the same amount of time. */
 static uint64_t put_off(const struct pipe *pipe, const struct sm *sm, uint64_t start)
 {
 	return start > sm->last && start < pipe->now ? start + pipe->now - sm->last : start;
@@ -335,7 +345,7 @@ static void take_room(struct sm *sm, const struct shape *shape, unsigned int fir
 		sm->demand[1] += (int64_t)sign * (int64_t)shape->rate;
 }
 
-/* The odd warps go to the quarters with the fewest warps. */
+/* The quarters with the fewest warps get the odd warps. */
 static unsigned int first_quarter(const struct sm *sm, const struct shape *shape)
 {
 	unsigned int quarters = sm->machine->gpu->chip.quarters, q, best = 0;
@@ -415,7 +425,7 @@ static void went(struct pipe *pipe, struct sm *sm, unsigned int i)
 	wdu_block_done(pipe, task);
 }
 
-/* At least one block has ended. */
+/* Called when at least one block has ended. */
 static void on_block_end(struct pipe *pipe, struct queue_event *what)
 {
 	struct sm *sm = (struct sm *)what;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * The work distribution unit of one context. A task holds a slot from when the TMU passes it on
- * until its last block has ended, and is in the table sorted by priority until its last block
- * is assigned. A task with unassigned blocks loses its slot to a task of higher priority in the
- * TMU.
+ * The work distribution unit of one context. A task gets a slot when the TMU passes the task on,
+ * and keeps the slot until its last block has ended. Until its last block is assigned, the task is
+ * also in the table that is sorted by priority. If the TMU has a task of higher priority, a task
+ * with unassigned blocks loses its slot to that task.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "sim/pipe/pipe.h"
 
-/* After the tasks with the same priority. */
+/* Inserts the task after the tasks with the same priority. */
 static void sort_in(struct task *task)
 {
 	struct machine *machine = task->machine;
@@ -26,7 +26,7 @@ static void sort_in(struct task *task)
 		(*link)->above = task;
 	*link = task;
 	task->sorted = true;
-	/* While it was not in the table, it did not learn where blocks ended. */
+	/* While the task was not in the table, it was not informed on which SMs blocks ended. */
 	memset(task->closed, 0, sizeof(task->closed));
 	task->stuck = false;
 }
@@ -88,7 +88,7 @@ void wdu_block_done(struct pipe *pipe, struct task *task)
 	task->resident--;
 	if (task->resident || task->given < task->units)
 		return;
-	/* Only tasks with unassigned blocks are evicted, so this one still has its slot. */
+	/* Only tasks with unassigned blocks are evicted, so this task still has its slot. */
 	task->slot = false;
 	machine->nr_slots--;
 	machine->work--;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The cost of LD_AUDIT=libgpupart-nvml.so in a program that never uses NVML: its start, and its
- * calls of functions of shared libraries, alternately with and without the library. The minimum
- * of many times counts, because other load only adds time.
+ * Measures the cost of LD_AUDIT=libgpupart-nvml.so in a program that never uses NVML. It measures
+ * the start of the program, and calls of functions in shared libraries, alternately with and
+ * without the library. The result is the minimum of many times, because other load only adds time.
  */
 #include <spawn.h>
 #include <stdio.h>
@@ -15,9 +15,11 @@
 
 #define NR_STARTS	200
 #define NR_ROUNDS	20
-#define NR_PIECES	40	/* pieces of the calls, each shorter than a time slice */
+/* number of parts of the calls; each part is shorter than a time slice */
+#define NR_PIECES	40
 #define NR_CALLS	1000000
-#define MOST		1.05	/* of the plain call: not more than its variation from run to run */
+/* tolerance relative to the plain call: at most its variation from run to run */
+#define MOST		1.05
 
 extern char **environ;
 
@@ -29,7 +31,10 @@ static double now_us(void)
 	return ts.tv_sec * 1e6 + ts.tv_nsec / 1e3;
 }
 
-/* In a separate process: ns per call of a nearly empty function, through the PLT. */
+/*
+ * Measures, in a separate process, the time in ns for a call of a nearly empty function through the
+ * PLT.
+ */
 static int measure_calls(void)
 {
 	double start, took, least = 1e12;
@@ -47,7 +52,7 @@ static int measure_calls(void)
 	return 0;
 }
 
-/* us until @argv has ended; its output is in @line. */
+/* Runs @argv and returns the time in us until it has ended. Stores its output in @line. */
 static double run(char **argv, const char *audit, char *line, int len)
 {
 	posix_spawn_file_actions_t actions;
@@ -84,7 +89,10 @@ static double run(char **argv, const char *audit, char *line, int len)
 	return start;
 }
 
-/* The minimum of @nr starts of @argv: [0] without the library, [1] with it, alternately. */
+/*
+ * Measures the minimum time of @nr starts of @argv, alternately without the library, in [0], and
+ * with the library, in [1].
+ */
 static void compare_starts(const char *what, char **argv, const char *audit, int nr)
 {
 	double least[2] = { 1e12, 1e12 }, took;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Launches for callgrind to count, or allocations from a pool: NR of them, in the situation that
- * argv[1] names. Simulated driver.
+ * Makes NR launches, or NR allocations from a pool, so that callgrind can count instructions.
+ * argv[1] names the situation. Simulated driver.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "lib/confine/report.h"
 #include "lib/private.h"
 
-/* Most allocations need no check. */
+/* Most allocations need no check of the pool. */
 static int pool_hits(void *lib, void *stream, size_t bytes, int nr)
 {
 	int (*alloc)(uint64_t *, size_t, void *), (*release)(uint64_t, void *);
@@ -25,7 +25,7 @@ static int pool_hits(void *lib, void *stream, size_t bytes, int nr)
 	return 0;
 }
 
-/* A run that may borrow from another one; called before the attach. */
+/* Sets up a run that may borrow TPCs from another run. Called before the attach. */
 static struct lend_block *borrow_begin(struct gpupart *gp, const char **lender)
 {
 	struct gpupart_report *own, *other;
@@ -41,7 +41,7 @@ static struct lend_block *borrow_begin(struct gpupart *gp, const char **lender)
 	return &((struct report_block *)((struct memfd *)own)->head)->lend;
 }
 
-/* From now on the other run is idle; @busy: it never is. */
+/* From now on the other run is idle. If @busy is true, the other run is never idle. */
 static void borrow(struct lend_block *own, const char *lender, struct gpupart_gpu *gpu, bool busy)
 {
 	snprintf(own->lender.report, sizeof(own->lender.report), "%s", lender);
@@ -105,7 +105,7 @@ int main(int argc, char **argv)
 			return 1;
 		if (launch(function, 1, 1, 1, 32, 1, 1, 0, stream, NULL, NULL))
 			return 1;
-		/* On the simulated GPU, records arrive during a wait. */
+		/* On the simulated GPU, records arrive only during a wait. */
 		if (lend && i % 2 && sync(stream))
 			return 1;
 	}

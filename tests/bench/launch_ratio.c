@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: MIT
 /*
- * The cost of a launch with the callback, relative to one without. Two processes are created
- * before either uses CUDA: one never subscribes, the other does. They take turns in short blocks
- * on an otherwise idle GPU, so that drifts of the machine affect both equally. Each block begins
- * with launches that are not timed, so that both are equally warm. Only the launch calls are
- * timed, not the wait for the GPU. A second process that never subscribes shows how far two equal
- * processes differ. Another one has a known delay before each launch and shows how small a
- * difference the method can detect.
+ * Measures the cost of a launch with the callback, relative to a launch without the callback. It
+ * creates two processes before they use CUDA. The first process never subscribes, and the second
+ * process subscribes. The two processes take turns in short blocks on an otherwise idle GPU, so
+ * that drifts of the machine affect both processes equally. Each block begins with launches that
+ * are not timed, so that both processes are equally warm. Only the launch calls are timed, not the
+ * wait for the GPU. Another process that never subscribes shows how much two equal processes
+ * differ. One more process has a known delay before each launch. It shows how small a difference
+ * the method can detect.
  *
- * Equal processes differ by percents for their whole lifetime (depending on their memory
- * addresses), so each variant is tried with several pairs, on one CPU. The figure of a pair is
- * the median over its blocks of the ratio to the neighbouring blocks of the process that never
- * subscribes. The output is the median of the pairs and its 95 % interval (binomial, no
- * distribution assumed).
+ * Equal processes differ by a few percent for their whole lifetime, because their memory addresses
+ * differ. So each variant is measured with several pairs of processes, on one CPU. For each block,
+ * the program computes the ratio to the neighbouring blocks of the process that never subscribes.
+ * The figure of a pair is the median of these ratios. The output is the median of the pairs and its
+ * 95 % interval. The interval is binomial and assumes no distribution.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -106,13 +107,16 @@ static int subscribe_by_hand(P lib, bool told)
 	memcpy(&enable, &table[6], sizeof(enable));
 	if (subscribe(&handle, (void *)nothing, NULL) || enable(1, handle, 0xb, 1))
 		return -1;
-	/* A stream and a context that are destroyed, because the library watches that. */
+	/*
+	 * Also enable the callbacks for the end of a stream and of a context, because the library
+	 * watches both.
+	 */
 	return told && (enable(1, handle, 2, 5) || enable(1, handle, 2, 2)) ? -1 : 0;
 }
 
 /*
- * Gives the context as much memory of the host as the records use. A process with records differs
- * by this memory, too, even if the launches have no records.
+ * Allocates as much host memory in the context as the records use. A process with records also has
+ * this memory, even if its launches have no records.
  */
 static int map_host_memory(P lib, bool registered)
 {
@@ -130,7 +134,7 @@ static int map_host_memory(P lib, bool registered)
 	return memory == MAP_FAILED || add(memory, bytes, 2);
 }
 
-/* In the child: waits for a byte, launches, and answers with the time in ns. */
+/* Runs in the child. Waits for a byte, launches, and answers with the time in ns. */
 static int child(enum variant variant, int in, int out)
 {
 	CU (*init)
@@ -216,7 +220,10 @@ static int start(struct worker *w, enum variant variant)
 	if (w->pid < 0)
 		return -errno;
 	if (!w->pid) {
-		/* Close the workers' pipe ends too, so that the end of a pipe is detected. */
+		/*
+		 * Also close the pipe ends of the other workers, so that the end of a pipe is
+		 * detected.
+		 */
 		for (int fd = 3; fd < 256; fd++)
 			if (fd != to[0] && fd != from[1])
 				close(fd);
@@ -270,7 +277,7 @@ static void say(enum variant variant, double *ratio, unsigned int nr, double pla
 	unsigned int low = 0;
 	double tail = 0, p = 1, middle = median(ratio, nr);
 
-	/* The largest rank whose lower tail of binomial(n, 1/2) stays below 2.5 %. */
+	/* Find the largest rank for which the lower tail of binomial(n, 1/2) is below 2.5 %. */
 	for (unsigned int i = 0; i < nr; i++)
 		p /= 2;
 	while (tail + p < 0.025) {
@@ -284,7 +291,10 @@ static void say(enum variant variant, double *ratio, unsigned int nr, double pla
 	fflush(stdout);
 }
 
-/* One pair; *figure is its ratio. Returns 0, or the exit status of a child. */
+/*
+ * Measures one pair of processes and stores the ratio in *figure. Returns 0, or the exit status of
+ * a child.
+ */
 static int compare(enum variant variant, unsigned int nr_blocks, double *figure, double *plain_ns)
 {
 	struct worker plain, other;
@@ -317,7 +327,10 @@ static int compare(enum variant variant, unsigned int nr_blocks, double *figure,
 	return worst;
 }
 
-/* The variants to compare are named after the two numbers; all, if none is named. */
+/*
+ * The arguments after the two numbers name the variants to compare. Without such arguments, all
+ * variants are compared.
+ */
 static bool is_wanted(const char *name, char **argv, int argc)
 {
 	for (int i = 3; i < argc; i++)
@@ -338,7 +351,10 @@ int main(int argc, char **argv)
 			"10-1000 blocks, 6-100 pairs\n");
 		return 2;
 	}
-	/* They never run at the same time; one CPU means one clock and one cache. */
+	/*
+	 * The processes never run at the same time. They use one CPU, so that they have the same
+	 * clock and the same cache.
+	 */
 	CPU_ZERO(&cpu);
 	CPU_SET(sched_getcpu(), &cpu);
 	sched_setaffinity(0, sizeof(cpu), &cpu);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The cost of memory accounting: nanoseconds of a charge and a release without contention, by the
- * number of processes in the tenant, and of queries. Medians of blocks.
+ * Measures the cost of memory accounting in nanoseconds. It measures queries, and a charge and a
+ * release without contention for several numbers of processes in the tenant. Medians of blocks.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,8 @@
 
 #define NR_BLOCKS	41
 #define NR_CALLS	20000
-#define LIMIT_NS	200	/* maximum for a charge or release with up to 8 processes */
+/* maximum time in ns for a charge or release with up to 8 processes */
+#define LIMIT_NS	200
 
 static double blocks[NR_BLOCKS];
 
@@ -48,7 +49,7 @@ static double say(const char *what, unsigned int nr)
 	} \
 } while (0)
 
-/* With one slot each, as in real processes; all except the first are idle. */
+/* Each process has one slot, as in reality. All processes except the first are idle. */
 static bool measure(struct ledger *ledger, unsigned int nr)
 {
 	int gpu = ledger_gpu(ledger, "0000:0d:00.0"), bad = 0;

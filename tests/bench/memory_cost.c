@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * The cost of an allocation with a memory quota, relative to one without. Two processes take
- * turns in short blocks on an otherwise idle GPU, so that drifts of the machine affect both
- * equally; each block begins with calls that are not timed. The figure of a pair is the median
- * over its blocks of the ratio of neighbouring blocks. The output is the median of several pairs,
- * and that of two processes without a quota, which shows the error of the method.
+ * Measures the cost of an allocation with a memory quota, relative to an allocation without a
+ * quota. Two processes take turns in short blocks on an otherwise idle GPU, so that drifts of the
+ * machine affect both processes equally. Each block begins with calls that are not timed. The
+ * figure of a pair is the median of the ratios of neighbouring blocks. The output is the median of
+ * several pairs. The output also has the median for two processes without a quota, which shows the
+ * error of the method.
  *
  *         bench-memory_cost [PART OF A NAME, TO SELECT WORKLOADS]
  */
@@ -46,7 +47,7 @@ struct kind {
 	bool async;
 };
 
-/* Each is an allocation and its free. */
+/* In each workload, a call pair is an allocation and the free of this allocation. */
 static const struct kind kinds[] = {
 	{ "cuMemAlloc, 1 KiB out of a slab", 1 << 10, 2000, false },
 	{ "cuMemAlloc, 256 KiB out of a slab", 256 << 10, 2000, false },
@@ -101,7 +102,7 @@ static uint64_t now_ns(void)
 	return now.tv_sec * 1000000000ull + now.tv_nsec;
 }
 
-/* ns per pair; 0: a call failed. */
+/* Returns the time in ns for a pair of calls, or 0 if a call failed. */
 static double block(const struct kind *kind, unsigned int calls)
 {
 	uint64_t address, start = now_ns();
@@ -189,7 +190,7 @@ static double median(double *values, unsigned int nr)
 	return values[nr / 2];
 }
 
-/* The ratio of the second to the first; 0: a call failed. */
+/* Returns the ratio of the second process to the first process, or 0 if a call failed. */
 static double ratio(struct server *plain, struct server *other, uint32_t kind, double *ns)
 {
 	double ratios[NR_BLOCKS], plains[NR_BLOCKS];
@@ -215,7 +216,10 @@ static bool pairs(uint32_t kind, bool quota, double *found, double *ns)
 		bool good = server_start(&plain, false) && server_start(&other, quota);
 
 		ratios[i] = good ? ratio(&plain, &other, kind, ns) : 0;
-		/* It has inherited the first one's pipes too. */
+		/*
+		 * End the second process first, because it has also inherited the pipes of the
+		 * first process.
+		 */
 		server_end(&other);
 		server_end(&plain);
 		if (!ratios[i])

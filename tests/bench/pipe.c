@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The speed of the scheduling pipeline: block events (begins and ends) per second on one core,
- * launches per second, and memory. Fails below the required rate.
+ * Measures the speed of the scheduling pipeline on one core in block events (begins and ends) per
+ * second and in launches per second, and its memory. Fails if the rate is below the required rate.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,7 +56,7 @@ static int run(const char *what, const struct pipe_step *body, unsigned int nr, 
 	unsigned int i;
 	struct rusage usage;
 
-	/* Other load on the machine only makes it slower. */
+	/* Other load on the machine can only make the pipeline slower. */
 	for (i = 0; i < REPEATS; i++) {
 		start = now();
 		if (!result || pipe_run(&scenario, NULL, result)) {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * The time of the planner: random demands of up to 16 tenants on the boards of tests/data and on
- * GPUs like real ones; then a climb, which changes the demands with the most steps a little,
- * repeatedly, as long as they get slower. Prints one line for each kind: the slowest random case
- * and the slowest case of the climb. Fails if a random case took longer than the limit, or any
- * case was not decided.
+ * Measures the time of the planner. It plans random demands of up to 16 tenants, on the boards of
+ * tests/data and on made-up GPUs that are similar to real GPUs. Then it makes a climb: it takes the
+ * demands that needed the most steps and changes them a little, again and again, as long as the
+ * plan takes more steps. For each kind of GPU, prints a line with the slowest random case and the
+ * slowest case of the climb. Fails if a random case took longer than the limit, or if the planner
+ * did not decide a case.
  *
  *         bench-plan [SECONDS PER KIND] [SEED] [KIND, FROM 0] [MILLISECONDS TO PRINT]
  */
@@ -21,8 +22,8 @@
 #define MAX_SIZE 32		/* maximum of TPCs in a GPC of a topology */
 #define PROMISED_MS 15.0
 #define NR_BOARDS 7
-#define NR_FIRST 60		/* random cases before a climb from the slowest of them */
-#define NR_STALE 300		/* steps of a climb without a slower case */
+#define NR_FIRST 60		/* number of random cases before a climb from the slowest of them */
+#define NR_STALE 300		/* number of steps of a climb without a slower case */
 
 struct demand {
 	unsigned int min, max, cluster, weight, same, apart;	/* the last two: bits */
@@ -31,7 +32,10 @@ struct demand {
 
 struct instance {
 	unsigned int nr_gpcs, nr_ugpus, nr;
-	/* For each GPC: its TPCs, those outside singletons, those out of bounds. */
+	/*
+	 * For each GPC: the numbers of all TPCs, of TPCs that are not singletons, and of TPCs that
+	 * are not available.
+	 */
 	unsigned int size[MAX_GPCS], nr_main[MAX_GPCS], gone[MAX_GPCS], ugpu[MAX_GPCS];
 	struct demand demands[NR_TENANTS];
 };
@@ -42,7 +46,7 @@ struct result {
 	int err;
 };
 
-/* Properties of GPUs and demands; chances are percentages. */
+/* The properties of GPUs and demands. Chances are percentages. */
 struct shape {
 	const char *what;
 	unsigned int gpcs, ugpus, smallest, largest;		/* TPCs per GPC; gpcs 0: a board */
@@ -148,7 +152,7 @@ static struct gpupart_topology *make_gpu(const struct instance *in, struct gpupa
 	return topo_build(NULL, &info, sms, 2 * tpc, NULL, 0, &topo) ? NULL : topo;
 }
 
-/* "a+c+d", NULL for none. */
+/* Names such as "a+c+d", or NULL for none. */
 static const char *name_them(unsigned int bits, unsigned int self, char *text)
 {
 	char *at = text;
@@ -183,7 +187,10 @@ static double now_ms(clockid_t clock)
 	return now.tv_sec * 1e3 + now.tv_nsec / 1e6;
 }
 
-/* CPU time, because the machine may be busy. A slow case is slow again in a second run. */
+/*
+ * Use CPU time, because the machine may be busy. If a case is really slow, a second run is slow
+ * too.
+ */
 static struct result measure(struct gpupart *gp, const struct instance *in)
 {
 	struct gpupart_demand demands[NR_TENANTS];
@@ -418,7 +425,7 @@ static int report(const char *what, const struct tally *t)
 	return t->undecided || t->late[0];
 }
 
-/* One climb, from the slowest of several cases. */
+/* Makes one climb that begins with the slowest of several cases. */
 static void climb(struct gpupart *gp, const struct shape *s, double end, struct tally *t)
 {
 	struct instance in, top = { 0 };
@@ -444,7 +451,8 @@ static void climb(struct gpupart *gp, const struct shape *s, double end, struct 
 		count(t, &in, &r, true);
 		stale++;
 		/*
-		 * A case that is slightly faster than the slowest may still lead to a slower one.
+		 * A case that is slightly faster than the slowest case may still lead to a slower
+		 * case.
 		 */
 		if (r.steps < most - most / 32)
 			continue;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Nanoseconds of each way to change a set, and milliseconds of opening. Medians of blocks. */
+/*
+ * Measures the time of each way to change a set, in nanoseconds, and the time to open a GPU, in
+ * milliseconds. Medians of blocks.
+ */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * A CUDA program that does not use gpupart: prints the SMs on which the blocks of a launch ran.
- * Loads libcuda at run time, so that it runs without a GPU too.
+ * Loads libcuda at run time, so that the program also runs without a GPU.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ static int read_all(const char *path, char *text, size_t len)
 	return n ? 0 : -1;
 }
 
-/* census PTX STATUS [WAIT]: exits with STATUS; with WAIT only after a line on stdin. */
+/* census PTX STATUS [WAIT]: exits with STATUS. With WAIT, it first waits for a line on stdin. */
 int main(int argc, char **argv)
 {
 	void *lib = dlopen("libcuda.so.1", RTLD_NOW), *ctx, *module, *function;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Prints the GPU memory that a program sees, and whether it can allocate 512 MiB and 1 GiB more. */
+/*
+ * Prints how much GPU memory a program sees, and whether it can allocate 512 MiB and then 1 GiB
+ * more.
+ */
 #include <dlfcn.h>
 #include <stdio.h>
 int main(void)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * For tests/cli/qos*.sh: launches until the file in its argument is removed, and reports as many
- * units as it saw SMs. With a second argument its blocks last that many ns, it launches four
- * kernels at a time, and reports nothing.
+ * For tests/cli/qos*.sh: launches until the file that the argument names is removed. After each
+ * launch it reports as many units as the launch used SMs. With a second argument, each block lasts
+ * that many ns. The program then launches four kernels at a time and reports nothing.
  */
 #include <dlfcn.h>
 #include <stdio.h>

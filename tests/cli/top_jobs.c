@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* For tests/cli/top.sh: SOURCE NR: creates NR jobs of one TPC, which last until it is killed. */
+/*
+ * For tests/cli/top.sh. With the arguments SOURCE NR, creates NR jobs of one TPC, which exist until
+ * this program is killed.
+ */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * For tests/cli/top.sh: FILE NS US: launches a kernel of NS ns every US us until FILE is removed.
+ * For tests/cli/top.sh. With the arguments FILE NS US, launches a kernel that takes NS ns, every US
+ * us, until FILE is removed.
  */
 #include <dlfcn.h>
 #include <stdio.h>

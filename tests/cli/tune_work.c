@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * For tests/cli/tune.sh: launches until the file of its first argument is removed. The second
- * argument selects the reports:
+ * For tests/cli/tune.sh: launches until the file that the first argument names is removed. The
+ * second argument selects the reports:
  * linear	one unit per millisecond and TPC;
  * even LIST	twice the smaller of its numbers of TPCs in LIST and outside LIST;
  * most N	like linear, but at most the units of N TPCs;
  * needs N	like linear, but nothing with fewer than N TPCs;
  * times	requests of 200 ms divided by its TPCs, with gpupart_latency_report();
  * silent	nothing; records	nothing, with a launch every 2 ms.
- * Units follow the clock, so that a loaded machine does not change them.
+ * The number of units depends only on the clock, so that load on the machine does not change it.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@ static double now(void)
 	return ts.tv_sec * 1e3 + ts.tv_nsec / 1e6;
 }
 
-/* Whether the list "3,5,8" has @number. */
+/* Returns whether a list such as "3,5,8" contains @number. */
 static int has(const char *list, unsigned int number)
 {
 	char *end;

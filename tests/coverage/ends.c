@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A library for coverage builds only: writes counters when a process ends by _exit(), by a signal
- * that asks it to end, or by exec.
+ * A library only for coverage builds. It writes counters when a process ends by _exit(), by a
+ * signal such as SIGTERM, or by exec.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -14,8 +14,8 @@
 #define PUBLIC __attribute__((visibility("default")))
 
 /*
- * Programs, libraries, and copies that tests load a second time; units beyond the table are not
- * written.
+ * The units are programs, libraries, and copies of these that tests load a second time. Units that
+ * do not fit into the table are not written.
  */
 static struct coverage_unit {
 	void (*dump)(void);
@@ -49,7 +49,7 @@ static void dump_all(void)
 	errno = err;
 }
 
-/* A process that continues after it had written its counters counts from zero. */
+/* If a process continues after it has written its counters, it counts from zero again. */
 static void reset_all(void)
 {
 	int err = errno;
@@ -103,7 +103,10 @@ PUBLIC int execvp(const char *file, char *const argv[])
 	return execvpe(file, argv, environ);
 }
 
-/* The parent sees the same end; if this process hangs here, the alarm ends it. */
+/*
+ * The parent sees the same end of the process. If the process hangs at this point, the alarm ends
+ * it.
+ */
 static void on_signal(int sig)
 {
 	signal(SIGALRM, SIG_DFL);

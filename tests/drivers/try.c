@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Loads one libcuda.so, without a GPU and without cuInit, and tests its table of callbacks: first
- * slot by slot, to measure facts, then with the library's own code. Prints a row: bytes,
- * features, subscribe, enable 0 to 3, enable 4, accepted features, unsubscribe, and the library's
- * message, separated by " | ". Exit status: 0 the library can use the driver, 1 it cannot.
+ * Loads one libcuda.so, without a GPU and without cuInit, and tests its table of callbacks. It
+ * first tests each slot to measure facts, and then uses the library's own code. Prints a row:
+ * bytes, features, subscribe, enable 0 to 3, enable 4, accepted features, unsubscribe, and the
+ * library's message, separated by " | ". The exit status is 0 if the library can use the driver,
+ * and 1 if it cannot.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -11,7 +12,10 @@
 #include "lib/core/ctx.h"
 #include "lib/driver/table.h"
 
-/* Not the library's constants, so that a mistake in one of them is detected. */
+/*
+ * These are not the library's constants, so that the test detects a mistake in a constant of the
+ * library.
+ */
 static const unsigned char uuid[16] = {
 	0x2c, 0x8e, 0x0a, 0xd8, 0x07, 0x10, 0xab, 0x4e,
 	0x90, 0xdd, 0x54, 0x71, 0x9f, 0xe5, 0xf7, 0x4b,
@@ -25,7 +29,9 @@ static void ignore(void *user, int domain, int cbid, const void *params)
 	(void)params;
 }
 
-/* The features that slot 9 accepts, which are consecutive from 0. */
+/*
+ * Returns how many features slot 9 accepts. The accepted features are consecutive and begin with 0.
+ */
 static void try_features(const void *slot, uint32_t handle, char *text, size_t len)
 {
 	int (*feature)(uint32_t, uint32_t, uint32_t);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Code shared by the fuzz targets: files in memory, and the command's messages kept from stderr. */
+/*
+ * Code that the fuzz targets share. It keeps files in memory, and catches the command's messages,
+ * so that they do not appear on stderr.
+ */
 #include <stdarg.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -11,7 +14,7 @@ unsigned int fuzz_lines, fuzz_notes;
 char fuzz_line[4096];
 const char *fuzz_words = "";
 
-/* Replaces the functions of cli/util/message.c, by the linker's --wrap. */
+/* The linker option --wrap replaces the functions of cli/util/message.c by these functions. */
 __attribute__((constructor)) static void name_command(void)
 {
 	cmd_name = "fuzz";

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Declarations shared by the fuzz targets. A target is a file fuzz_NAME.c here and a folder
- * corpus/NAME; tests/Makefile.inc links it with libFuzzer, and with replay.c for `make check`.
+ * Declarations shared by the fuzz targets. A target is a file fuzz_NAME.c and a folder corpus/NAME,
+ * both in this folder. tests/Makefile.inc links a target with libFuzzer, or with replay.c for `make
+ * check`.
  */
 #ifndef GPUPART_TESTS_FUZZ_H
 #define GPUPART_TESTS_FUZZ_H
@@ -15,10 +16,16 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* For the message of a failure: the last error message of a context, if a target has one. */
+/*
+ * The message of a failed check contains this text. A target can point it to the last error message
+ * of a context.
+ */
 extern const char *fuzz_words;
 
-/* Checks an invariant for every input: on failure the input is stored and this message printed. */
+/*
+ * Checks an invariant for every input. If the check fails, the input is stored and this message is
+ * printed.
+ */
 #define MUST(what)                                                             \
 	do {                                                                   \
 		if (!(what)) {                                                 \
@@ -36,7 +43,7 @@ struct input {
 	size_t left;
 };
 
-/* Beyond the end of the input are zeros. */
+/* After the end of the input, these functions return zeros. */
 static inline void input_bytes(struct input *in, void *to, size_t len)
 {
 	size_t have = len < in->left ? len : in->left;
@@ -72,8 +79,8 @@ static inline uint64_t input_u64(struct input *in)
 }
 
 /*
- * Overwrites parts of @block: the input has pieces of two bytes of offset, one byte of length,
- * and the new bytes, up to its end.
+ * Overwrites parts of @block. The input consists of pieces up to its end. A piece has two bytes of
+ * offset, one byte of length, and the new bytes.
  */
 static inline void input_patch(struct input *in, void *block, size_t size)
 {
@@ -91,20 +98,25 @@ static inline void input_patch(struct input *in, void *block, size_t size)
 
 /* ------------------------------------------------------------------------ common.c */
 
-/* A file with these bytes. Returns its path, the same each time, private to this process. */
+/*
+ * Creates a file with these bytes. Returns the path of the file, which is the same for each call
+ * and private to this process.
+ */
 const char *fuzz_file(const void *data, size_t size);
 
-/* The input as a string, up to its first zero byte. The caller frees it. */
+/* Returns the input as a string, up to its first zero byte. The caller frees the string. */
 char *fuzz_text(const uint8_t *data, size_t size);
 
-/* The lines that the command would have written on stderr, and the last of them. */
+/*
+ * The number of lines that the command would have written on stderr, and the last of these lines.
+ */
 extern unsigned int fuzz_lines, fuzz_notes;
 extern char fuzz_line[4096];
 
-/* Whether @text, of at most @room bytes, is terminated and printable ASCII. */
+/* Returns whether @text ends with a zero byte within @room bytes and is printable ASCII. */
 bool fuzz_printable(const char *text, size_t room);
 
-/* An output file whose content is discarded. */
+/* Opens an output file whose content is discarded. */
 FILE *fuzz_nowhere(void);
 
 #endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Fuzz target: the file of a node's GPUs that `gpupart slurm-node` writes for the Slurm plugin.
- * An accepted file equals byte for byte the file that would be written, and the plugin, which has
- * its own parser, reads the same values for each GPU.
+ * If a file is accepted, `gpupart slurm-node` would write the same bytes again. The plugin has a
+ * separate parser, which must read the same values for each GPU.
  */
 #include <errno.h>
 #include <sys/stat.h>
@@ -13,10 +13,13 @@
 #include "tests/fuzz/fuzz.h"
 
 static struct gpupart *gp;
-static char *capture, *list;	/* of every GPU; the file's content */
+/* @capture is the capture of every GPU; @list is the content of the file */
+static char *capture, *list;
 static size_t list_len;
 
-/* Two files at a time, so that one is not overwritten: by the linker's --wrap. */
+/*
+ * The linker option --wrap replaces these functions, so that two files can exist at the same time.
+ */
 int __real_open(const char *path, int flags, ...);
 int __wrap_open(const char *path, int flags, ...);
 int __real_stat(const char *path, struct stat *st);
@@ -46,7 +49,7 @@ FILE *__wrap_fopen(const char *path, const char *mode)
 	if (strcmp(path, NODE_GPU_FILE))
 		return __real_fopen(path, mode);
 	MUST(!strcmp(mode, "re"));
-	/* An empty input gives no file in memory. */
+	/* For an empty input, no file in memory can be created. */
 	return list_len ? fmemopen(list, list_len, "r") : __real_fopen("/dev/null", "r");
 }
 
@@ -70,7 +73,7 @@ static bool same(const struct node_gpu *gpu, const struct node_gpu *board)
 	       gpu->memory == board->memory && !strcmp(gpu->source, board->source);
 }
 
-/* The first GPU with this address, or this number. */
+/* Returns the first GPU with this address or this number. */
 static const struct node_gpu *first(const struct node_gpus *node, const char *pci, unsigned int nr)
 {
 	for (unsigned int i = 0; i < node->nr; i++)
@@ -129,7 +132,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!status) {
 		check_taken(&node);
 	} else if (!boards_find("0000:01:00.0", &board, why, sizeof(why))) {
-		/* A row of its own may be valid even if another row is not. */
+		/* One row may be valid even if another row is not valid. */
 		MUST(fuzz_printable(board.key, sizeof(board.key)) &&
 		     strnlen(board.source, sizeof(board.source)) < sizeof(board.source));
 	} else {

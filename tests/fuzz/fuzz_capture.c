@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: a capture that the reader accepts has the rows of its text; it can be written,
- * read again to the same topology, and written again to the same bytes. A refusal has a message.
- * The input is read unchanged, and once more with corrected first line and checksum, so that the
- * fuzzer reaches the code behind these checks.
+ * Fuzz target: captures. If the reader accepts a capture, the topology has the rows of the text.
+ * The capture can be written, read again to the same topology, and written again to the same bytes.
+ * A refusal has a message. The target reads the input unchanged. It then corrects the first line
+ * and the checksum and reads the input again, so that the fuzzer reaches the code behind these two
+ * checks.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,7 +16,7 @@
 
 /* ---------------------------------------------------------- the rows, by another reader */
 
-/* Parses a field of a row: -1 is "-". */
+/* Parses a field of a row. The value for "-" is -1. */
 static long number(const char *field)
 {
 	return strcmp(field, "-") ? strtol(field, NULL, 0) : -1;
@@ -67,7 +68,7 @@ static const struct rows {
 
 #define NR_ROWS (sizeof(rows) / sizeof(rows[0]))
 
-/* Each row is in its place with its values, and there is no other. */
+/* Checks that each row is in its place with its values, and that there is no other row. */
 static void check_rows(const struct gpupart_topology *topo, const char *text, size_t len)
 {
 	char *copy = strndup(text, len), *rest = copy, *line, *save, *f[11];
@@ -96,7 +97,7 @@ static void check_rows(const struct gpupart_topology *topo, const char *text, si
 	free(copy);
 }
 
-/* The last line is the checksum of the text before it. */
+/* The last line of a capture is the checksum of all text before this line. */
 static void check_sum(const char *text, size_t len)
 {
 	const char *last = text + len - 1;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: a process's state page, into which any process of its user may have written: it is
- * listed, read by GPU, its progress is read, and its limit is set. All listed names are text; a
- * set from outside is in force as given, in mask bits of the page's map; nothing else in the page
- * is written.
+ * Fuzz target: the state page of a process, into which any process of the same user may have
+ * written. The target lists the page, reads its GPUs, reads its progress, and sets its limit. All
+ * listed names must be text. A set from outside must be in force exactly as given, in mask bits of
+ * the page's map. Nothing else in the page may be written.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,10 @@ static char folder[] = "/dev/shm/fuzz-control.XXXXXX";
 static char file[96];
 static struct state_page *block;
 
-/* A private folder, and a living process: by the linker's --wrap. */
+/*
+ * The linker option --wrap replaces these functions, so that the folder is private and the process
+ * is alive.
+ */
 int __wrap_state_dir_open(uid_t uid, bool make);
 bool __wrap_state_dir_process_lives(pid_t pid, uint64_t start);
 int __wrap_holder_pid(int fd, uid_t uid, const struct shared_header *b,
@@ -75,7 +78,7 @@ static void set_up(void)
 	atexit(clean_up);
 }
 
-/* One GPU of ten TPCs and a limit, for the input to change. */
+/* A page with one GPU of ten TPCs and a limit. The input then changes this page. */
 static void make_block(struct input *in)
 {
 	struct state_gpu *gpu = &block->gpus[0];
@@ -100,7 +103,7 @@ static void make_block(struct input *in)
 	strcpy(gpu->source, "rm");
 	atomic_init(&block->header.nr_gpus, 1);
 	atomic_init(&gpu->nr_tpcs, 10);
-	/* The important fields are rarely at a random offset. */
+	/* A random offset would rarely hit an important field. */
 	switch (input_u8(in) % 3) {
 	case 0:
 		input_patch(in, block, offsetof(struct state_page, lanes));
@@ -160,7 +163,7 @@ static bool look(struct gpupart *gp)
 	return true;
 }
 
-/* Only limits and their flags may have changed. */
+/* Checks that only limits and their flags have changed. */
 static void check_untouched(const struct state_page *before, const struct state_page *after)
 {
 	size_t from = offsetof(struct state_page, gpus);

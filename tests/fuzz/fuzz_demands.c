@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: tenants' demands, as a file and as the text of --tenant. Accepted demands equal
- * the text, are within the documented bounds, and are planned on a small GPU: the result is
- * either a plan with the invariants of all plans, or a message. A refusal has one line.
+ * Fuzz target: the demands of tenants, in a file and in the text of --tenant. Accepted demands must
+ * equal the text and be within the documented bounds. The target plans them on a small GPU. The
+ * result is either a plan with the invariants of all plans, or a message. A refusal has one line.
  */
 #include <errno.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "tests/fuzz/fuzz.h"
 
 #define NR_GPCS 6
-#define NR_TPCS 30		/* GPC i has TPCs i, i + 6, ..; two uGPUs */
+#define NR_TPCS 30		/* GPC i has TPCs i, i + 6, ..; the GPU has two uGPUs */
 
 static struct gpupart *gp;
 static struct gpupart_topology *topo;
@@ -80,7 +80,10 @@ static void check(const struct demands *demands, int status)
 		MUST((err == -EINVAL || err == -ENOSPC) && gpupart_error(gp)[0]);
 }
 
-/* The expected effect of an accepted "KEY=VALUE" on @d, computed independently. */
+/*
+ * Applies the expected effect of an accepted "KEY=VALUE" to @d. Computed independently of the
+ * parser.
+ */
 static void expect_key(struct gpupart_demand *d, const char *key, const char *value)
 {
 	const struct {
@@ -110,7 +113,7 @@ static void expect_key(struct gpupart_demand *d, const char *key, const char *va
 	if (!strcmp(key, "same") || !strcmp(key, "apart")) {
 		const char *names = *key == 's' ? d->same : d->apart;
 
-		/* Several of them are joined. */
+		/* If a key has several values, they are joined. */
 		MUST(names && value && *value && strstr(names, value));
 		return;
 	}
@@ -159,7 +162,7 @@ static void read_file(const uint8_t *data, size_t size)
 	check(&demands, demands_read(&demands, fuzz_file(data, size)));
 }
 
-/* Each line is one --tenant. */
+/* Each line of the input is the text of one --tenant. */
 static void read_words(const uint8_t *data, size_t size)
 {
 	static struct demands demands;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: the environments of other processes, which `run -n` reads to find their future
- * limits: any bytes, and environments in a program's form. A set that is found is on the board
- * and is the set of the variables, if they are for this GPU.
+ * Fuzz target: the environments of other processes, which `run -n` reads to find the future limits
+ * of these processes. The input is any bytes, or an environment in the form of a program. If a set
+ * is found, it must be on the board. If the variables are for this GPU, it must be the set of the
+ * variables.
  */
 #include <stdarg.h>
-/* How one process is read is internal code. */
+/* The code that reads one process is internal. */
 #include "cli/target/neighbours.c"
 #include "lib/topo/topology.h"
 #include "tests/fuzz/fuzz.h"
@@ -37,7 +38,9 @@ static void set_up(void)
 	MUST(!gpupart_open(&gp) && !topo_build(gp, &info, sms, 20, NULL, 0, &topo));
 }
 
-/* The first variable of that name; the bytes after the last zero are one too. */
+/*
+ * Returns the first variable of that name. The bytes after the last zero byte are also a variable.
+ */
 static const char *variable(const char *name, char room[512])
 {
 	size_t len = strlen(name);
@@ -46,7 +49,7 @@ static const char *variable(const char *name, char room[512])
 	for (size_t at = 0; at < text_len; at += strnlen(text + at, text_len - at) + 1) {
 		size_t here = strnlen(text + at, text_len - at);
 
-		/* An empty string ends the environment for readers of strings. */
+		/* For readers of strings, an empty string ends the environment. */
 		if (!here)
 			return room;
 		if (here <= len || memcmp(text + at, name, len) || text[at + len] != '=')
@@ -112,7 +115,7 @@ static void read_it(const char *bytes, size_t len, struct gpupart_job *job)
 		 !gpupart_set_parse(gp, topo, words, &expected) &&
 		 !strcasecmp(variable("GPUPART_GPU", other), PCI) &&
 		 strcmp(variable("GPUPART_DISABLE", other), "1");
-	/* A list of GPUs has a set for each. */
+	/* A list of GPUs has a set for each GPU. */
 	listed = strchr(variable("GPUPART_GPU", other), ',') ||
 		 strchr(variable("GPUPART_SET", other), ';');
 	wanted &= !listed;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: grant files of a node's GPUs, with any content. Listed grants are valid: texts, a
- * set that the GPU has, and they can be written again unchanged. No user is granted more in total
- * than the user's own grants.
+ * Fuzz target: grant files of a node's GPUs, with any content. Listed grants must be valid: they
+ * have texts and a set that exists on the GPU, and they can be written again unchanged. The total
+ * for a user must not exceed the user's own grants.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@ struct file {
 static char folder[] = "/dev/shm/fuzz-grant.XXXXXX";
 static const char *const ids[2] = { "0-5", "0-a7" };
 
-/* /run/gpupart is a private folder owned by root: by the linker's --wrap. */
+/* The linker option --wrap makes /run/gpupart a private folder that root owns. */
 int __real_open(const char *path, int flags, ...);
 int __wrap_open(const char *path, int flags, ...);
 int __real_fstat(int fd, struct stat *st);
@@ -85,7 +85,10 @@ static void make_grant(const char *id, struct gpupart_grant *grant)
 	grant->memory = 1 << 30;
 }
 
-/* Two files with valid content that is partly overwritten from the input, and perhaps truncated. */
+/*
+ * Writes two files with valid content. The input overwrites parts of the content, and perhaps
+ * truncates it.
+ */
 static void write_files(struct input *in)
 {
 	for (int i = 0; i < 2; i++) {
@@ -159,7 +162,7 @@ static bool same(const struct gpupart_grant *a, const struct gpupart_grant *b)
 	       !strcmp(a->asked, b->asked) && !strcmp(a->why, b->why) && a->strict == b->strict;
 }
 
-/* The users and resources of the two listed grants. */
+/* Checks the users and resources of the two listed grants. */
 static void check_sums(const struct gpupart_grant *list, int nr)
 {
 	struct gpupart_tpcset expected = { { 0 } };
@@ -223,8 +226,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	check_sums(list, nr);
 	/*
-	 * A grant that was read can be written, except one of another version; a grant with
-	 * made-up values is equal to what is read afterwards.
+	 * A grant that was read can be written, unless it has another version. If a grant with
+	 * made-up values is written, reading it returns an equal grant.
 	 */
 	for (int i = 0; i < nr; i++) {
 		put(gp, &list[i]);
@@ -234,7 +237,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	in = (struct input){ data, size };
 	make_grant(ids[0], &one);
 	input_patch(&in, &one, sizeof(one));
-	/* The caller passes a valid bool. */
+	/* The caller must pass a valid bool. */
 	memset(&one.strict, !!*(unsigned char *)&one.strict, 1);
 	if (!strcmp(one.id, ids[0]) || !strcmp(one.id, ids[1]))
 		put(gp, &one);

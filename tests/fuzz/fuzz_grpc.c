@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: data from a peer of the device plugin's socket. The first byte selects the kind of
- * the rest: HTTP/2 after the preface, or the body of a request, whose frame and message are
- * parsed like kubelet's. A complete message is the same after it was packed and parsed again.
+ * Fuzz target: data from a peer on the device plugin's socket. The first byte selects the kind of
+ * the other bytes: HTTP/2 data after the preface, or the body of a request. The frame and the
+ * message of a body are parsed like those of kubelet. If a message is complete, packing and parsing
+ * it again must give the same message.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,7 @@
 #define PREFACE "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0"
 #define FRAME 5
 
-/* The same message, packed and parsed again. */
+/* Packs and parses the message again, and checks that it is the same. */
 static void *again(const Kubelet__IdsByContainer *ids)
 {
 	size_t len, len_again, nr;
@@ -47,7 +48,7 @@ static void *give(const void *request, struct grpc_status *status)
 	return NULL;
 }
 
-/* Another list each time. */
+/* Returns another list at each call. */
 static void *watch(const void *request, struct grpc_status *status)
 {
 	static unsigned int nr;
@@ -94,7 +95,7 @@ static void feed_all(const uint8_t *data, size_t size)
 	grpc_add(server, fds[0]);
 	feed(server, fds[1], (const uint8_t *)PREFACE, sizeof(PREFACE));
 	feed(server, fds[1], data, size);
-	/* The rest in the socket is read 16 KiB at a time. */
+	/* The server reads the remaining data in the socket in pieces of 16 KiB. */
 	for (size_t i = 0; i < 2 + size / 16384; i++)
 		grpc_serve(server, 0);
 	grpc_refresh(server, &methods[1]);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: job records, three of them that may name each other as parents, and the
- * environments of processes. Listed jobs have text and a set; a limit that was set applies,
- * bounded by the parent's; and no chain of records is endless.
+ * Fuzz target: job records and the environments of processes. There are three records, which may
+ * name each other as parents. Listed jobs must have text and a set. A limit that was set must
+ * apply, bounded by the parent's limit. No chain of records may be endless.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
-/* The layout of its record is internal; to other code it is a file. */
+/* The layout of a job's record is internal, and other code sees only a file. */
 #include "lib/state/job.c"
 #include "tests/fuzz/fuzz.h"
 
@@ -28,7 +28,7 @@ int __wrap_state_dir_open(uid_t uid, bool make)
 	return open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* All processes live: none is searched. */
+/* All processes are alive, so none is searched. */
 bool __wrap_state_dir_process_lives(pid_t pid, uint64_t start)
 {
 	(void)pid;
@@ -126,7 +126,7 @@ static void read_notes(struct job_record notes[NR_NOTES])
 	}
 }
 
-/* Only the set of the changed job is written. */
+/* Checks that only the set of the changed job was written. */
 static void set_limit(struct gpupart *gp, unsigned int nr, const struct gpupart_tpcset *set)
 {
 	static struct job_record notes[NR_NOTES], after[NR_NOTES];
@@ -162,7 +162,7 @@ static void read_environment(const uint8_t *data, size_t size)
 	const char *at = (const char *)data, *end = at + size, *found = NULL;
 
 	read_job(fuzz_file(data, size), id);
-	/* The first variable of that name, found in another way. */
+	/* Find the first variable of that name, in a different way than the library does. */
 	for (; at < end && !found; at += strnlen(at, end - at) + 1)
 		if ((size_t)(end - at) > strlen(ENVIRONMENT_JOB "=") &&
 		    !strncmp(at, ENVIRONMENT_JOB "=", strlen(ENVIRONMENT_JOB "=")))

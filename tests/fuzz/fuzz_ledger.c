@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: a tenant's ledger file with any content: it is listed, a quota is set in it, and
- * this process joins it, charges and releases. Listed values are text and add up; a quota is
- * enforced if a charge said so; every charge is released.
+ * Fuzz target: a tenant's ledger file with any content. The target lists the file, sets a quota in
+ * it, joins the ledger, charges and releases. Listed names must be text, and listed amounts must
+ * add up. If a charge reports that the quota applies, the quota must be enforced. Every charge must
+ * be released.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +21,7 @@
 static char folder[] = "/dev/shm/fuzz-ledger.XXXXXX";
 static char file[96];
 
-/* A private folder; the owner of a slot lives if the slot says so. */
+/* The folder is private. The owner of a slot is alive if the slot says so. */
 int __wrap_state_dir_open(uid_t uid, bool make);
 bool __wrap_ledger_file_lives(int fd, unsigned int nr, const struct ledger_slot *slot,
 			      uint64_t own_namespace);
@@ -126,8 +127,8 @@ static void charge(struct ledger *ledger, int gpu, uint64_t bytes)
 
 	MUST(all >= before);
 	/*
-	 * Reservations of other processes may be released: the library waits for that, for
-	 * seconds.
+	 * Do not request more than the quota leaves, because the library would wait for several
+	 * seconds until other processes release their reservations.
 	 */
 	if (quota && (bytes > quota || all > quota || bytes > quota - all))
 		return;
@@ -175,7 +176,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		snprintf(file, sizeof(file), "%s/mem-" TENANT, folder);
 		atexit(clean_up);
 	}
-	/* The first half is the content of the file. */
+	/* The first half of the input is the content of the file. */
 	nr = in.left / 2;
 	patches = (struct input){ in.at, nr };
 	in.at += nr;

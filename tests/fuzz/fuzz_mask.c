@@ -1,28 +1,32 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: LIBSMCTRL_MASK. An accepted mask consists of hexadecimal digits that fit, and has
- * the bits of those digits. Any other value gives a message of one line.
+ * Fuzz target: LIBSMCTRL_MASK. An accepted mask must consist of hexadecimal digits, must not be too
+ * long, and must have the bits of those digits. For any other value, the library must print a
+ * message of one line.
  */
 #include <ctype.h>
-/* Reading the variable is internal code. */
+/* The code that reads the variable is internal. */
 #include "lib/smctrl/smctrl.c"
 #include "tests/fuzz/fuzz.h"
 
 static unsigned int said;
 
-/* libsmctrl's messages go to stderr: by the linker's --wrap. */
+/*
+ * libsmctrl writes messages to stderr. The linker option --wrap replaces the function that writes
+ * them.
+ */
 int __wrap_fputs(const char *text, FILE *file);
 
 int __wrap_fputs(const char *text, FILE *file)
 {
 	MUST(file == stderr && *text);
 	said++;
-	/* One line, whatever the variable contains. */
+	/* The message has one line, regardless of the content of the variable. */
 	MUST(strchr(text, '\n') == text + strlen(text) - 1);
 	return 0;
 }
 
-/* The digits of a mask, without a prefix; NULL: not a mask. */
+/* Returns the digits of a mask without the prefix, or NULL if the text is not a mask. */
 static const char *digits_of(const char *text)
 {
 	text += *text == '~';

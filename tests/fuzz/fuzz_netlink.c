@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: answers of the kernel module over generic netlink, through libnl's parser:
- * messages with attributes from the input, or raw bytes of the input. The result is the GPU of
- * one of the messages, which can be captured and read back, or an error message.
+ * Fuzz target: answers of the kernel module over generic netlink, which libnl parses. The answers
+ * are messages with attributes from the input, or raw bytes of the input. The result is either an
+ * error message or the GPU of one of the messages. The GPU can be captured and read back.
  */
 #include <errno.h>
 #include <linux/genetlink.h>
@@ -16,7 +16,10 @@
 
 #define FAMILY 0x20
 
-/* The kernel, by the linker's --wrap: connects at once, and its answers come from the input. */
+/*
+ * The linker option --wrap replaces the kernel. A connection succeeds at once, and the answers come
+ * from the input.
+ */
 #pragma GCC visibility push(default)
 int __wrap_genl_connect(struct nl_sock *sock);
 int __wrap_genl_ctrl_resolve(struct nl_sock *sock, const char *name);
@@ -59,7 +62,7 @@ static void put(char *room, size_t *len, const void *what, size_t nr)
 	*len += NLMSG_ALIGN(nr);
 }
 
-/* The values of each topology message: for each attribute type the last one. */
+/* The values of each topology message. Of several attributes of one type, the last one counts. */
 #define MOST_TOLD 64
 static struct told {
 	struct {
@@ -86,7 +89,10 @@ static void put_attribute(char *room, size_t *len, unsigned int type, const void
 	put(room, len, what, nr);
 }
 
-/* A type, a length, and a value: raw, or bytes that count up from a number. */
+/*
+ * Adds an attribute with a type, a length and a value. The value is raw bytes, or bytes that count
+ * up from a number.
+ */
 static void put_attributes(char *room, size_t *len)
 {
 	unsigned int nr = input_u8(&said) % 16;
@@ -100,7 +106,9 @@ static void put_attributes(char *room, size_t *len)
 	}
 }
 
-/* A small GPU. Attributes after it replace its values, because the last of a type counts. */
+/*
+ * A small GPU. Later attributes replace these values, because the last attribute of a type counts.
+ */
 static void put_gpu(char *room, size_t *len)
 {
 	uint32_t chip = 0x180;
@@ -130,7 +138,7 @@ static void put_topology(char *room, size_t *len)
 	put_attribute(room, len, GPUPART_A_TOPOLOGY_ORDER, &order, 4);
 }
 
-/* The kernel refuses: an errno, perhaps with a message. */
+/* The kernel refuses the request with an errno, perhaps with a message. */
 static void put_error(char *room, size_t *len, struct nlmsghdr *head)
 {
 	struct nlmsgerr error = { .msg.nlmsg_len = sizeof(error.msg) };
@@ -232,7 +240,7 @@ static unsigned int u32_of(const struct told *t, unsigned int type)
 	return value;
 }
 
-/* Whether this message, and no other, has the values of @topo. */
+/* Returns whether this message has the values of @topo. */
 static bool says(const struct told *t, const struct gpupart_topology *topo)
 {
 	static const unsigned int numbers[] = {

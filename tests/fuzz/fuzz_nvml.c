@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: answers of NVML and RM to a program of a tenant. Filtered lists have only the
- * tenant's own processes, in their order, within the given room; the memory is at most the quota;
- * an ioctl's answer of an unknown form is not changed.
+ * Fuzz target: answers of NVML and RM to a program of a tenant. A filtered list must contain only
+ * the tenant's own processes in the same order, and must fit into the caller's list. The memory
+ * must be at most the quota. If the form of an ioctl's answer is unknown, the answer must not be
+ * changed.
  */
 #include <errno.h>
 #include <unistd.h>
@@ -17,11 +18,11 @@
 #define CANARY		0x77
 
 static struct input in;
-static unsigned int nr_told;	/* number in the library's last answer */
+static unsigned int nr_told;	/* number of processes in the library's last answer */
 static uint32_t told[MOST];
 static size_t entry_bytes;	/* size of an entry in this library */
 
-/* The tenant's ledger: by the linker's --wrap. */
+/* The linker option --wrap replaces the tenant's ledger. */
 int __wrap_ledger_read(uid_t uid, const char *tenant, struct ledger_view **view);
 
 int __wrap_ledger_read(uid_t uid, const char *tenant, struct ledger_view **view)
@@ -58,7 +59,10 @@ static void make_told(void)
 		told[i] = input_u8(&in) % 6;
 }
 
-/* Like a real library: too little room is an error with the required number. */
+/*
+ * As in the real library, a list that is too short is an error, and the answer contains the
+ * required number.
+ */
 static int fake_list(void *device, unsigned int *nr, void *entries)
 {
 	unsigned int room = *nr;
@@ -71,7 +75,7 @@ static int fake_list(void *device, unsigned int *nr, void *entries)
 	for (unsigned int i = 0; i < nr_told; i++) {
 		char *to = (char *)entries + i * entry_bytes;
 
-		/* Without padding; the memory may be unknown. */
+		/* The entries have no padding. The memory of an entry may be unknown. */
 		memcpy(to, &told[i], 4);
 		if (entry_bytes > 8) {
 			uint64_t used = input_u8(&in) & 1 ? NVML_NOT_AVAILABLE : 77;
@@ -112,7 +116,7 @@ static void check_list(enum copy_function which, size_t ours)
 	rc = which == COPY_ACCOUNTING_PIDS ?
 		     answer_pids(&copy, which, NULL, &nr, (unsigned int *)entries) :
 		     answer_list(&copy, which, NULL, &nr, entries);
-	/* Nothing is written beyond the given room, in any form. */
+	/* Checks that no form of the function writes beyond the end of the caller's list. */
 	for (size_t i = room * (entry_bytes > ours ? entry_bytes : ours); i < sizeof(entries); i++)
 		MUST(entries[i] == CANARY);
 	for (unsigned int i = 0; i < nr_told; i++)
@@ -128,7 +132,10 @@ static void check_list(enum copy_function which, size_t ours)
 		if (!told[i] || told[i] > OWN)
 			continue;
 		memcpy(&pid, entries + k * ours, 4);
-		/* In the form of an older driver, entries are longer than the names say. */
+		/*
+		 * In the form of an older driver, entries are longer than the function names
+		 * suggest.
+		 */
 		if (entry_bytes == ours)
 			MUST(pid == told[i]);
 		k++;

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: demands on made-up GPUs, some of whose TPCs are not available. A plan gives each
- * tenant its demand from the available TPCs, disjoint from all others, and is the same when it is
- * made again; or there is an error message.
+ * Fuzz target: demands on made-up GPUs, some of whose TPCs are not available. The result is an
+ * error message or a plan. In a plan, each tenant's demand is met with available TPCs, and the sets
+ * are disjoint. A second run must make the same plan.
  */
 #include <errno.h>
 #include "lib/topo/topology.h"
 #include "tests/fuzz/fuzz.h"
 
-#define MOST 5		/* tenants: this target searches errors, not slow cases */
+/* maximum number of tenants; this target searches for errors, not for slow cases */
+#define MOST 5
 
 static struct gpupart *gp;
 static char names[MOST][8];

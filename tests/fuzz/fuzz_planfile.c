@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: a plan as JSON, as `cdi --plan` and `run --plan` read it: any bytes, and a valid
- * plan with overwritten parts. A refusal has one line; an accepted set is not empty, and its two
- * forms are equal.
+ * Fuzz target: a plan in JSON, which `cdi --plan` and `run --plan` read. The input is any bytes, or
+ * a valid plan with overwritten parts. A refusal must have one line. An accepted set must not be
+ * empty, and its two text forms must be equal.
  */
 #include "cli/plan/file.h"
 #include "lib/private.h"
@@ -18,7 +18,7 @@ static const char good[] =
 "   \"set\": {\"list\": \"0-3\", \"hex\": \"f\", \"nr_tpcs\": 4}},\n"
 "  {\"name\": \"b\", \"set\": {\"list\": \"4,6\", \"hex\": \"50\", \"nr_tpcs\": 2}}]}\n";
 
-/* The content of the file, read without the reader. */
+/* The content of the file, parsed without the reader under test. */
 static void compare(const char *text, size_t len, const struct plan_file *file)
 {
 	json_t *root = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL), *tenants, *json;
@@ -65,7 +65,7 @@ static void read_plan(const void *text, size_t len, bool must_be_good)
 	char words[64];
 	int status;
 
-	/* All tenants, as cdi reads it. */
+	/* Reads all tenants, as cdi does. */
 	fuzz_lines = 0;
 	status = plan_file_read(path, &file);
 	MUST(!status ? !fuzz_lines : status == EXIT_USAGE && fuzz_lines == 1);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: /proc's files of processes: in the kernel's form, with any name and any numbers,
- * and any bytes. The library's reader and the command's, which share no code, give the same
- * values, which are those of the input.
+ * Fuzz target: the files of processes in /proc. The input is a file in the kernel's form with any
+ * name and any numbers, or any bytes. The library's reader and the command's reader share no code.
+ * Both must return the values of the input.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -44,7 +44,10 @@ FILE *__wrap_fopen(const char *path, const char *mode)
 
 /* ------------------------------------------------------------------- the kernel's form */
 
-/* "PID (NAME) STATE .." up to the 22nd field and some more, and the expected values. */
+/*
+ * Writes "PID (NAME) STATE .." up to the 22nd field and some more fields, and sets the expected
+ * values.
+ */
 static uint64_t make_stat(struct input *in)
 {
 	static char room[2048];
@@ -70,7 +73,8 @@ static uint64_t make_stat(struct input *in)
 	text = room;
 	text_len = len;
 	/*
-	 * If only the first thread of a process is dead, the library says that the process lives.
+	 * If only the first thread of a process is dead, the library reports that the process is
+	 * alive.
 	 */
 	if (state == 'X' || (state == 'Z' && nr_threads == 1))
 		return 0;
@@ -134,7 +138,7 @@ static void check_any(const uint8_t *data, size_t size)
 	process_find(PID, &process);
 	state_dir_read_status(PID, &status);
 	namespaces_advice(how, sizeof(how));
-	/* The processes that map a file, by their maps. */
+	/* Finds the processes that map a file, from the text of their maps. */
 	memset(block, 0, sizeof(*block));
 	block->header.pid = PID;
 	block->header.pid_namespace = state_dir_pid_namespace();

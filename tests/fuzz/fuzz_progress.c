@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: the lines that programs write to the socket of `gpupart qos`, one datagram for
- * each line of the input. Each line counts once for the tenant that it names, with its value, or
- * not at all.
+ * Fuzz target: the lines that programs write to the socket of `gpupart qos`. Each line of the input
+ * is sent as one datagram. Each line must count either once, with its value and for the tenant that
+ * it names, or not at all.
  */
 #include <errno.h>
 #include <sys/socket.h>
@@ -17,7 +17,7 @@ static uint64_t now_us;
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ts);
 int __real_clock_gettime(clockid_t clock, struct timespec *ts);
 
-/* A line comes every 100 us; after some lines a unit is in progress. */
+/* A line arrives every 100 us. After some lines a unit of work is in progress. */
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ts)
 {
 	if (clock != CLOCK_MONOTONIC)
@@ -48,7 +48,7 @@ struct told {
 	uint64_t nr, milli, reports, answers, latencies[GPUPART_NR_LATENCIES];
 };
 
-/* The next word of @text, if the line is short enough; "" if there is none. */
+/* Returns the next word of @text if the line is short enough, or "" if there is no such word. */
 static const char *next_word(const char **text, char word[256])
 {
 	size_t len;
@@ -98,7 +98,7 @@ static void expect_line(const char *line, const char *name, struct told *told)
 	told->nr++;
 }
 
-/* The maximum size of a datagram; a longer one is ignored completely. */
+/* The maximum size of a datagram. A longer datagram is ignored completely. */
 static void expect(const char *text, const char *name, struct told *told)
 {
 	memset(told, 0, sizeof(*told));
@@ -108,8 +108,9 @@ static void expect(const char *text, const char *name, struct told *told)
 }
 
 /*
- * The work in epochs with the same lines: the total of all reports, plus less than one report for
- * work in progress at their ends, which is unknown before the second report.
+ * Adds up the work of epochs with the same lines. The sum must be the total of all reports, plus
+ * less than one report for work in progress at the end of the epochs. This work is unknown before
+ * the second report.
  */
 static void check_work(struct live *live, const char *text, int i, const struct told *told)
 {
@@ -135,10 +136,13 @@ static void check_work(struct live *live, const char *text, int i, const struct 
 	live_listen(live);
 	live_read(live);
 	live_take(live, i, &tenant, &spec, 200000000, &m);
-	/* Work that was counted in advance is not counted again. */
+	/* Checks that work that was counted in advance is not counted again. */
 	sum += m.work;
 	MUST(!all || (sum >= 2 * all && sum <= 2 * all + each));
-	/* And no more: work in progress is not counted before it is reported. */
+	/*
+	 * Checks that no more work is counted, because work in progress counts only after its
+	 * report.
+	 */
 	live_read(live);
 	live_take(live, i, &tenant, &spec, 200000000, &m);
 	MUST(!m.work && !m.reports);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: a file of tenants with goals. A refusal has one line. An accepted file is within
- * the documented bounds and is run: the policy's decisions are consistent with any measurements,
- * and each line of their log is read back to the same line.
+ * Fuzz target: a file of tenants that have goals. A refusal has one line. An accepted file must be
+ * within the documented bounds. The target runs it. For any measurements, the decisions of the
+ * policy must be consistent, and each line of the log must be read back to the same line.
  */
 #include "cli/qos/policy/gpupart_qos.h"
 #include "cli/qos/qos.h"
@@ -46,7 +46,7 @@ static void check_setup(const struct qos_setup *setup)
 	}
 }
 
-/* Sets are disjoint, on the board, and have the stated number of TPCs. */
+/* Checks that sets are disjoint, are on the board, and have the stated number of TPCs. */
 static void check_decision(const struct qos_setup *setup, const struct qos_decision *d)
 {
 	struct gpupart_tpcset seen = gpupart_tpcset_or(&d->reserved, &d->held), both;
@@ -64,7 +64,7 @@ static void check_decision(const struct qos_setup *setup, const struct qos_decis
 		MUST(v->state == QOS_GONE ? gpupart_tpcset_empty(&both) :
 					    !gpupart_tpcset_empty(&both));
 		MUST(memchr(v->why, 0, sizeof(v->why)));
-		/* If there is room for all floors, they are kept. */
+		/* If there are enough TPCs for all floors, each tenant must keep its floor. */
 		if (setup->tenants[i].floor && v->state != QOS_GONE)
 			MUST(v->nr_tpcs >= setup->tenants[i].floor || *d->words || *v->why);
 	}
@@ -88,7 +88,7 @@ static void measure(struct input *in, const struct qos_setup *setup, struct qos_
 	}
 }
 
-/* Other programs start and end, on any TPCs. */
+/* Lets other programs start and end, on any TPCs. */
 static void change_others(struct input *in, struct qos_session *session)
 {
 	struct qos_others *others = &session->others;
@@ -116,7 +116,7 @@ static void check_others(const struct qos_others *a, const struct qos_others *b)
 		     gpupart_tpcset_equal(&a->list[i].set, &b->list[i].set));
 }
 
-/* A line of the log, read and written again. */
+/* Reads a line of the log and writes it again. */
 static void read_back(const struct qos_session *written, const char *line, bool begin,
 		      const struct qos_measured *measured)
 {

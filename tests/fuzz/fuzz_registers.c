@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: register values for the kernel module's pure files, for every chip: any values,
- * refusals, and no answer. Present units are those that the fuses leave, a map is a permutation,
- * an order has each TPC once, and a page with a refused read is not complete.
+ * Fuzz target: register values for the kernel module's pure files, for every chip. A register has
+ * any value, or is refused, or does not answer. The present units must be those that the fuses
+ * leave. A map must be a permutation. An order must contain each TPC once. A page with a refused
+ * read must not be complete.
  */
 #include <errno.h>
 #include "kmod/regs.h"
 #include "kmod/text.h"
 #include "tests/fuzz/fuzz.h"
 
-#define MOST_READS	8192	/* more than all pages together read */
+#define MOST_READS	8192	/* more registers than all pages together read */
 #define PAGE_BYTES	(1 << 18)
 
 static struct input in;
@@ -18,7 +19,7 @@ static struct answer {
 	int err;
 } answers[MOST_READS];
 static unsigned int nr_answers;
-static bool refused;		/* a read was refused since this was cleared */
+static bool refused;		/* a read was refused since this flag was cleared */
 
 static struct gpu_engines engines;
 static char page[PAGE_BYTES], again[PAGE_BYTES];
@@ -26,8 +27,8 @@ static char page[PAGE_BYTES], again[PAGE_BYTES];
 /* ------------------------------------------------------------------------ a GPU */
 
 /*
- * A register keeps its value after the first read: a byte selects the kind, and the value
- * follows.
+ * A register keeps its value after the first read. A byte of the input selects the kind, and the
+ * value follows in the input.
  */
 static struct answer *answer_of(u32 offset)
 {
@@ -75,7 +76,7 @@ static int rd32(struct topo_reader *reader, u32 offset, u32 *value)
 	return answer->err;
 }
 
-/* A chip of the table, or any id from the input. */
+/* Selects a chip of the table, or any id from the input. */
 static void choose_chip(void)
 {
 	unsigned int chip = input_u8(&in);
@@ -87,7 +88,7 @@ static void choose_chip(void)
 	answers[1] = (struct answer){ NV_PMC_BOOT_42, (u32)gp_chips[chip].id << 20 | 0xa1000, 0 };
 	answers[2] = (struct answer){ NV_PMC_BOOT_1, 0, 0 };
 	nr_answers = 3;
-	/* Older chips have their id only in BOOT_0; these chips do not. */
+	/* Mark the chip as newer. Only older chips have no other id than the one in BOOT_0. */
 	answers[0].value |= 1 << 8;
 }
 
@@ -155,7 +156,10 @@ static int ascending(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-/* Each GPC has as many TPCs as its fuses leave; without a map, in any order. */
+/*
+ * Checks that each GPC has as many TPCs as its fuses leave. Without a map, the GPCs may be in any
+ * order.
+ */
 static void check_sizes(const struct gpu_floorsweep *fs, const int *ordered)
 {
 	int of[GPUPART_MAX_GPCS] = { 0 }, fused[GPUPART_MAX_GPCS] = { 0 };
@@ -197,7 +201,10 @@ static void check_order(const struct gpu_floorsweep *fs)
 		seen[tpc->gpc][tpc->tpc_in_gpc] = true;
 		of[tpc->gpc]++;
 	}
-	/* A contradiction to the fuses is reported; values computed from the fuses have none. */
+	/*
+	 * A contradiction to the fuses must be reported. Values that are computed from the fuses
+	 * have no contradiction.
+	 */
 	MUST(fs->order == TOPO_ORDER_READ || !*fs->disagree);
 	if (*fs->disagree)
 		return;
@@ -208,7 +215,7 @@ static void check_order(const struct gpu_floorsweep *fs)
 			MUST(seen[gpc][i]);
 }
 
-/* Words, ending with a flag that says whether they are complete. */
+/* Checks words that end with a flag. The flag says whether the words are complete. */
 static void check_page(const struct text *text, bool complete)
 {
 	static const char yes[] = "\ncomplete    yes\n", no[] = "\ncomplete    no\n";
@@ -222,7 +229,7 @@ static void check_page(const struct text *text, bool complete)
 
 /* ------------------------------------------------------------------------ pages */
 
-/* False: the page does not exist, with a reason. */
+/* Returns false, with a reason, if the page does not exist. */
 static bool show_topology(char *room)
 {
 	struct topo_reader reader = { .rd32 = rd32 };
@@ -301,7 +308,7 @@ static void show_engines(void)
 	if (!err)
 		gp_text_copy_topology(&text, copy);
 	MUST(!text.overflow);
-	/* A clock that stands still is not reported, and not waited for. */
+	/* If a clock stands still, the code neither reports its time nor waits for it. */
 	err = gp_topo_read_timer(id.chip, &reader, &ns);
 	MUST(err || !(ns & 0x1f));
 }

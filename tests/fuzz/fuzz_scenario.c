@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: a scenario file is refused in one line, or each of its runs ends: completed,
- * refused by the pipeline, or stopped without progress, with a message. A completed run is drawn
- * as SVG and as text. Runs are stopped after some simulated time, and long programs are not run:
- * this target searches errors, not slow cases.
+ * Fuzz target: scenario files. A file is refused in one line, or each of its runs ends. A run ends
+ * if it is completed, if the pipeline refuses it, or if it makes no progress and is stopped with a
+ * message. A completed run is drawn as SVG and as text. Runs are stopped after some simulated time,
+ * and long programs are not run, because this target searches for errors and not for slow cases.
  */
 #include <errno.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 
 #define MOST_STEPS	2000
 #define MOST_BLOCKS	200000
-#define MOST_SHAPES	20000	/* kernels times processes times GPUs */
+#define MOST_SHAPES	20000	/* the number of kernels times processes times GPUs */
 #define STOP_NS		2000000
 
 /* Maximum number of steps. */
@@ -62,13 +62,16 @@ static void draw(struct sim_run *run)
 	uint64_t end = run->result.end ? run->result.end : 1;
 	const struct pipe_scenario *pipe = &run->scenario.pipe;
 
-	/* Many SMs only sometimes, because they take long. */
+	/* Use many SMs only sometimes, because such runs take long. */
 	if (pipe->gpus[0].map.nr_sms * pipe->nr_gpus < 20 || !(end % 16))
 		sim_svg(&out, run, "title", 0, end);
 	sim_rows(&out, run, end / 3, end);
 }
 
-/* One of its runs; false: there are no more, or it was refused. */
+/*
+ * Makes one run of the scenario. Returns false if there are no more runs, or if the run was
+ * refused.
+ */
 static bool run_one(struct yaml *yaml, unsigned int i)
 {
 	struct sim sim = { .path = "it", .nr_runs = 1 };

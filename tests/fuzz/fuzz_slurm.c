@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: the argument of --gpupart of a Slurm job, which a user may also send without the
- * plugin's check. An accepted argument equals its words, each used once, and is the same after it
- * was written and read again. A refusal has a message.
+ * Fuzz target: the argument of --gpupart of a Slurm job. A user can also send such an argument
+ * without the plugin's check. An accepted argument must equal its words, with each word used once.
+ * If it is written and read again, it must be the same. A refusal has a message.
  */
 #include <errno.h>
 #include <gpupart_manage.h>
@@ -12,7 +12,7 @@
 
 #define MIB (1ull << 20)
 
-/* Parses the words independently: false if one is invalid. */
+/* Parses the words independently of the plugin. Returns false if a word is invalid. */
 static bool expect(const char *text, struct words *words)
 {
 	static const char *const names[] = { "tpcs=", "cluster=", "wait=", "mem=", "gpcs", "ugpu" };
@@ -82,7 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	err = words_read(text, &words, why, sizeof(why));
 	good = expect(text, &expected);
 	if (err) {
-		/* A job's record has this much room. */
+		/* A good text may be refused only if it does not fit into a job's record. */
 		MUST(err == -EINVAL && *why && fuzz_printable(why, sizeof(why)));
 		MUST(!good || strlen(text) >= sizeof(((struct gpupart_grant *)0)->asked));
 		free(text);

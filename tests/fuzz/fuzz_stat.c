@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: the memory that processes share with `gpupart stat`, into which they may have
- * written anything. Values read from it are text, and have at most as many GPUs as there is room
- * for; the JSON output is valid JSON.
+ * Fuzz target: the memory that processes share with `gpupart stat`. The processes may have written
+ * anything into it. Names that are read from it must be text. The number of GPUs must not exceed
+ * the size of the table. The JSON output must be valid JSON.
  */
 #include <errno.h>
 #include <sys/mman.h>

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: any bytes in place of a TMD, on made-up GPUs of every layout. Only the mask is
- * written; bits that the driver disabled stay so; the allowed TPCs are the requested ones or
- * those that the outcome says, never none; and restoring the mask gives the same bytes.
+ * Fuzz target: any bytes instead of a TMD, on made-up GPUs of every layout. Only the mask may be
+ * written. Bits that the driver set must stay set. The allowed TPCs must be the requested TPCs or
+ * those that the outcome states, and at least one TPC. If the mask is restored, all bytes must be
+ * the same as before.
  */
 #include <errno.h>
 #include "lib/tmd/tmd.h"
 #include "lib/tmd/layouts.h"
 #include "tests/fuzz/fuzz.h"
 
-/* Bits of a TMD, numbered as in the layouts. */
+/* The bytes of a TMD. The bits are numbered as in the layouts. */
 struct bytes {
 	uint8_t b[TMD_MAX_SIZE] __attribute__((aligned(16)));
 };
@@ -40,7 +41,7 @@ static uint64_t product(const struct bytes *t, const struct tmd_field dim[3])
 	return field(t, dim[0]) * field(t, dim[1]) * field(t, dim[2]);
 }
 
-/* The place of mask bit @nr of a layout, or -1. */
+/* Returns the position of mask bit @nr of a layout, or -1. */
 static int mask_at(const struct tmd_layout *layout, unsigned int nr)
 {
 	unsigned int at = layout->nr_words * 64;
@@ -58,7 +59,7 @@ static unsigned int nr_mask_bits(const struct tmd_layout *layout)
 	return layout->nr_words * 64 + layout->extension[0].width + layout->extension[1].width;
 }
 
-/* The set mask bits; none if the mask is not valid. */
+/* Returns the mask bits that are set. If the mask is not valid, returns no bits. */
 static struct tmd_allow off_bits(const struct tmd_layout *layout, const struct bytes *t)
 {
 	struct tmd_allow off = { { 0 } };
@@ -98,7 +99,7 @@ static struct gpupart_topology *make_board(struct input *in)
 	return topo_build(gp, &info, sms, nr, NULL, 0, &topo) ? NULL : topo;
 }
 
-/* A set of existing TPCs; false: it would be empty. */
+/* Reads a set of existing TPCs. Returns false if the set would be empty. */
 static bool make_set(struct input *in, unsigned int nr_tpcs, struct gpupart_tpcset *set)
 {
 	unsigned int first = input_u8(in) % nr_tpcs, step = input_u8(in) % 7 + 1;
@@ -134,7 +135,7 @@ static struct gpupart_tpcset tpcs_on(const struct launch *l, const struct bytes 
 	return on;
 }
 
-/* @after with the old mask and valid bit equals @before. */
+/* Checks that @after equals @before except for the mask and the valid bit. */
 static void check_untouched(const struct tmd_layout *layout, const struct bytes *before,
 			    struct bytes after)
 {
@@ -145,7 +146,10 @@ static void check_untouched(const struct tmd_layout *layout, const struct bytes 
 	MUST(!memcmp(before, &after, sizeof(after)));
 }
 
-/* Launches whose blocks must run at once have room for them, or all available TPCs. */
+/*
+ * If the blocks of a launch must run at the same time, the launch must have enough room for them,
+ * or all available TPCs.
+ */
 static void check_room(const struct launch *l, const struct bytes *before,
 		       const struct gpupart_tpcset *on)
 {
@@ -194,7 +198,7 @@ static void check_outcome(const struct launch *l, enum tmd_outcome outcome,
 	if (outcome == TMD_WIDENED_EMPTY)
 		MUST(!gpupart_tpcset_intersects(&l->limit, &l->set) &&
 		     gpupart_tpcset_subset(&on, &l->limit));
-	/* Bits that belong to no TPC are set if the mask was written. */
+	/* If the mask was written, bits that belong to no TPC must be set. */
 	if (memcmp(before, after, sizeof(*before)))
 		for (unsigned int i = 0; i < nr_mask_bits(l->layout); i++)
 			MUST((off.tmd_bits[i / 64] | l->map->all.tmd_bits[i / 64]) >> i % 64 & 1);
@@ -246,7 +250,10 @@ static void leave_out(const struct launch *l, const struct bytes *before)
 	MUST(gpupart_tpcset_count(&on) * 2 >= l->map->nr_tpcs);
 }
 
-/* Identified by its content: a row of the table, or an error message. */
+/*
+ * Identifies the layout by the content of the TMD. The result is a row of the table, or an error
+ * message.
+ */
 static void identify(unsigned int compute_class, const struct bytes *t)
 {
 	const struct tmd_layout *layout;
@@ -281,7 +288,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	l.has_set = make_set(&in, topo->nr_tpcs, &l.set) && how & 2;
 	input_bytes(&in, &before, sizeof(before));
 	identify(l.layout->classes[how >> 2 & 3], &before);
-	/* Usually one that the library knows. */
+	/* Usually choose a layout that the library knows. */
 	if (!(how & 128))
 		before.b[l.layout->version_byte] = l.layout->version;
 	identify(l.layout->classes[how >> 2 & 3], &before);

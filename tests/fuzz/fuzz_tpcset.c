@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: every text that a parser of sets accepts is written and read back to the same set.
- * A refusal has a message and leaves the set unchanged.
+ * Fuzz target: texts of sets. If a parser accepts a text, the set is written and read back to the
+ * same set. A refusal has a message and leaves the set unchanged.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: short texts from people, files and the environment: addresses, UUIDs and GPU
- * selectors; sizes, times, names. An accepted text is written and read back to the same value; a
- * refusal has a message.
+ * Fuzz target: short texts from people, files and the environment. The texts are addresses, UUIDs,
+ * GPU selectors, sizes, times and names. If a text is accepted, writing and reading it again must
+ * give the same value. A refusal must have a message.
  */
 #include <errno.h>
 #include "cli/target/args.h"
@@ -46,7 +46,10 @@ static void check_address(const char *text)
 	MUST(topo_selects(text, &info, 3) && topo_selects(address, &info, 3));
 }
 
-/* Parses a size independently, to a millionth of its unit, rounded down; 0: invalid. */
+/*
+ * Parses a size independently of the library, to a millionth of its unit, rounded down. Returns 0
+ * if the text is invalid.
+ */
 static uint64_t expect_size(const char *text)
 {
 	static const struct { const char *name; uint64_t bytes; } units[] = {
@@ -94,7 +97,10 @@ static void check_size(struct gpupart *gp, const char *text)
 	MUST(err ? status == EXIT_USAGE && fuzz_lines == 1 : !status && again == bytes);
 	if (err)
 		return;
-	/* The value with two decimals is never larger, and at most a hundredth smaller. */
+	/*
+	 * The value with two decimals must not be larger than the exact value, and at most a
+	 * hundredth smaller.
+	 */
 	tenants_size(shown, bytes);
 	if (strstr(shown, " byte"))
 		*strstr(shown, " byte") = 0;
@@ -119,7 +125,10 @@ static void check_names(const char *text)
 	yaml_read_time(text, &ns);
 }
 
-/* Text for a terminal: cleaning it twice changes nothing; same length, no control characters. */
+/*
+ * Checks text for a terminal. Cleaning the text a second time must change nothing. The length must
+ * stay the same, and no control characters may remain.
+ */
 static void check_clean(const char *text)
 {
 	char *clean = strdup(text), *again;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The main program of a fuzz target without libFuzzer: runs each file of its corpus once, in a
- * separate process, as a test. The corpus is ../corpus/NAME relative to a program fuzz-NAME, or
- * the arguments: files, folders.
+ * The main program of a fuzz target without libFuzzer. As a test, it runs each file of the target's
+ * corpus once, in a separate process. The arguments are the files and folders of the corpus.
+ * Without arguments, the corpus of the program fuzz-NAME is ../corpus/NAME, relative to the
+ * program.
  */
 #include <dirent.h>
 #include <sys/stat.h>
@@ -22,7 +23,7 @@ static void try_in_child(const char *path)
 	if (!file || !data)
 		exit(2);
 	size = fread(data, 1, MAX_BYTES, file);
-	/* Exactly this size, so that a sanitizer detects reads beyond the end. */
+	/* The buffer has exactly this size, so that a sanitizer detects reads beyond its end. */
 	exact = malloc(size);
 	if (size)
 		memcpy(exact, data, size);

@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Invariants of any topology that a reader has created, for targets whose input becomes one. */
+/*
+ * Checks invariants that hold for all topologies that a reader has created. For targets whose input
+ * becomes a topology.
+ */
 #ifndef GPUPART_TESTS_FUZZ_TOPOLOGY_H
 #define GPUPART_TESTS_FUZZ_TOPOLOGY_H
 
 #include "lib/topo/topology.h"
 #include "tests/fuzz/fuzz.h"
 
-/* All TPCs form a set, and a capture of the topology is read back to the same one. */
+/*
+ * All TPCs form a set. If the topology is captured and the capture is read, the result must be the
+ * same topology.
+ */
 static inline void fuzz_check_topology(struct gpupart *gp, struct gpupart_topology *topo)
 {
 	struct gpupart_tpcset all = gpupart_topology_all(topo);

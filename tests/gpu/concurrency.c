@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Run by tests/gpu/concurrency.sh and mps_users.sh, under gpupart run: measures the time of a
- * fixed number of multiply-adds on all SMs of its set, from a start that other processes share.
- * The amount of work does not depend on a clock. concurrency READY START [LAUNCHES | fault]:
- * creates the file READY, with its pid, when it is warm, and begins when START exists; the time
- * counts from the creation of START. fault: one launch that reads an unmapped address.
+ * tests/gpu/concurrency.sh and mps_users.sh run this program under gpupart run. It measures the
+ * time of a fixed number of multiply-adds on all SMs of its set. Other processes begin their work
+ * at the same time. The amount of work does not depend on a clock. concurrency READY START
+ * [LAUNCHES | fault]: creates the file READY, with its pid, when it is warm, and begins when START
+ * exists; the time counts from the creation of START. fault: one launch that reads an unmapped
+ * address.
  */
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -19,7 +20,8 @@
 
 #define NR_LAUNCHES	40	/* about 40 ms each at 1.8 GHz */
 #define NR_WARM		5
-#define ITERATIONS	500000u	/* of 8 multiply-adds per thread: exact in a float */
+/* rounds of 8 multiply-adds per thread, which are exact in a float */
+#define ITERATIONS	500000u
 #define BLOCK		256
 #define WAIT_SECONDS	120
 
@@ -112,7 +114,7 @@ static int driver_open(void)
 	return 0;
 }
 
-/* The SMs of this process's limit, without CUDA. */
+/* Returns the number of SMs in this process's limit, without a call of CUDA. */
 static U sms_of_set(void)
 {
 	const char *words = getenv("GPUPART_SET");
@@ -136,7 +138,7 @@ static U sms_of_set(void)
 	return nr;
 }
 
-/* How many of this process's launches were confined, and how many were not. */
+/* Counts how many of this process's launches were confined, and how many were not. */
 static void count_launches(uint64_t *confined, uint64_t *others)
 {
 	struct gpupart_process *list = calloc(64, sizeof(*list));
@@ -156,7 +158,7 @@ static void count_launches(uint64_t *confined, uint64_t *others)
 	free(list);
 }
 
-/* Waits for @path. Returns its time, or 0 if it does not appear. */
+/* Waits for @path. Returns the time of the file, or 0 if the file does not appear. */
 static double wait_for(const char *path)
 {
 	struct stat st;
@@ -181,7 +183,7 @@ static int launch(P work, U nr, U blocks, uint64_t out)
 	return 0;
 }
 
-/* Every thread has done all of its multiply-adds. */
+/* Checks that every thread has done all its multiply-adds. */
 static int check(uint64_t out, U threads, U launches)
 {
 	uint32_t *done = calloc(threads, sizeof(*done));
@@ -196,7 +198,7 @@ static int check(uint64_t out, U threads, U launches)
 	return wrong ? failed("threads that did not do their work", wrong) : 0;
 }
 
-/* Written completely or not at all. */
+/* Writes the file either completely or not at all. */
 static int say_ready(const char *path)
 {
 	char fresh[4096];
@@ -229,10 +231,13 @@ int main(int argc, char **argv)
 	TRY(cuDevicePrimaryCtxRetain(&ctx, 0));
 	TRY(cuCtxSetCurrent(ctx));
 	TRY(cuDeviceGetAttribute(&threads, ATTRIBUTE_THREADS_PER_SM, 0));
-	/* Older drivers do not report it. */
+	/* Older drivers do not report this attribute. */
 	if (cuDeviceGetAttribute(&mps, ATTRIBUTE_MPS, 0))
 		mps = -1;
-	/* As many as the SMs can hold at once, so that each SM has the same number. */
+	/*
+	 * Launch as many blocks as the SMs can hold at the same time, so that each SM has the same
+	 * number.
+	 */
 	blocks = sms * (threads / BLOCK);
 	TRY(cuModuleLoadData(&module, ptx));
 	TRY(cuModuleGetFunction(&work, module, "work"));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A program that does not use gpupart, with a module whose kernel seems to launch other kernels
- * from the GPU: only by its name, so that no device runtime is needed. Prints each step with
- * CUDA's result, then how often the kernel ran. For tests/gpu/device_launch.sh.
+ * A program that does not use gpupart. It has a module whose kernel seems to launch other kernels
+ * from the GPU. Only the name of the kernel suggests this, so no device runtime is needed. Prints
+ * each step with CUDA's result, and then how often the kernel ran. For tests/gpu/device_launch.sh.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@ static P lib, ctx, stream;
 static U64 out;
 #define CALL(name, types, args) ((int (*)types)dlsym(lib, name)) args
 
-/* Adds 1 to the word at @out. */
+/* The kernel adds 1 to the word at @out. */
 #define PTX(name) ".version 7.0\n.target sm_75\n.address_size 64\n" \
 	".visible .entry " name "(.param .u64 out)\n{\n.reg .b64 %a;\n.reg .b32 %old;\n" \
 	"ld.param.u64 %a, [out];\natom.global.add.u32 %old, [%a], 1;\nret;\n}\n"
@@ -58,7 +58,7 @@ static int graph_launch(P exec)
 	return CALL("cuGraphLaunch", (P, P), (exec, stream));
 }
 
-/* Like the runtime: through a library and one of its kernels. */
+/* Like the CUDA runtime, uses a library and a kernel of this library. */
 static void library(const char *text, const char *name, P exec)
 {
 	P loaded, kernel, function = NULL;

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
  * engines_work ROUNDS SECONDS: keeps a GPU busy for that time with kernels of equal work, and
- * prints how many per second it completed. Eight are always queued. Loads libcuda at run time, so
- * that it runs on the simulated driver too.
+ * prints how many kernels per second the GPU completed. Eight kernels are always queued. Loads
+ * libcuda at run time, so that the program also runs on the simulated driver.
  */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
-/* More than one block per SM: no other program's block fits, so two programs take turns. */
+/*
+ * There is more than one block for each SM. So no block of another program fits, and two programs
+ * take turns.
+ */
 #define BLOCKS	1056
 #define QUEUED	8
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * gpu-green LIMIT [count|told|apart SECONDS]: green contexts as programs create them, in a
- * program confined to the TPCs LIMIT ("all": not confined), as TAP. The blocks of a launch record
- * where they ran. The program does not attach itself: tests/gpu/green.sh runs it. count: under
- * MPS, where %smid is renumbered, only the number of SMs is compared. told: under --sm-count.
- * apart: for that many seconds, shows without %smid that contexts share no SM, with blocks that
- * need a whole SM each.
+ * gpu-green LIMIT [count|told|apart SECONDS]: tests green contexts in a program that is confined to
+ * the TPCs LIMIT, with output in TAP. The contexts are created as programs create them. If LIMIT is
+ * "all", the program is not confined. The blocks of a launch record where they ran. The program
+ * does not attach itself, because tests/gpu/green.sh runs it under gpupart run. "count" is for MPS,
+ * where %smid is renumbered. There the program compares only the number of SMs. "told" is for
+ * --sm-count. "apart" shows for SECONDS, without %smid, that contexts share no SM. For this it uses
+ * blocks that each need a whole SM.
  */
 #include <dlfcn.h>
 #include <stdint.h>
@@ -66,11 +67,11 @@ struct config {
 #define DECLARE(name, args) static int (*name) args;
 FUNCTIONS(DECLARE)
 
-#define BLOCKS	528	/* four for each SM of the largest GPU here */
+#define BLOCKS	528	/* four blocks for each SM of the largest tested GPU */
 #define THREADS	1024
 #define SPIN_NS	30000
-#define HOLD_NS	5000000	/* how long a block stays that needs a whole SM */
-#define WHOLE_SM	200000	/* bytes of shared memory: one block per SM */
+#define HOLD_NS	5000000	/* run time of a block that needs a whole SM */
+#define WHOLE_SM	200000	/* bytes of shared memory with which only one block fits on an SM */
 #define MAX_SHARED	8	/* CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES */
 #define MOST	80
 #define NON_BLOCKING 1
@@ -86,7 +87,7 @@ static pointer out;
 
 struct green {
 	handle handle, stream;
-	unsigned int nr_sms, want;	/* SMs in its creation; expected TPCs */
+	unsigned int nr_sms, want;	/* number of SMs at the creation; expected number of TPCs */
 	struct gpupart_tpcset seen;
 	unsigned int seen_sms;
 };
@@ -102,7 +103,7 @@ struct pool {
 	struct green green[MOST];
 };
 
-/* With @attribute (NULL: none), without waiting. */
+/* Launches with @attribute, or without an attribute if it is NULL. Does not wait. */
 static int start(handle stream, U blocks, struct attribute *attribute)
 {
 	static U spin = SPIN_NS;
@@ -115,7 +116,7 @@ static int start(handle stream, U blocks, struct attribute *attribute)
 	return cuLaunchKernelEx(&config, census, args, NULL);
 }
 
-/* Where the @blocks of the last launch ran. */
+/* Finds out where the @blocks of the last launch ran. */
 static int look(handle stream, U blocks, struct green *into)
 {
 	static struct record records[BLOCKS];
@@ -216,7 +217,10 @@ static int pool_look(struct pool *pool)
 	return result;
 }
 
-/* Inside the limit, with the right size, and disjoint if the limit has room; reported otherwise. */
+/*
+ * Returns whether the contexts are inside the limit, have the right sizes and, if the limit is
+ * large enough, are disjoint. Reports violations.
+ */
 static bool pool_good(const struct pool *pool, bool print)
 {
 	struct gpupart_tpcset any = { { 0 } };
@@ -263,7 +267,7 @@ static void pools(U sms, U flags)
 	tap_ok(!result, "destroyed: error %d", result);
 }
 
-/* The reported resource can be split, and no more than it. */
+/* Tests that the reported resource can be split, but nothing larger. */
 static void parts_of_told(void)
 {
 	struct resource all, groups[MOST], rest;
@@ -289,7 +293,7 @@ static bool like(const struct green *seen, const struct green *part)
 	       gpupart_tpcset_equal(&seen->seen, &part->seen);
 }
 
-/* The default stream, a created stream and a graph, in one of the contexts. */
+/* Tests the default stream, a created stream and a graph in one of the contexts. */
 static void inside_one(void)
 {
 	handle ctx, stream, graph = NULL, exec = NULL;
@@ -338,8 +342,8 @@ static void inside_one(void)
 }
 
 /*
- * Whether a virtual GPC has this many SMs of the limit; otherwise such a cluster leaves the
- * limit.
+ * Returns whether a virtual GPC has this many SMs of the limit. If not, a cluster of this size
+ * leaves the limit.
  */
 static bool limit_holds(U blocks)
 {
@@ -356,8 +360,9 @@ static bool limit_holds(U blocks)
 }
 
 /*
- * Launches that fit into a part, and launches that do not but stay in the limit. Without a limit
- * the test makes no launch that a context might not hold: the driver would let it wait forever.
+ * Tests launches that fit into a part, and launches that do not fit but stay in the limit. Without
+ * a limit, the test makes no launch that may be too large for a context, because the driver would
+ * let such a launch wait forever.
  */
 static void together(void)
 {
@@ -387,7 +392,9 @@ static void together(void)
 			       "clusters of %u", size);
 		}
 	}
-	/* More blocks than fit into a part of a small limit; the whole limit has room. */
+	/*
+	 * Launch more blocks than fit into a part of a small limit. They fit into the whole limit.
+	 */
 	if (nr_limit == nr_all) {
 		tap_ok(!pool_end(&pool), "destroyed");
 		return;
@@ -396,7 +403,9 @@ static void together(void)
 	result = start(pool.green[0].stream, nr_limit * per_tpc, &cooperative);
 	if (!result)
 		result = look(pool.green[0].stream, nr_limit * per_tpc, &seen);
-	/* The driver considers only the context, and may refuse the launch because of it. */
+	/*
+	 * The driver considers only the size of the context, and may therefore refuse the launch.
+	 */
 	tap_ok(result == 0 || result == 720 ? !result || !seen.seen_sms : 0,
 	       "a cooperative grid of %u blocks: error %d, on %u SMs", nr_limit * per_tpc, result,
 	       seen.seen_sms);
@@ -425,7 +434,7 @@ static void again(void)
 	tap_ok(i == 100 && !result, "made, looked at and destroyed: %u times, error %d", i, result);
 }
 
-/* Starts @blocks that need an SM each and stay on it; their records begin at number @first. */
+/* Starts @blocks that each occupy a whole SM. Their records begin with number @first. */
 static int hold(handle stream, U first, U blocks)
 {
 	static U spin = HOLD_NS;
@@ -440,8 +449,8 @@ static int hold(handle stream, U first, U blocks)
 }
 
 /*
- * The maximum number of @blocks that ran at one time, after all their launches have ended; @from
- * to @to: when all of them ran, if they did.
+ * Stores in @most the maximum number of @blocks that ran at the same time. Called after all
+ * launches have ended. If all blocks ran at the same time, they did so from @from to @to.
  */
 static int held(const struct pool *pool, U blocks, U *most, uint64_t *from, uint64_t *to)
 {
@@ -469,9 +478,10 @@ static int held(const struct pool *pool, U blocks, U *most, uint64_t *from, uint
 }
 
 /*
- * A context holds as many such blocks as it has SMs, and no more. All contexts hold theirs at the
- * same time, so no two share an SM. The time when all ran is printed, on the GPU's clock: if it
- * overlaps with the time of another program, no context of that program has any of these SMs.
+ * A context holds exactly as many such blocks as it has SMs. All contexts are full at the same
+ * time, so no two contexts share an SM. The time when all blocks ran is printed, by the GPU's
+ * clock. If it overlaps with the time that another program prints, no context of that program has
+ * any of these SMs.
  */
 static void apart(U sms, double seconds)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * All launches of a process: graphs in all their forms, and each scope. The blocks of a kernel
- * record where they ran. Runs on a real GPU and on the simulated driver; a feature that only one
- * of them has is skipped on the other. Every grid fits.
+ * Tests all kinds of launches of a process, including graphs in all forms, and each scope. The
+ * blocks of a kernel record where they ran. Runs on a real GPU and on the simulated driver. If only
+ * one of them has a feature, the test of this feature is skipped on the other. Every grid fits.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -74,7 +74,7 @@ struct instantiate_params {
 FUNCTIONS(DECLARE)
 REAL_ONLY(DECLARE)
 
-#define RECORDS		264	/* blocks of a census: two for each SM of the largest GPU here */
+#define RECORDS		264	/* blocks of a census: two for each SM of the largest tested GPU */
 #define REGIONS		320
 #define RECORD		24
 #define SPIN_NS		30000
@@ -134,7 +134,10 @@ static cuda_ptr region(unsigned int n)
 	return out + (size_t)n * RECORDS * RECORD;
 }
 
-/* The arguments of a census into region @n; they are valid until the next 16 are requested. */
+/*
+ * Returns the arguments of a census into region @n. They are valid until arguments were requested
+ * 512 times more.
+ */
 static void **arguments(unsigned int n)
 {
 	static struct { cuda_ptr at; unsigned int ns; void *list[2]; } ring[512], *r;
@@ -161,7 +164,7 @@ static void fetch(void)
 	TRY(cuMemcpyDtoH_v2(host, out, (size_t)REGIONS * RECORDS * RECORD));
 }
 
-/* The TPCs of the @nr blocks of region @n. */
+/* Returns the TPCs of the blocks in region @n, and stores the number of blocks in @nr. */
 static struct gpupart_tpcset seen(unsigned int n, unsigned int *nr)
 {
 	struct gpupart_tpcset set = { { 0 } };
@@ -183,7 +186,7 @@ static struct gpupart_tpcset seen(unsigned int n, unsigned int *nr)
 	return set;
 }
 
-/* Regions @first to @last all ran in exactly @want. */
+/* Returns whether the launches into regions @first to @last all ran in exactly @want. */
 static bool ran_in(unsigned int first, unsigned int last, const struct gpupart_tpcset *want)
 {
 	bool good = true;
@@ -212,7 +215,7 @@ static struct cuda_kernel_node kernel_node(unsigned int n, unsigned int blocks)
 	};
 }
 
-/* A node that records into region @n, after @after. */
+/* Adds a node that depends on @after and records into region @n. */
 static handle add(handle graph, handle after, unsigned int n)
 {
 	struct cuda_kernel_node kernel = kernel_node(n, RECORDS);
@@ -222,7 +225,7 @@ static handle add(handle graph, handle after, unsigned int n)
 	return node;
 }
 
-/* A chain of @nr nodes, from region @first on. */
+/* Creates a chain of @nr nodes, which record into the regions from @first on. */
 static handle chain(unsigned int first, unsigned int nr, handle *nodes)
 {
 	handle graph, last = NULL;
@@ -317,7 +320,7 @@ static void graph_by_hand(handle s, handle other)
 	TRY(cuGraphExecDestroy(exec));
 }
 
-/* Uploaded, and therefore built, by its instantiation. */
+/* Tests a graph that its instantiation uploads, and therefore builds. */
 static void graph_uploaded(handle s)
 {
 	struct instantiate_params params = { .flags = INSTANTIATE_UPLOAD, .stream = s };
@@ -367,7 +370,7 @@ static void graph_captured(handle s, handle other)
 	TRY(cuGraphExecDestroy(exec));
 }
 
-/* A census captured on @stream. */
+/* Captures a census on @stream. */
 static handle capture_on(handle stream)
 {
 	handle graph = NULL;
@@ -386,7 +389,10 @@ static handle exec_captured_on(handle stream)
 	return exec;
 }
 
-/* The set of the stream on which a graph was captured, whenever the stream got or lost it. */
+/*
+ * Tests that a captured graph has the set of the stream on which it was captured, regardless of
+ * when the stream got or lost this set.
+ */
 static void graph_origins(handle other)
 {
 	struct cuda_graph_update info;
@@ -438,7 +444,7 @@ static void graph_origins(handle other)
 
 struct on_own_stream {
 	const struct gpupart_tpcset *set;	/* NULL: none */
-	handle captured;	/* NULL: capture it; else launched on @other */
+	handle captured;	/* NULL: capture the graph; otherwise launch it on @other */
 	handle other;
 	const struct gpupart_tpcset *want;
 	bool good;
@@ -459,8 +465,7 @@ static void *use_own_stream(void *given)
 }
 
 /*
- * A thread's own default stream has the same handle, and often the same address, as the next
- * one's.
+ * The default streams of different threads have the same handle, and often the same address.
  */
 static void graph_thread_origins(handle other)
 {
@@ -566,8 +571,8 @@ static void graph_mixed(handle s)
 }
 
 /*
- * Nodes with the maximum of their shared memory, next to a node that may have more. The functions
- * are in a separate module, because their maximum stays with them.
+ * Tests nodes that use the maximum shared memory of their function, and a node that may use more.
+ * The functions are in a separate module, because the maximum of a function stays changed.
  */
 static void graph_shared(handle s)
 {
@@ -627,7 +632,7 @@ static void graph_large(handle s)
 	TRY(cuGraphDestroy(graph));
 }
 
-/* An IF node whose condition is always true; its body is kernel 1. */
+/* Tests an IF node whose condition is always true. The body of the node is kernel 1. */
 static void conditional(handle s)
 {
 	/* CUgraphNodeParams with CUDA_CONDITIONAL_NODE_PARAMS: 256 bytes in all. */
@@ -658,7 +663,10 @@ static void conditional(handle s)
 	TRY(cuGraphDestroy(graph));
 }
 
-/* A graph that cannot be rebuilt keeps its set and is counted. @exec existed before the attach. */
+/*
+ * Tests that a graph that cannot be rebuilt keeps its set and is counted. @exec existed before the
+ * attach.
+ */
 static void graph_stale(handle s, handle exec)
 {
 	uint64_t before = counted().graphs_stale;
@@ -706,7 +714,7 @@ static void graph_stale(handle s, handle exec)
 #define SM_RESOURCE	1	/* CU_DEV_RESOURCE_TYPE_SM */
 #define GREEN_STREAM	1	/* CU_GREEN_CTX_DEFAULT_STREAM */
 
-/* Creates one of 16 SMs. Returns 0 or CUDA's error. */
+/* Creates a green context of 16 SMs. Returns 0 or CUDA's error. */
 static CUresult green_create(handle *green)
 {
 	static char all_sms[256], some[256];	/* CUdevResource, 144 bytes */
@@ -786,14 +794,14 @@ static void next_never_leaks(handle s)
 	tap_ok(graph_in(exec, s, 1, &all), "next: a graph");
 	MUST(gpupart_next_set(gp, gpu, &a));
 	TRY(cuStreamBeginCapture_v2(s, CUDA_CAPTURE_MODE_RELAXED));
-	/* The simulated driver refuses it, a real one captures a child graph. */
+	/* The simulated driver refuses this launch, and a real driver captures a child graph. */
 	cuGraphLaunch(exec, s);
 	graph = NULL;
 	cuStreamEndCapture(s, &graph);
 	tap_ok(counted().next_dropped == before + 3,
 	       "next: a graph's launch that is captured is counted");
 	MUST(gpupart_next_set(gp, gpu, &a));
-	/* A real driver dereferences any address. */
+	/* A real driver would dereference the invalid address. */
 	result = simulated ? cuGraphLaunch(exec, gone) : cuGraphLaunch(NULL, s);
 	tap_ok(result && counted().next_dropped == before + 4,
 	       "next: so is one that fails: %d", result);
@@ -805,7 +813,7 @@ static void next_never_leaks(handle s)
 	MUST(gpupart_next_set(gp, gpu, &a));
 	MUST(gpupart_next_set(gp, gpu, NULL));
 	tap_ok(launch_in(census, s, &all), "next: taken away");
-	/* The first set of a default stream makes an empty launch. */
+	/* When a default stream gets its first set, the library makes an empty launch. */
 	before = counted().next_dropped;
 	clear();
 	MUST(gpupart_next_set(gp, gpu, &a));
@@ -875,7 +883,7 @@ static void *in_thread(void *stream)
 	return &good;
 }
 
-/* A thread without a current context. */
+/* Runs in a thread that has no current context. */
 static void *without_context(void *stream)
 {
 	static char why[512];
@@ -924,7 +932,9 @@ static void threads(handle s)
 	MUST(gpupart_process_set(gp, gpu, NULL));
 }
 
-/* Limit AND (next, else function, else stream, else thread, else process, else all). */
+/*
+ * A launch gets limit AND (next, else function, else stream, else thread, else process, else all).
+ */
 static void precedence(handle s)
 {
 	struct gpupart_tpcset limit = all, given[5];
@@ -978,7 +988,9 @@ static void *change_away(void *given)
 	return NULL;
 }
 
-/* While another thread sets two sets alternately, each launch has one of them, complete. */
+/*
+ * Tests that each launch gets exactly one of two sets while another thread sets them alternately.
+ */
 static void storm(handle s)
 {
 	const unsigned int rounds = simulated ? 2 : 20;
@@ -1063,7 +1075,7 @@ static void default_streams(void)
 
 /* ------------------------------------------------------------------ several GPUs */
 
-/* All objects of the tests above, for one GPU. */
+/* The objects that the tests above use, for one of several GPUs. */
 struct side {
 	struct gpupart_gpu *gpu;
 	handle ctx, module, census, stream;

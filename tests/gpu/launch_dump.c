@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * launch_dump [GPU], run by scripts/capture-gpu (GPU: an index in PCI order, a PCI address or a
- * UUID): prints, as hexadecimal text, the data that the driver's launch callback receives for
- * launches of known shape. It helps to write a row for a GPU or a driver that gpupart does not
- * support. It changes nothing, does not use gpupart and needs no layout: it prints the callback's
- * parameters and, for each word of them that is an address, the bytes there.
+ * launch_dump [GPU]: prints, as hexadecimal text, the data that the driver's launch callback
+ * receives for launches of known shape. GPU is an index in PCI order, a PCI address or a UUID.
+ * scripts/capture-gpu runs this program. The output helps to write a row for a GPU or a driver that
+ * gpupart does not support yet. The program changes nothing, does not use gpupart and needs no
+ * layout. It prints the callback's parameters. If a word of the parameters is an address, it also
+ * prints the bytes at this address.
  */
 #include <dlfcn.h>
 #include <stdint.h>
@@ -19,7 +20,8 @@
 #define CBID_BUILT	1
 #define MAX_TABLE	1024
 #define MAX_PARAMS	512
-#define AT_BYTES	512	/* bytes at an address; the largest known TMD has 384 */
+/* number of bytes printed for an address; the largest known TMD has 384 bytes */
+#define AT_BYTES	512
 
 enum { SUBSCRIBE = 3, UNSUBSCRIBE = 4, ENABLE = 6 };	/* lib/driver/table.h */
 enum { CLUSTER_MAJOR = 9, ATTRIBUTE_MAJOR = 75, ATTRIBUTE_MINOR = 76 };
@@ -99,7 +101,8 @@ static struct {
 static U nr_found, nr_calls;
 
 /*
- * Copies the readable part, at most @len bytes: unreadable pages are skipped and do not crash it.
+ * Copies the readable part of at most @len bytes. Unreadable pages are skipped, so they do not
+ * crash the program.
  */
 static size_t peek(uint64_t address, void *to, size_t len)
 {
@@ -119,7 +122,7 @@ static size_t peek(uint64_t address, void *to, size_t len)
 	return done;
 }
 
-/* Called in the driver: it only copies and prints nothing. */
+/* Called inside the driver, so it only copies data and prints nothing. */
 static void on_launch(void *user, int domain, int cbid, const void *p)
 {
 	uint64_t word;
@@ -197,7 +200,7 @@ static int launch(const struct shape *s, P work, uint64_t out)
 	return 0;
 }
 
-/* With or without "GPU-". */
+/* The UUID may begin with "GPU-" or not. */
 static int uuid_find(const char *wanted, int *device)
 {
 	unsigned char uuid[16];
@@ -232,7 +235,7 @@ static int driver_open(const char *gpu, int *device)
 		return failed("no " #name, 0);
 	FUNCTIONS(FIND)
 	*(void **)&cuLaunchKernelEx = dlsym(lib, "cuLaunchKernelEx");
-	/* Of all GPUs, with gpupart's numbers. */
+	/* Let CUDA list all GPUs, with the numbers that gpupart uses. */
 	setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1);
 	unsetenv("CUDA_VISIBLE_DEVICES");
 	TRY(cuInit(0));

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * On a GPU: a limit set by another process. Measures the time until a launch obeys, on an idle
- * queue, and in the same run the time to create a green context; and shows that after 1000 killed
- * setters and some killed launchers everything is correct. The blocks of a kernel record where it
- * ran. `live launch FILE` launches until FILE is removed: for scripts.
+ * On a GPU, tests a limit that another process sets. Measures, on an idle queue, the time until a
+ * launch uses a new limit. In the same run it measures the time to create a green context. It also
+ * shows that everything is correct after 1000 processes that set limits, and some processes that
+ * launched, were killed. The blocks of a kernel record where it ran. `live launch FILE` launches
+ * until FILE is removed: for scripts.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -74,7 +75,10 @@ static int driver_start(void)
 	       cuMemAllocHost_v2((void **)&smids, BLOCKS * sizeof(*smids));
 }
 
-/* One launch; *called is the time when the driver's function had returned. Returns its TPCs. */
+/*
+ * Makes one launch. Sets *called to the time when the driver's function had returned. Returns its
+ * TPCs.
+ */
 static int launch(const struct gpupart_topology *topo, struct gpupart_tpcset *seen, double *called)
 {
 	void *params[] = { &smids };
@@ -109,8 +113,8 @@ static bool in_either(const struct gpupart_tpcset *seen)
 }
 
 /*
- * The launching process. On @go it launches once; or it launches @all_the_time, and from @go on
- * each launch must be completely in one of the two sets.
+ * The launching process. When @go changes, the process launches once. If @all_the_time is set, it
+ * launches all the time, and after @go each launch must be completely in one of the two sets.
  */
 static void be_launcher(bool all_the_time)
 {
@@ -193,7 +197,9 @@ static double median(double *values, unsigned int nr)
 
 /* ------------------------------------------------------------------- green contexts */
 
-/* In a child, because the driver refuses them in a process that confines. */
+/*
+ * Runs in a child, because the driver refuses green contexts in a process that confines launches.
+ */
 static void test_green(double *shortest)
 {
 	double *took = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -258,7 +264,10 @@ static void test_latency(void)
 	tap_ok(!err && !wrong, "%d sets from outside: each next launch obeys", ROUNDS);
 	test_green(&green);
 	printf("# gpupart_remote_set: median %.2f us\n", median(write, ROUNDS));
-	/* Sorted by median(). How long it takes differs between hosts, the ratio hardly. */
+	/*
+	 * Sorted by median(). The absolute times differ between hosts, but the ratio hardly
+	 * differs.
+	 */
 	printf("# from before the write until a launch uses the new set: median %.2f us, ",
 	       median(total, ROUNDS));
 	printf("99%% %.2f us\n", total[ROUNDS * 99 / 100]);
@@ -341,7 +350,7 @@ static void test_kills(void)
 	end_launcher(pid, 0);
 }
 
-/* Prints where it runs, whenever that changes. */
+/* Launches, and prints the TPCs whenever they change. */
 static int launch_until_gone(const char *file)
 {
 	struct gpupart_tpcset seen, last = { { 0 } };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A CUDA program for tests/gpu/records.sh: executes its arguments in order, in one context, and
- * prints one line for each. Runs on the simulated driver too.
+ * A CUDA program for tests/gpu/records.sh. It executes its arguments in order, in one context, and
+ * prints one line for each argument. It also runs on the simulated driver.
  *
  *	launch N ROUNDS			N launches of an empty kernel, then a wait: ns a launch
  *	graph NODES LAUNCHES ROUNDS	a graph whose last kernel alone counts: ns a node
@@ -26,7 +26,7 @@
 #include "lib/records/records.h"
 
 /*
- * On the simulated driver, a kernel that lasts a number of ns; here a bounded loop of that
+ * On the simulated driver this kernel lasts a number of ns. On a GPU it is a bounded loop of that
  * duration.
  */
 static const char ptx[] =
@@ -114,7 +114,7 @@ static void launch_spin(unsigned int ns)
 	DO(cuLaunchKernel(spin_kernel, 1, 1, 1, 32, 1, 1, 0, stream, params, NULL));
 }
 
-/* The first round is for the clocks to rise. */
+/* In the first round the clocks of the GPU rise, so this round does not count. */
 static void launches(unsigned int nr, unsigned int rounds)
 {
 	setup();
@@ -130,7 +130,7 @@ static void launches(unsigned int nr, unsigned int rounds)
 	nr_launched += (rounds + 1ull) * nr;
 }
 
-/* Kernels with the function of the last one count. */
+/* Only kernels that have the same function as the last kernel count. */
 static void graphs(const char *name, unsigned int nodes, unsigned int nr, unsigned int rounds)
 {
 	void *graph, *exec;
@@ -157,7 +157,7 @@ static void graphs(const char *name, unsigned int nodes, unsigned int nr, unsign
 	nr_launched += (rounds + 1ull) * nr;
 }
 
-/* The GPU of this process, from its state page. */
+/* Finds the GPU of this process in its state page. */
 static const char *own_pci(struct gpupart *gp)
 {
 	static struct gpupart_process list[256];
@@ -169,7 +169,7 @@ static const char *own_pci(struct gpupart *gp)
 	return "-";
 }
 
-/* Its records, if it has any. */
+/* Reads the records of the process, if it has records. */
 static void counts(void)
 {
 	struct gpupart_records_reader *reader;
@@ -189,7 +189,7 @@ static void counts(void)
 	gpupart_close(gp);
 }
 
-/* At most 64 are queued, so a kill comes in the middle of one. */
+/* At most 64 kernels are queued, so a kill happens in the middle of a kernel. */
 static void hold(double seconds)
 {
 	double start = now();
@@ -265,7 +265,10 @@ static void busy(int pid, const char *pci, unsigned int nr)
 
 /* ------------------------------------------------------------------- order */
 
-/* The cells of this process's first stream, which has launched once; NULL: there are none. */
+/*
+ * Returns the cells of this process's first stream, which has launched once. Returns NULL if there
+ * are no cells.
+ */
 static const struct records_cell *first_cells(void)
 {
 	FILE *maps = fopen("/proc/self/maps", "r");
@@ -293,11 +296,11 @@ static const struct records_cell *first_cells(void)
 
 static struct {
 	const struct records_cell *cells;
-	atomic_bool launched;			/* all of them, and they have ended */
+	atomic_bool launched;			/* all launches were made and have ended */
 	unsigned long long seen, awaited, wrong;
 } order;
 
-/* Ends of one stream are ascending: an earlier time is a value that was in the cell before. */
+/* The end times of one stream ascend. So an earlier time is the old value of the cell. */
 static void *order_watch(void *arg)
 {
 	uint64_t before = atomic_load(&order.cells[0].time);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Prints the values that the real driver reports by the source "rm": the list of GPUs and one
- * topology, then the time to open it. To be run as root and as an ordinary user, optionally with a
- * selector. Exit status 77 without a driver.
+ * Prints the values that the real driver reports through the source "rm". These are the list of
+ * GPUs and one topology. Then it prints the time to open the topology. Run it as root and also as
+ * an ordinary user, optionally with a selector. If there is no driver, the exit status is 77.
  */
 #include <errno.h>
 #include <stdlib.h>

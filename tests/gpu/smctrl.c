@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * libsmctrl's interface on a real GPU: every TPC alone, ranges, each scope and their precedence,
- * as seen by libsmctrl_validate_stream_mask(). Prints the cost of calls. Linked with libsmctrl
- * only; runs on the simulated driver too.
+ * Tests libsmctrl's interface on a real GPU. It tests every single TPC, ranges, each scope, and the
+ * precedence of the scopes, as seen by libsmctrl_validate_stream_mask(). Prints the cost of calls.
+ * The program is linked only with libsmctrl. It also runs on the simulated driver.
  */
 #include <dlfcn.h>
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * CUDA programs of known kinds, for the tests of `gpupart stat`: the bottleneck of each is known.
- * Does not use gpupart; runs on the simulated driver too, as far as that supports the functions.
+ * CUDA programs for the tests of `gpupart stat`. The bottleneck of each program is known. This
+ * program does not use gpupart. It also runs on the simulated driver if that driver supports the
+ * functions.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -14,8 +15,9 @@
 #include <unistd.h>
 
 /*
- * gpupart_census: on the simulated driver a kernel that lasts a number of ns; here a loop of that
- * duration, of at most 10 million rounds. move: copies memory, 16 bytes per step.
+ * On the simulated driver, the kernel gpupart_census lasts a number of ns. On a GPU it is a loop of
+ * that duration, with at most 10 million rounds. The kernel "move" copies memory, 16 bytes in each
+ * step.
  */
 static const char ptx[] =
 	".version 6.0\n.target sm_60\n.address_size 64\n"
@@ -143,7 +145,7 @@ static void *stream(void)
 
 /* --------------------------------------------------------------------- the kinds */
 
-/* CPU-bound: the host works for 200 us, the GPU for 20 us. */
+/* CPU-bound. The host works for 200 us, and the GPU works for 20 us. */
 static void host(int nr)
 {
 	void *s = stream();
@@ -155,7 +157,7 @@ static void host(int nr)
 	DO(cuStreamSynchronize(s));
 }
 
-/* CPU-bound: an empty kernel and a wait, each time. */
+/* CPU-bound. Each round is an empty kernel and a wait. */
 static void wait_each(int nr)
 {
 	for (int i = 0; i < nr; i++) {
@@ -164,7 +166,7 @@ static void wait_each(int nr)
 	}
 }
 
-/* GPU-bound: as many kernels as fit into the queue. */
+/* GPU-bound. Queues as many kernels as fit into the queue. */
 static void queue(int nr, unsigned int ns)
 {
 	void *s = stream();
@@ -174,7 +176,7 @@ static void queue(int nr, unsigned int ns)
 	DO(cuStreamSynchronize(s));
 }
 
-/* The same, with polling instead of waiting. */
+/* The program polls instead of waiting. */
 static void queue_and_poll(int nr, unsigned int ns)
 {
 	void *s = stream();
@@ -209,7 +211,7 @@ static void memory(int nr)
 	DO(cuCtxSynchronize());
 }
 
-/* Copies in a separate stream next to kernels, or one after the other. */
+/* Makes copies in a separate stream at the same time as kernels, or one after the other. */
 static void copies(int nr, int beside)
 {
 	void *kernels = stream(), *s = beside ? stream() : kernels, *pinned;
@@ -235,7 +237,7 @@ static void serial(int nr)
 	copies(nr, 0);
 }
 
-/* A captured graph of four kernels, launched. */
+/* Launches a captured graph of four kernels. */
 static void graph(int nr)
 {
 	void *s = stream(), *captured, *exec;
@@ -255,7 +257,7 @@ static void deep(int nr)
 	queue(nr, 1000000);
 }
 
-/* The same with few long kernels: most of the time is one wait. */
+/* Launches a few long kernels, so that one wait takes most of the time. */
 static void long_wait(int nr)
 {
 	queue(nr, 10000000);
@@ -275,7 +277,7 @@ static void *long_thread(void *nr)
 	return NULL;
 }
 
-/* Two threads, a stream each. */
+/* Uses two threads, each of which has a stream. */
 static void both(void *(*thread)(void *), int nr)
 {
 	pthread_t threads[2];
@@ -296,7 +298,7 @@ static void long_threads(int nr)
 	both(long_thread, nr);
 }
 
-/* Twice in one process: a context, its end, another one. */
+/* Creates and destroys a context, and then creates another context in the same process. */
 static void contexts(int nr)
 {
 	deep(nr);
@@ -305,7 +307,7 @@ static void contexts(int nr)
 	deep(nr);
 }
 
-/* The GPU has work for as long as the host works afterwards, and the last call is a wait. */
+/* The GPU works as long as the host works afterwards, and the last call is a wait. */
 static void late_wait(int nr)
 {
 	void *s = stream();
@@ -317,7 +319,7 @@ static void late_wait(int nr)
 	DO(cuStreamSynchronize(s));
 }
 
-/* Launches as fast as possible for 12 ms, then a kernel of @ms. */
+/* Launches as fast as possible for 12 ms, and then launches a kernel of @ms. */
 static void fast_then_long(int ms)
 {
 	const double end = seconds_now() + 12e-3;
@@ -330,7 +332,7 @@ static void fast_then_long(int ms)
 	DO(cuStreamSynchronize(s));
 }
 
-/* It ends without waiting. */
+/* The program ends without waiting for its work. */
 static void leave(int nr)
 {
 	void *s = stream();
@@ -339,7 +341,7 @@ static void leave(int nr)
 		spin(1000000, s);
 }
 
-/* Synchronous copies of 1 KiB each. */
+/* Makes synchronous copies of 1 KiB each. */
 static void fetch(int nr)
 {
 	char to[1024];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A program that does not use gpupart: executes its arguments in order and prints each with
- * CUDA's result. For tests/cli/strict.sh and tests/gpu/strict.sh.
+ * A program that does not use gpupart. It executes its arguments in order, and prints each argument
+ * with CUDA's result. For tests/cli/strict.sh and tests/gpu/strict.sh.
  *
  *   kernel, legacy (thread's default stream), xN (a cluster of N blocks), coopN (N blocks at once),
  *   graph (launches a captured cluster of 8), capture (only captures it), sync, sleepMS, kill9,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * On an H200: records where and when each block of about a hundred launches ran, as text for
- * comparison with the model in sim/pipe. traces FOLDER writes FOLDER/traces.txt and
+ * Makes about a hundred launches on an H200, and records where and when each block ran. The output
+ * is text, with which the model in sim/pipe is compared. traces FOLDER writes FOLDER/traces.txt and
  * FOLDER/board.capture. Every kernel has a bounded number of rounds.
  */
 #include <dlfcn.h>
@@ -17,7 +17,8 @@
 
 #define MAX_KERNELS	6	/* per case */
 #define MAX_BLOCKS	2048	/* per kernel */
-#define MAX_ORDER	264	/* blocks whose SM is written for repetitions after the tenth */
+/* number of blocks whose SM is written for repetitions after the tenth */
+#define MAX_ORDER	264
 #define NR_STREAMS	6
 #define NR_REPS		10
 #define NR_MORE		200
@@ -81,24 +82,26 @@ FUNCTIONS(DECLARE)
 
 static const char ptx[] =
 	".version 7.8\n.target sm_90\n.address_size 64\n"
-	/* Runs for @work clocks. */
+	/* The kernel runs for @work clocks. */
 	HEAD("spin")
 	"@%p0 bra join; cvt.u64.u32 %d4, %r0; mov.u32 %r5, 0;\n"
 	"wait: mov.u64 %d5, %clock64; sub.u64 %d5, %d5, %d3; add.u32 %r5, %r5, 1;\n"
 	"setp.lt.u64 %p1, %d5, %d4; setp.lt.and.u32 %p1, %r5, 10000000, %p1;\n"
 	"@%p1 bra wait;\njoin:\n" TAIL
-	/* @work times 16 multiply-adds, each dependent on the previous one. */
+	/*
+	 * The kernel makes @work times 16 multiply-adds, each of which depends on the previous one.
+	 */
 	HEAD("chain")
 	"loop:\n" FMA4("%f0") FMA4("%f0") FMA4("%f0") FMA4("%f0")
 	"sub.u32 %r0, %r0, 1; setp.ne.u32 %p1, %r0, 0; @%p1 bra loop;\n" TAIL
-	/* @work times 16 multiply-adds, in four such chains. */
+	/* The kernel makes @work times 16 multiply-adds in four such chains. */
 	HEAD("wide")
 	"loop:\n"
 	FMA("%f0") FMA("%f1") FMA("%f2") FMA("%f3") FMA("%f0") FMA("%f1") FMA("%f2") FMA("%f3")
 	FMA("%f0") FMA("%f1") FMA("%f2") FMA("%f3") FMA("%f0") FMA("%f1") FMA("%f2") FMA("%f3")
 	"sub.u32 %r0, %r0, 1; setp.ne.u32 %p1, %r0, 0; @%p1 bra loop;\n"
 	"add.f32 %f0, %f0, %f1; add.f32 %f2, %f2, %f3; add.f32 %f0, %f0, %f2;\n" TAIL
-	/* @work times 4 reads of 16 bytes per thread, bypassing the L1. */
+	/* Each thread of the kernel makes @work times 4 reads of 16 bytes, which bypass the L1. */
 	HEAD("read")
 	"ld.param.u64 %d8, [data]; cvta.to.global.u64 %d8, %d8; ld.param.u64 %d9, [mask];\n"
 	"mov.u32 %r5, %ntid.x; mul.wide.u32 %d10, %r5, 16; mul.wide.u32 %d11, %r1, 16;\n"
@@ -119,7 +122,7 @@ static const char *const entry_names[] = { "spin", "chain", "wide", "read" };
 struct kernel {
 	enum entry entry;
 	U blocks, threads, shared, cluster, work;
-	U stream;		/* 3 and above: high priority */
+	U stream;		/* streams 3 and above have high priority */
 	const char *set;	/* NULL: all */
 	uint64_t footprint;
 };
@@ -136,7 +139,8 @@ static int registers[NR_ENTRIES];
 static uint64_t out, data;
 static struct record *records;
 static FILE *file;
-static bool no_fills;	/* -n: no fills between repetitions, so that every launch is traced */
+/* -n: no fills between repetitions, so that every launch of the GPU is traced */
+static bool no_fills;
 
 static int failed(const char *what, CU result)
 {
@@ -179,7 +183,7 @@ static int driver_open(void)
 	return records ? 0 : failed("memory", 0);
 }
 
-/* The set of a launch is its stream's set at that moment. */
+/* The set of a launch is the set of its stream at the time of the launch. */
 static int set_stream(const struct kernel *k)
 {
 	struct gpupart_tpcset set;
@@ -216,7 +220,7 @@ static int launch(const struct kernel *k, U nth)
 	return 0;
 }
 
-/* Runs all kernels of a case once; their records start at nth * MAX_BLOCKS. */
+/* Runs all kernels of a case once. Their records begin at nth * MAX_BLOCKS. */
 static int run_once(const struct kernel *k, U nr)
 {
 	uint64_t bytes = (uint64_t)nr * MAX_BLOCKS * sizeof(struct record);
@@ -243,7 +247,10 @@ static uint64_t first_start(const struct kernel *k, U nr)
 	return first;
 }
 
-/* "rep KERNEL START END MIN MAX": ns after the case's first block, and clocks of a block. */
+/*
+ * Writes "rep KERNEL START END MIN MAX". START and END are in ns after the case's first block, and
+ * MIN and MAX are clocks of a block.
+ */
 static void write_rep(const struct record *r, const struct kernel *k, U nth, uint64_t first)
 {
 	uint64_t start = UINT64_MAX, end = 0, min = UINT64_MAX, max = 0;
@@ -273,7 +280,7 @@ static void write_blocks(const struct record *r, const struct kernel *k, uint64_
 	}
 }
 
-/* "o SM SM ..": of blocks 0, 1, .. */
+/* Writes "o SM SM ..", which are the SMs of blocks 0, 1, and so on. */
 static void write_order(const struct record *r, U blocks)
 {
 	fputs("o", file);
@@ -284,7 +291,7 @@ static void write_order(const struct record *r, U blocks)
 
 static void write_case(const char *name, U number, const struct kernel *k, U nr)
 {
-	/* The half of a case was fixed before the first run: alternating. */
+	/* Cases alternate between the two halves. This was fixed before the first run. */
 	fprintf(file, "case %s %s\n", name, number % 2 ? "held" : "fit");
 	for (U i = 0; i < nr; i++)
 		fprintf(file, "kernel %u %s blocks %u threads %u registers %d shared %u cluster %u "
@@ -295,7 +302,9 @@ static void write_case(const char *name, U number, const struct kernel *k, U nr)
 			(unsigned long long)k[i].footprint);
 }
 
-/* Writes one repetition; returns true if its blocks ran elsewhere than in the first. */
+/*
+ * Writes one repetition. Returns true if its blocks ran on other SMs than in the first repetition.
+ */
 static bool write_run(const struct kernel *k, U nr, U rep, bool full, uint32_t *smids)
 {
 	uint64_t first = first_start(k, nr);
@@ -321,7 +330,7 @@ static bool write_run(const struct kernel *k, U nr, U rep, bool full, uint32_t *
 	return other;
 }
 
-/* Ten repetitions; 200 more if blocks ran elsewhere in between. */
+/* Makes ten repetitions, and 200 more if blocks ran on other SMs in one of them. */
 static int trace(const char *name, U number, const struct kernel *k, U nr, bool full)
 {
 	static uint32_t smids[MAX_KERNELS * MAX_BLOCKS];
@@ -398,7 +407,10 @@ static const struct {
 	{ "three-levels-of-room", { { SPIN, 600, 1024, 120 * 1024, 0, US50, 0, NULL, 0 },
 				    { SPIN, 600, 64, 0, 0, US50, 1, NULL, 0 },
 				    { SPIN, 300, 512, 0, 0, US50, 3, NULL, 0 } } },
-	/* There is room next to the first, which has blocks left: does the second use it? */
+	/*
+	 * There is room next to the first kernel, which has unassigned blocks. Does the second
+	 * kernel use this room?
+	 */
 	{ "room-beside", { { SPIN, 400, 1024, 150 * 1024, 0, US50, 0, NULL, 0 },
 			   { SPIN, 264, 128, 0, 0, US50, 1, NULL, 0 } } },
 	{ "room-beside-none-left", { { SPIN, 132, 1024, 150 * 1024, 0, US50, 0, NULL, 0 },
@@ -421,7 +433,10 @@ static U nr_kernels(const struct kernel *k)
 	return nr;
 }
 
-/* A fixed amount of work: time by blocks, threads, sets. */
+/*
+ * Measures the time of a fixed amount of work for several numbers of blocks and threads, and
+ * several sets.
+ */
 static int compute_cases(U *number)
 {
 	static const U blocks[] = { 1, 66, 132, 133, 200, 264, 528, 1000, 1056, 1500, 2000 };
@@ -455,7 +470,10 @@ static int compute_cases(U *number)
 	return 0;
 }
 
-/* Reads: bytes per second of an SM, a TPC, a GPC, half and all of them; from L2 and from DRAM. */
+/*
+ * Measures reads in bytes per second, from L2 and from DRAM, by one SM, a TPC, a GPC, half of the
+ * GPCs and all GPCs.
+ */
 static int read_cases(U *number)
 {
 	static const struct { U blocks; const char *set; } where[] = {
@@ -479,9 +497,10 @@ static int read_cases(U *number)
 }
 
 /*
- * Questions that the cases above left open (Documentation/results/h200-traces.md): when
- * singletons get a remainder of their own; which SM gets an indivisible remainder; clusters of 8
- * that do not divide evenly; a second kernel on unevenly loaded SMs; reads of fewer SMs of a GPC.
+ * Cases for questions that the cases above left open (Documentation/results/h200-traces.md). When
+ * do singletons get a separate remainder? Which SM gets an indivisible remainder? How are clusters
+ * of 8 distributed if they do not divide evenly? How is a second kernel distributed on unevenly
+ * loaded SMs? How fast are reads by fewer SMs of a GPC?
  */
 static int open_cases(U *number)
 {
@@ -536,7 +555,7 @@ static int run_all(void)
 	const struct kernel warm = { WIDE, 1056, 256, 0, 0, 4000, 0, NULL, 0 };
 	U number = 0;
 
-	/* Until its clock has settled. */
+	/* Runs until the clock of the GPU has settled. */
 	for (U i = 0; i < 2000; i++)
 		if (launch(&warm, 0))
 			return -1;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * engineuse GPU SECONDS: gpupart ps --engines through the module in the guest. Prints what each
- * engine that was not idle did in thousandths of the samples, or the sentence of the failure.
+ * engineuse GPU SECONDS: does the same as gpupart ps --engines, through the module in the guest.
+ * For each engine that was not idle, prints its activities in thousandths of the samples. On a
+ * failure, prints the error message.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * failnth load MODULE | read FILE | dump: does it again and again, each time with the
- * next allocation failing, until none is left to fail. For the guest with fault injection.
+ * failnth load MODULE | read FILE | dump: repeats this operation, and makes the next allocation
+ * fail each time, until every allocation has failed once. The program is for the guest with fault
+ * injection.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +30,7 @@ static void arm(unsigned int n)
 	}
 }
 
-/* What of it is left: 0 where the failure happened. */
+/* Returns how many allocations are left before the failure, or 0 if the failure has happened. */
 static unsigned int left(void)
 {
 	char text[16] = "";
@@ -66,7 +67,10 @@ static int read_all(const char *path)
 
 static int family_id;
 
-/* All dumps and a topology, on a socket of its own; what needs a GPU asks for the first. */
+/*
+ * Requests all dumps and a topology on a new socket. If a request needs a GPU, it names the first
+ * GPU.
+ */
 static int dump(void)
 {
 	struct {
@@ -122,7 +126,7 @@ static int dump(void)
 	return ret;
 }
 
-/* The control family's dump is searched: shortest without a library. */
+/* Searches the dump of the control family, which is the shortest way without a library. */
 static void find_family(void)
 {
 	struct {

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * A netlink client for the guest, on bare sockets so that it can also say what no
- * library would:
+ * A netlink client for the guest. It uses plain sockets, so that it can also send messages that no
+ * library would send:
  *   gpunl gpus | gpu NAME | topology NAME | engines [INDEX] | monitor SECONDS
  *   gpunl exec PROGRAM ARGS
  *   gpunl runlists NAME [PRI-BASE] | channels NAME PRI-BASE
  *   gpunl fuzz COUNT SEED | bench COUNT | family | cut COMMAND
  *   gpunl user COMMAND.. | userns COMMAND..
- * A request is repeated while the GPU is being woken for it; with --once before it, it is not.
- * cut runs COMMAND while a dump of engines is half done, and tells whether the kernel marked it.
- * NAME is an index or a bus-name. --netns before it: in a network namespace of its own;
- * --uid N: as that user, with no capability; --perfmon N: with CAP_PERFMON alone. user is
- * uid 65534, userns is that user as root of a user namespace of its own.
+ * A request is repeated until the GPU is awake. With --once before the request, it is not repeated.
+ * "cut" runs COMMAND in the middle of a dump of engines, and reports whether the kernel marked the
+ * dump. NAME is an index or a bus-name. Options before the command: --netns uses a new network
+ * namespace; --uid N runs as that user without capabilities; --perfmon N runs as that user with
+ * only CAP_PERFMON. "user" runs as uid 65534, and "userns" runs as that user, who is root of a new
+ * user namespace.
  */
 #include <errno.h>
 #include <linux/capability.h>
@@ -244,7 +245,7 @@ static void print_fields(const struct nlmsghdr *n, const struct field *fields, c
 		fputc('\n', to);
 }
 
-/* Prints an error with its sentence; returns the errno. */
+/* Prints an error with its message. Returns the errno. */
 static int print_error(const struct nlmsghdr *n)
 {
 	int code = *(const int *)NLMSG_DATA(n);
@@ -265,7 +266,7 @@ static int print_error(const struct nlmsghdr *n)
 	return -code;
 }
 
-/* Receives until the answer is complete; 0 or an errno. */
+/* Receives until the answer is complete. Returns 0 or an errno. */
 static int receive(const struct field *fields, char between, bool dump)
 {
 	for (;;) {
@@ -284,7 +285,7 @@ static int receive(const struct field *fields, char between, bool dump)
 	}
 }
 
-/* Prints the answer; 0 or an errno. */
+/* Prints the answer. Returns 0 or an errno. */
 static int answer(const struct field *fields, char between, bool dump)
 {
 	int err;
@@ -380,7 +381,7 @@ static uint32_t rnd(uint32_t below)
 	return (uint32_t)(state >> 33) % below;
 }
 
-/* A request that is nearly one, or noise with the family's number on it. */
+/* Sends a nearly valid request, or random bytes with the number of the family. */
 static void fuzz_message(void)
 {
 	static const uint16_t flags[] = { 0, NLM_F_ACK, NLM_F_DUMP, NLM_F_DUMP | NLM_F_ACK,
@@ -403,7 +404,7 @@ static void fuzz_message(void)
 			data[rnd(13)] ^= rnd(2) ? 0 : 1 << rnd(8);
 		}
 		put(rnd(6) ? 1 + rnd(3) : rnd(65536), data, len);
-		if (!rnd(6)) {	/* a length that lies */
+		if (!rnd(6)) {	/* the length is wrong */
 			struct nlattr *a = (void *)(out + out_len - NLA_HDRLEN - NLA_ALIGN(len));
 
 			a->nla_len = rnd(2) ? rnd(8) : rnd(65536);
@@ -428,14 +429,14 @@ static int fuzz(unsigned long count, uint64_t seed)
 		fuzz_message();
 		((struct nlmsghdr *)out)->nlmsg_len = out_len;
 		send(sock, out, out_len, 0);
-		/* Not every answer is read at once: dumps pile up and are cut short. */
+		/* Not every answer is read at once, so that dumps accumulate and are cut off. */
 		while (rnd(8) && (got = recv(sock, in, sizeof(in), MSG_DONTWAIT)) > 0) {
 			const struct nlmsghdr *n = (const void *)in;
 
 			answers++;
 			errors += n->nlmsg_type == NLMSG_ERROR && *(const int *)NLMSG_DATA(n) != 0;
 		}
-		/* A new socket now and then, with a dump half done in the old one. */
+		/* Sometimes opens a new socket in the middle of a dump on the old socket. */
 		if (!rnd(200)) {
 			struct sockaddr_nl self = { .nl_family = AF_NETLINK };
 
@@ -466,7 +467,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Both in turn in one run, so that what slows one slows the other; medians. */
+/* Measures both alternately in one run, so that other load slows both. The results are medians. */
 static void bench(unsigned int count)
 {
 	double *family = calloc(count, sizeof(double)), *topology = calloc(count, sizeof(double));
@@ -496,7 +497,7 @@ static void bench(unsigned int count)
 	       topology[count / 2], topology[count / 2] / family[count / 2]);
 }
 
-/* A user's own set of capabilities: none, or CAP_PERFMON (38). */
+/* Sets the capabilities of the user, which are none or CAP_PERFMON (38). */
 static void become(unsigned int uid, bool perfmon)
 {
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -510,13 +511,16 @@ static void become(unsigned int uid, bool perfmon)
 		die("become");
 }
 
-/* 0: the rest of the dump has the mark of one that was cut. */
+/* Returns 0 if the rest of the dump has the mark of an interrupted dump. */
 static int cut(const char *command)
 {
 	bool done = false, first = true, marked = false;
 	struct sockaddr_nl self = { .nl_family = AF_NETLINK };
 
-	/* On a new socket, of which the kernel does not know yet that it takes large messages. */
+	/*
+	 * Uses a new socket, because the kernel does not know yet that this socket accepts large
+	 * messages.
+	 */
 	close(sock);
 	sock = socket(AF_NETLINK, SOCK_RAW, NETLINK_GENERIC);
 	if (sock < 0 || bind(sock, (struct sockaddr *)&self, sizeof(self)))
@@ -524,7 +528,10 @@ static int cut(const char *command)
 	begin(family_id, NLM_F_DUMP, GPUPART_CMD_ENGINE_GET);
 	send_out();
 	while (!done) {
-		/* The kernel fills no more at once than there was room for. */
+		/*
+		 * The kernel writes no more data at a time than the buffer of the previous read
+		 * could hold.
+		 */
 		ssize_t got = recv(sock, in, 4096, 0);
 		const struct nlmsghdr *n = (const void *)in;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * kerneltopo [GPU]: the library's source "kernel" in the guest. Prints a row a TPC and
- * a row a GPC as tests/data has them in expected.txt, or the sentence of the failure.
+ * kerneltopo [GPU]: tests the library's source "kernel" in the guest. Prints a row for each TPC and
+ * for each GPC, in the form of expected.txt in tests/data. On a failure, prints the error message.
  */
 #include <gpupart_manage.h>
 #include <stdio.h>

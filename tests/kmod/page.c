@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * page REGFILE topology|chip|engines|device_info|copy_topology|runlists [NAME BUS]: the page that
- * the module must show of a GPU with these registers. Exit 2 where it shows none.
+ * page REGFILE topology|chip|engines|device_info|copy_topology|runlists [NAME BUS]: prints the page
+ * that the module must show for a GPU with these registers. The exit status is 2 if the module must
+ * show no page.
  */
 #include "tests/kmod/regfile.h"
 #include "kmod/text.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A register file in memory as a topo_reader. An address that is not in it reads as a
- * GPU refuses it, and reads are counted. For the tests of kmod's pure files.
+ * A topo_reader that reads a register file in memory. If the file does not have an address, a read
+ * is refused as by a GPU. Reads are counted. For the tests of kmod's pure files.
  */
 #ifndef GPUPART_TESTS_KMOD_REGFILE_H
 #define GPUPART_TESTS_KMOD_REGFILE_H
@@ -18,10 +18,11 @@ struct regfile {
 	struct topo_reader reader;
 	unsigned int nr, reads, refused;
 	u32 offset[REGFILE_MAX], value[REGFILE_MAX];
-	u32 asked[REGFILE_MAX];		/* offsets that were read, in order, first @nr_asked */
+	u32 asked[REGFILE_MAX];		/* the offsets of the first @nr_asked reads, in order */
 	unsigned int nr_asked;
-	u32 bad_offset, bad_value;	/* one register overridden; bad_value 0 is none */
-	int err;			/* every read fails so, where not 0 */
+	/* one register with another value; bad_value 0: no such register */
+	u32 bad_offset, bad_value;
+	int err;			/* if not 0, every read fails with this error */
 };
 
 __attribute__((unused))
@@ -50,7 +51,7 @@ static int regfile_rd32(struct topo_reader *reader, u32 offset, u32 *value)
 	return 0;
 }
 
-/* Exits on a file that cannot be read: there is nothing to test then. */
+/* Exits if the file cannot be read, because then there is nothing to test. */
 __attribute__((unused))
 static void regfile_load(struct regfile *file, const char *path)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * kmod's pure files against register files (arguments: every .regs there is): chips,
- * refusals, and each register read badly in turn.
+ * Tests kmod's pure files with register files. The arguments are all .regs files. It tests chips
+ * and refusals, and gives each register a bad value in turn.
  */
 #include "tests/kmod/regfile.h"
 #include "kmod/regs.h"
@@ -68,7 +68,9 @@ static void test_bad_reads(void)
 	       !gp_topo_bad_read(0x180000a1), "other values are values");
 }
 
-/* All that is read of a GPU, into one page; false where there is none to show. */
+/*
+ * Writes all data that is read from a GPU into one page. Returns false if there is no page to show.
+ */
 static bool all_pages(char *out, struct gpu_engines *table)
 {
 	struct text text = { .buf = out, .size = sizeof(page) };
@@ -111,7 +113,7 @@ static unsigned int complete_no(const char *text)
 	return nr;
 }
 
-/* If any register is refused, there is no page, or one that ends with "complete no". */
+/* If any register is refused, there must be no page, or the page must end with "complete no". */
 static void test_each_register_bad(const char *path)
 {
 	static const u32 values[] = { 0xffffffff, 0xbadf5040, 0xbadf1201 };
@@ -134,7 +136,7 @@ static void test_each_register_bad(const char *path)
 
 			file.bad_value = 0;
 			regfile_rd32(&file.reader, offsets[i], &usual);
-			/* What is refused anyway shows nothing new. */
+			/* If a register is always refused, there is nothing new to test. */
 			if (gp_topo_bad_read(usual))
 				continue;
 			file.bad_offset = offsets[i];
@@ -148,7 +150,7 @@ static void test_each_register_bad(const char *path)
 				wrong++;
 				first_wrong = offsets[i];
 			}
-			/* Another page must end with "complete no". */
+			/* A page that differs must end with "complete no". */
 			if (all_pages(page, &engines) && strcmp(page, page_good) &&
 			    complete_no(page) == 0) {
 				wrong++;
@@ -243,7 +245,7 @@ static void count_kept(struct topo_reader *reader, u32 offset, u32 value, bool l
 	kept.for_a_second += !lasts;
 }
 
-/* Fuses and maxima are kept for good, but not if the value cannot be. */
+/* Fuses and maxima are kept for ever, but not if their value is impossible. */
 static void test_kept(const char *path)
 {
 	static const struct { u32 offset, wrong; } words[] = {
@@ -271,7 +273,7 @@ static void test_kept(const char *path)
 	}
 }
 
-/* Of registers that change all the time only refusals are kept, for a second. */
+/* If registers change all the time, only refusals are kept, and only for a second. */
 static void test_live_refusals(const char *path)
 {
 	static struct gpu_runlist runlist;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * vfio GROUP ADDRESS: takes the device of that group of vfio-pci, with an IOMMU or without, as a
- * virtual machine does, says "taken BOOT_0" with what it reads of BAR0 itself, and until its input
- * ends switches the device's memory off and on and resets it, again and again. It then says how
- * many times.
+ * vfio GROUP ADDRESS: opens the device of that vfio-pci group, with an IOMMU or without, as a
+ * virtual machine does. It reads BAR0 itself and prints "taken BOOT_0" with the value. Until its
+ * input ends, it repeatedly switches the device's memory off and on and resets the device. At the
+ * end it prints how many times it did so.
  */
 #include <fcntl.h>
 #include <linux/pci_regs.h>

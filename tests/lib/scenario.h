@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * For tests of the library on the simulated driver: the driver's calls, a program that launches,
- * and a parent that starts itself once for each scenario with that scenario's environment and
- * counts the output of the child.
+ * For tests of the library on the simulated driver. This header declares the driver's calls and a
+ * program that launches. It also has a parent, which starts itself once for each scenario with the
+ * scenario's environment, and counts the lines of the child.
  */
 #ifndef GPUPART_TESTS_LIB_SCENARIO_H
 #define GPUPART_TESTS_LIB_SCENARIO_H
@@ -66,7 +66,7 @@ static int driver_open(void)
 	return 0;
 }
 
-/* A context with a census kernel, as in a program. */
+/* A context that has a census kernel, as in a program. */
 struct program {
 	P ctx, function;
 	U64 out;
@@ -87,7 +87,7 @@ static int program_start(struct program *p, int device)
 	       cuFuncSetAttribute(p->function, 8, 200000) || cuMemAlloc(&p->out, 24 * 4096);
 }
 
-/* Launches @blocks that hold an SM each for @ns, without waiting. */
+/* Launches @blocks, each of which occupies an SM for @ns. Does not wait. */
 __attribute__((unused))
 static int program_launch(struct program *p, P stream, unsigned int blocks, unsigned int ns)
 {
@@ -96,7 +96,7 @@ static int program_launch(struct program *p, P stream, unsigned int blocks, unsi
 	return cuLaunchKernel(p->function, blocks, 1, 1, 32, 1, 1, 200000, stream, args, NULL);
 }
 
-/* Where a launch for the whole GPU ran. */
+/* Returns where a launch for the whole GPU ran. */
 __attribute__((unused))
 static int program_census(struct program *p, const struct gpupart_topology *topo, P stream,
 			  struct gpupart_tpcset *seen)
@@ -140,7 +140,7 @@ static struct gpupart_tpcset list(const char *text)
 	return set;
 }
 
-/* A program without gpupart; @want NULL: the whole GPU. */
+/* Runs a program that does not use gpupart. If @want is NULL, it must use the whole GPU. */
 __attribute__((unused))
 static void program_unaware(const char *want)
 {
@@ -161,10 +161,10 @@ static void program_unaware(const char *want)
 /* ------------------------------------------------------------------------ parent */
 
 /*
- * In @sim, and after the "=" of @env: "@b" a board's capture, "@/NAME" a file of the scratch
- * folder, "@inject" the injected library, "@tool" another tool's, "@key" the key in the cache,
- * "@pci1" the second simulated GPU's made-up address. Parts of @sim are separated by colons.
- * @prepare runs in the parent, with an empty cache.
+ * In @sim, and after the "=" of @env: "@b" is the capture of a board, "@/NAME" is a file of the
+ * scratch folder, "@inject" is the injected library, "@tool" is the library of another tool, "@key"
+ * is the key in the cache, and "@pci1" is the made-up address of the second simulated GPU. Colons
+ * separate the parts of @sim. @prepare runs in the parent, with an empty cache.
  */
 struct scenario {
 	const char *name;
@@ -226,7 +226,7 @@ static void child_environment(const struct scenario *s)
 	}
 }
 
-/* Starts this program as @s; its output goes to descriptor @out. */
+/* Starts this program as scenario @s, with its output to descriptor @out. */
 static pid_t child_start(const struct scenario *s, int out)
 {
 	pid_t pid;
@@ -242,7 +242,7 @@ static pid_t child_start(const struct scenario *s, int out)
 	return pid;
 }
 
-/* Runs this program as @s, without counting its lines; returns its wait status, or -1. */
+/* Runs this program as scenario @s without counting its lines. Returns its wait status, or -1. */
 __attribute__((unused))
 static int child_quiet(const struct scenario *s)
 {
@@ -293,7 +293,7 @@ static void run_scenario(const struct scenario *s)
 		tap_ok(0, "%s: ended with status %#x although no check failed", s->name, status);
 }
 
-/* Runs the scenario named on the command line as a child, or all of them as the parent. */
+/* As a child, runs the scenario that the command line names. As the parent, runs all scenarios. */
 static int scenario_main(int argc, char **argv, const struct scenario *all, unsigned int nr)
 {
 	char command[128];

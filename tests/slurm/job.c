@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * A CUDA program that does not use gpupart, as a job's task: job PTX MIB SECONDS [FILE].
- * Allocates that much memory, launches on all its TPCs, again after that time, and prints "TPCS
- * MIB": the TPCs of both launches as a list, and the allocated memory. Instead of the time, it
- * waits while FILE exists.
+ * The task of a job, which is a CUDA program that does not use gpupart. Usage: job PTX MIB SECONDS
+ * [FILE]. Allocates MIB of memory, launches on all its TPCs, and launches again after SECONDS. Then
+ * prints "TPCS MIB", which are the TPCs of both launches as a list, and the allocated memory.
+ * With FILE, it waits while FILE exists, instead of waiting for SECONDS.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -23,7 +23,7 @@ static void *lib;
 
 #define CALL(name, types, args) failed(name, ((int (*)types)dlsym(lib, name)) args)
 
-/* Whether a call failed: it is printed, so that a test's log has it. */
+/* Returns whether a call failed. Prints the failure, so that the log of a test contains it. */
 static int failed(const char *what, int result)
 {
 	if (result)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Observes a node from outside, fifty times per second: watch KEEPER MEMORY-MIB OUT, in the mount
- * namespace of the process KEEPER, until it is terminated. Writes to OUT, with the time in ms:
- * "held T JOB NR LIST" and "free T JOB" for the TPCs of jobs, "use T JOB LIST" for a new limit of
- * a process, and "bad T WHAT" if two jobs share a TPC or use too much memory.
+ * watch KEEPER MEMORY-MIB OUT: observes a node from outside, fifty times per second, until it is
+ * terminated. It runs in the mount namespace of the process KEEPER. Writes these lines to OUT, with
+ * the time in ms: "held T JOB NR LIST" and "free T JOB" for the TPCs of jobs, "use T JOB LIST" for
+ * a new limit of a process, and "bad T WHAT" if two jobs share a TPC or use too much memory.
  */
 #include <fcntl.h>
 #include <sched.h>
@@ -84,7 +84,10 @@ static void check_grants(const struct gpupart_grant *list, int nr, uint64_t memo
 			(unsigned long long)sum);
 }
 
-/* The real limits of processes, from their state pages. Both live after both were read. */
+/*
+ * Reads the real limits of processes from their state pages. Both processes are alive after both
+ * pages were read.
+ */
 static void check_processes(const struct gpupart_process *list, int nr, long at)
 {
 	struct gpupart_tpcset a, b;

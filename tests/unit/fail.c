@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The library's behaviour when an allocation or a system call fails. Each one fails once, in
- * turn, until none is left (linked with --wrap, so that all of the library's calls come here).
- * Each time the library reports an error or works without the result; no memory or descriptor
- * leaks; and afterwards everything works again.
+ * Tests the library's behaviour when an allocation or a system call fails. Each call fails once, in
+ * turn, until every call has failed. The test is linked with --wrap, so that this file receives all
+ * calls of the library. Each time, the library must report an error or work without the result. No
+ * memory or descriptor may leak. Afterwards everything must work again.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -28,17 +28,19 @@
 
 /* ---------------------------------------------------------------- calls that can fail */
 
-/* Shared with children, in which a scenario may continue. */
+/* This data is shared with children, in which a scenario may continue. */
 static struct faults {
-	unsigned int seen;	/* calls so far that could have failed */
-	unsigned int at;	/* number of the call that fails, from 1; 0: none */
-	bool system;		/* system calls, not allocations */
+	unsigned int seen;	/* number of calls so far that could have failed */
+	/* number of the call that fails, counted from 1; 0: no call fails */
+	unsigned int at;
+	bool system;		/* system calls fail, not allocations */
 	char which[32];		/* name of the call that failed */
 } *faults;
 
 #define MAX_LIVE 4096
 
-static void *live[MAX_LIVE];	/* blocks allocated here and not freed */
+/* number of blocks that were allocated in this file and not freed */
+static void *live[MAX_LIVE];
 
 static bool fails(const char *which, bool system)
 {
@@ -76,7 +78,9 @@ static unsigned int nr_live(void)
 	return nr;
 }
 
-/* Wraps "result name(args)", which fails with @err and @bad. */
+/*
+ * Wraps the function "result name(args)". If the call fails, errno is @err and the result is @bad.
+ */
 #define ALLOCATES(name, arguments, values)                \
 	void *__real_##name arguments;                    \
 	void *__wrap_##name arguments;                    \
@@ -191,7 +195,7 @@ int __wrap_openat(int dir, const char *path, int flags, ...)
 /* ---------------------------------------------------------------------- scenarios */
 
 static struct gpupart *gp;
-static struct gpupart_topology *board;	/* created while nothing fails */
+static struct gpupart_topology *board;	/* created while no call fails */
 static char tenant[64];
 
 static int capture_read_and_written(void)
@@ -283,7 +287,7 @@ static int processes_listed(void)
 	return nr < 0 ? nr : on < 0 ? on : 0;
 }
 
-/* The state page of a process cannot be undone: each time another process makes one. */
+/* A process cannot remove its state page, so another process makes a state page each time. */
 static int published(void)
 {
 	static struct gpupart_gpu_info info = { .pci = PCI, .source = "rm" };
@@ -357,7 +361,10 @@ static unsigned int nr_descriptors(void)
 	return nr;
 }
 
-/* Makes each of @what fail once. Returns their number, or -1 with a message if a check failed. */
+/*
+ * Makes each call of @what fail once. Returns the number of calls, or prints a message and returns
+ * -1 if a check failed.
+ */
 static int walk(const char *what, int (*scenario)(void), bool system)
 {
 	unsigned int descriptors = nr_descriptors(), memory = nr_live(), at;
@@ -397,7 +404,7 @@ static void check(const char *what, int (*scenario)(void))
 int main(void)
 {
 	/*
-	 * The first call of each scenario is made before, so that memory that libc keeps is
+	 * Each scenario runs once before the test, so that memory that libc keeps is already
 	 * allocated.
 	 */
 	struct faults *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * PCI GPUs for a guest that has no x-pci-proxy-dev (QEMU's virt machine) or cannot use it (several
- * processors): a host bridge for each, config space answered here, BAR0 in memory that the kernel
- * leaves alone (base=). /proc/fakegpu takes the lines that tests/kmod/vm takes on x86, and answers
- * each when read. Reads are counted where the module under test makes them: a probe on its
- * pci_gpu_rd32(). An integrated GPU of the device tree is taken away at first; "node" makes the
- * device of it, "nonode" takes it away. Guest only.
+ * Emulates PCI GPUs for a guest that has no x-pci-proxy-dev (QEMU's virt machine) or cannot use it
+ * (several processors). Each GPU has a host bridge. This module answers accesses to config space.
+ * BAR0 is in memory that the kernel does not use (base=). /proc/fakegpu accepts the lines that
+ * tests/kmod/vm accepts on x86. A read of the file returns the answer to each line. A probe on
+ * pci_gpu_rd32() of the module under test counts the reads of registers. At the start, the
+ * integrated GPU of the device tree has no device. The line "node" creates its device, and "nonode"
+ * removes it. Only for the guest.
  */
 #include <linux/delay.h>
 #include <linux/io.h>
@@ -44,8 +45,8 @@ struct fake {
 	struct reg bad;
 	bool has_bad;
 	unsigned long nr_reads, nr_slept, nr_resets;
-	unsigned int nr_silent;		/* reads of config space that get no answer */
-	unsigned long *asked;		/* a bit a word */
+	unsigned int nr_silent;		/* number of reads of config space that get no answer */
+	unsigned long *asked;		/* a bit for each word */
 };
 
 static struct fake fakes[NR_GPUS];
@@ -141,7 +142,7 @@ static unsigned int nr_written(void)
 
 /* ---------------------------------------------------------------- counts */
 
-/* Its private data begins with a list's node, then the device: kmod/pci.c. */
+/* The private data begins with a list node, and the device follows (kmod/pci.c). */
 struct under_test {
 	struct list_head node;
 	struct pci_dev *pdev;
@@ -163,7 +164,10 @@ static int on_read(struct kprobe *probe, struct pt_regs *regs)
 static struct kprobe probe;
 static bool probed;
 
-/* A GPU's folder takes its time, so that others ask for a GPU that has none yet. */
+/*
+ * The creation of a GPU's folder is delayed, so that other processes request a GPU that has no
+ * folder yet.
+ */
 static int on_mkdir(struct kprobe *probe, struct pt_regs *regs)
 {
 	const char *name = (const void *)regs_get_kernel_argument(regs, 0);
@@ -175,7 +179,9 @@ static int on_mkdir(struct kprobe *probe, struct pt_regs *regs)
 
 static struct kprobe mkdirs = { .symbol_name = "proc_mkdir", .pre_handler = on_mkdir };
 
-/* The module is loaded many times, and a probe ends when the module is unloaded. */
+/*
+ * The module under test is loaded many times, and the probe ends each time the module is unloaded.
+ */
 static int on_module(struct notifier_block *block, unsigned long event, void *data)
 {
 	struct module *module = data;
@@ -269,7 +275,7 @@ static int config_write(struct pci_bus *bus, unsigned int devfn, int at, int siz
 		case 0x05:
 			f->config[0x05] = byte & 4;
 			break;
-		case 0x13:	/* 16 MiB: only the top byte of BAR0 can be set */
+		case 0x13:	/* The size is 16 MiB, so only the top byte of BAR0 can be set. */
 		case 0x3c:
 			f->config[at + i] = byte;
 			break;
@@ -280,7 +286,7 @@ static int config_write(struct pci_bus *bus, unsigned int devfn, int at, int siz
 		case 0x6c:
 			if (!(byte & 1))
 				break;
-			/* It takes a while: two reads of config space have no answer. */
+			/* A reset takes some time, so two reads of config space get no answer. */
 			reset(f);
 			show(f);
 			f->nr_resets++;
@@ -407,7 +413,7 @@ static const struct proc_ops proc_ops = { .proc_read = fakegpu_read, .proc_write
 /* --------------------------------------------------------------- machine */
 
 #ifdef CONFIG_X86
-/* Domain 0, as the machine's own bus 0. */
+/* Use domain 0, to which the machine's own bus 0 also belongs. */
 static struct pci_sysdata sysdata = { .node = NUMA_NO_NODE };
 #endif
 
@@ -443,7 +449,7 @@ static int make_bus(struct fake *f, unsigned int n)
 		return err;
 	pci_bus_size_bridges(f->bridge->bus);
 	pci_bus_assign_resources(f->bridge->bus);
-	/* As firmware leaves it. */
+	/* The state is the one in which firmware leaves a device. */
 	f->config[0x04] |= PCI_COMMAND_MEMORY;
 	show(f);
 	pci_bus_add_devices(f->bridge->bus);
@@ -485,7 +491,7 @@ static int __init fakegpu_init(void)
 	return proc_create("fakegpu", 0600, NULL, &proc_ops) ? 0 : -ENOMEM;
 }
 
-/* It stays until the machine ends: there is no exit. */
+/* The module stays until the machine ends, so it has no exit function. */
 module_init(fakegpu_init);
 MODULE_LICENSE("Dual MIT/GPL");
 MODULE_DESCRIPTION("PCI GPUs over memory");

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * An integrated GPU as a platform device whose registers are memory that the kernel was
- * told not to use, and a driver of its own that powers it. Guest only.
+ * Emulates an integrated GPU as a platform device. Its registers are memory that the kernel does
+ * not use. A driver in this file powers the device. Only for the guest.
  *
  *   name= base=	a device of that name over that memory; without a name none is made
  *   stubborn=	it does not wake
  *   off=	its driver leaves runtime PM off, and its power too
  *
- * A file of "OFFSET VALUE" lines, written to /proc/tegra_regs at once, are its registers; read,
- * that tells how many are not as they were written. While it has no power all are all ones.
- * The driver, gk20a, takes that one and whichever driver_override sends to it.
+ * A single write of "OFFSET VALUE" lines to /proc/tegra_regs sets the registers. A read of that
+ * file returns how many registers no longer have the written value. While the device has no power,
+ * all bits of all registers are 1. The driver gk20a binds to this device, and to each device whose
+ * driver_override names the driver.
  */
 #include <linux/io.h>
 #include <linux/mm.h>
@@ -61,7 +62,7 @@ static void forget_regs(void)
 		writel(NO_SUCH_ADDRESS, bar + regs[--nr_regs].offset);
 }
 
-/* The whole file at once: what was there before is gone. */
+/* One write replaces all registers that were written before. */
 static ssize_t regs_write(struct file *file, const char __user *from, size_t len, loff_t *pos)
 {
 	char *text = kvmalloc(len + 1, GFP_KERNEL), *line, *rest;
@@ -89,7 +90,7 @@ static ssize_t regs_write(struct file *file, const char __user *from, size_t len
 	return len;
 }
 
-/* How many are not as they were written. */
+/* Returns how many registers no longer have the written value. */
 static ssize_t regs_read(struct file *file, char __user *to, size_t len, loff_t *pos)
 {
 	unsigned int i, other = 0;
@@ -139,7 +140,7 @@ static void unpower(struct platform_device *pdev)
 	power(false);
 }
 
-/* 6.11 changed what it returns. */
+/* Linux 6.11 changed the return type of this function. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 11, 0)
 static int tegra_remove(struct platform_device *pdev)
 {

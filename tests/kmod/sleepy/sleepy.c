@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A driver that owns the emulated GPUs and lets them sleep, as NVIDIA's does: the
- * module under test must wake them. Guest only.
+ * A driver that owns the emulated GPUs and lets them sleep, as NVIDIA's driver does. The module
+ * under test must wake the GPUs. Only for the guest.
  *
  *   stubborn=	they do not wake
  *   slow=	milliseconds that a wake-up takes; wakes: how many there were
@@ -76,7 +76,10 @@ static bool is_there(void)
 	return true;
 }
 
-/* The machine falls asleep: processes are frozen, the GPU still answers. */
+/*
+ * Called when the machine is suspended. At this time, processes are frozen, but the GPU still
+ * answers.
+ */
 static int sleepy_machine_suspend(struct device *dev)
 {
 	bool before = is_there();
@@ -105,7 +108,10 @@ static int sleepy_resume(struct device *dev)
 static int sleepy_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 {
 	if (d3) {
-		/* 5.10 puts a device with an unknown state into D0, whatever is asked. */
+		/*
+		 * Linux 5.10 puts a device with an unknown state into D0, regardless of the
+		 * requested state.
+		 */
 		pci_set_power_state(pdev, PCI_D0);
 		return pci_set_power_state(pdev, PCI_D3hot);
 	}
@@ -113,10 +119,12 @@ static int sleepy_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 		pdev->error_state = pci_channel_io_frozen;
 		return 0;
 	}
-	/* Or the machine's sleep passes it by where it sleeps already. */
+	/*
+	 * Otherwise the suspend of the machine would skip the device if the device sleeps already.
+	 */
 	if (shows)
 		dev_pm_set_driver_flags(&pdev->dev, DPM_FLAG_NO_DIRECT_COMPLETE);
-	/* A wake-up that failed before is forgotten only so. */
+	/* This call is the only way to clear the error of a wake-up that failed before. */
 	pm_runtime_set_active(&pdev->dev);
 	pm_runtime_allow(&pdev->dev);
 	pm_runtime_put_noidle(&pdev->dev);

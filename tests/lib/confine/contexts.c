@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A program on two GPUs that launches in a context which is not current, on a stream of that
- * context: the sets of that context's GPU apply.
+ * Tests a program on two GPUs. It launches on a stream of a context which is not current. The sets
+ * of that context's GPU must apply.
  */
 #include "tests/lib/scenario.h"
 
@@ -19,7 +19,7 @@ static bool attach_both(void)
 	return true;
 }
 
-/* Launches while @current is current; the records are read in the launch's own context. */
+/* Launches while @current is current. Reads the records in the context of the launch. */
 static void runs_on(struct program *p, P stream, P current, const struct gpupart_tpcset *want,
 		    const char *what)
 {
@@ -44,7 +44,7 @@ static void runs_on(struct program *p, P stream, P current, const struct gpupart
 	       "%s: ran on TPCs %s", what, text);
 }
 
-/* No launch is made in this context while it is current. */
+/* The program makes no launch in this context while the context is current. */
 static void child_made_after(void)
 {
 	struct program first, p;
@@ -97,7 +97,7 @@ static void child_current_at_attach(void)
 	runs_on(&p, stream, first.ctx, &some, "the one that was current");
 }
 
-/* The driver reuses the memory of a context of the first GPU. */
+/* The driver reuses the memory of a destroyed context of the first GPU. */
 static void child_in_place(void)
 {
 	struct program first, gone, p;

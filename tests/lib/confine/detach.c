@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Options of an attach, whether an attach is possible, and detaching from the driver: through
- * gpupart.h on the simulated driver.
+ * Tests the options of an attach, whether an attach is possible, and the detach from the driver. It
+ * uses gpupart.h on the simulated driver.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -17,7 +17,7 @@ static bool says(const char *words)
 	return strstr(gpupart_error(gp), words);
 }
 
-/* The driver accepts another tool: a second subscriber to the table succeeds. */
+/* Checks that the driver accepts another tool, so a second subscription to the table succeeds. */
 static bool place_is_free(void)
 {
 	static const unsigned char uuid[16] = { 0x2c, 0x8e, 0x0a, 0xd8, 0x07, 0x10, 0xab, 0x4e,
@@ -205,7 +205,7 @@ static int free_descriptor(void)
 	return fd;
 }
 
-/* Structures of other versions, with other sizes. */
+/* Tests structures of other versions, which have other sizes. */
 static void child_rows(void)
 {
 	int before;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Launches of kernels that can launch other kernels from the GPU, on the simulated driver: which
- * of them are counted, and which cannot be.
+ * Tests launches of kernels that can launch other kernels from the GPU, on the simulated driver. It
+ * tests which of these launches are counted and which cannot be counted.
  */
 #include <elf.h>
 #include "tests/lib/scenario.h"
 
-/* Binaries with only the parts that the library reads: a header, and names. */
+/* Binaries that have only the parts that the library reads, which are a header and names. */
 struct image {
 	Elf64_Ehdr head;
 	char names[100000];
@@ -24,15 +24,15 @@ static const char text_launching[] =
 static void images_make(void)
 {
 	graph = plain = launching;
-	/* Far behind the beginning, and as part of a longer string. */
+	/* The name is far behind the beginning of the image, and is a part of a longer string. */
 	strcpy(launching.names + 70000, ".text.__cudaCDP2LaunchDeviceV2");
 	strcpy(graph.names + 70000, "cudaGraphLaunch");
 	strcpy(plain.names + 70000, ".text.LaunchedByNobody");
 }
 
 /*
- * The simulated kernel whose children run on all SMs, in a module that may launch them and in one
- * that may not.
+ * The children of this simulated kernel run on all SMs. The kernel is in a module that may launch
+ * children, and in a module that may not.
  */
 #define PARENT ".visible .entry gpupart_parent(.param .u64 out, .param .u32 spin_ns)\n"
 static const char parent_launching[] = ".version 8.0\n.target sm_90\n.address_size 64\n"
@@ -73,8 +73,8 @@ static P module_of(const void *image)
 }
 
 /*
- * Launches a kernel of @module three times; returns how many were counted if all were seen, else
- * -1.
+ * Launches a kernel of @module three times. Returns how many launches were counted, or -1 if the
+ * library did not see all launches.
  */
 static long long counted(P module, const char *name)
 {
@@ -142,7 +142,10 @@ static void modules(void)
 	tap_ok(counted(module_of(&launching), "k") == 3, "and one that launches");
 }
 
-/* The counter counts launches that can launch others. These launches themselves are confined. */
+/*
+ * The counter counts launches of kernels that can launch other kernels. These launches themselves
+ * are confined.
+ */
 static void confined(void)
 {
 	struct gpupart_counters before, after;
@@ -188,7 +191,7 @@ static void not_told(void)
 	tap_ok(counted(module_of(&launching), "k") == 0, "nothing is found, and the program runs");
 }
 
-/* The values that other processes see of this one. */
+/* Reads the values of this process that other processes see. */
 static void shown(void)
 {
 	struct gpupart_process list[64];
@@ -211,7 +214,10 @@ static void shown(void)
 
 #define BLOCKS 132	/* one per SM */
 
-/* Launches @function, a parent or a census: the TPCs of its records, and its result. */
+/*
+ * Launches @function, which is a parent or a census. Stores the TPCs of the records, and returns
+ * the result of the launch.
+ */
 static CU launch_into(struct program *p, P function, struct gpupart_tpcset *seen)
 {
 	static struct { unsigned int smid, cluster; U64 start, end; } records[BLOCKS];
@@ -252,7 +258,7 @@ static P kernel_of(const void *image, P *library)
 	return kernel;
 }
 
-/* The launches that are refused below: their children would run anywhere. */
+/* The launches that the tests below refuse, because their children would run on any TPC. */
 static void escape(void)
 {
 	struct gpupart_tpcset seen;
@@ -270,7 +276,10 @@ static void escape(void)
 	tap_ok(in_all() == 2, "both are counted: %llu", in_all());
 }
 
-/* A graph of one launch of the program's kernel; NULL: it could not be created. */
+/*
+ * Creates a graph of one launch of the program's kernel. Returns NULL if the graph could not be
+ * created.
+ */
 static P graph_of(struct program *p)
 {
 	P stream, captured, exec;
@@ -323,7 +332,7 @@ static CU launch_ex(struct program *p, P function)
 	return cuLaunchKernelEx(&config, function, args, NULL);
 }
 
-/* A library's code is loaded at the first use of a kernel. */
+/* The code of a library is loaded when a kernel of it is first used. */
 static void refused_lazily(void)
 {
 	struct gpupart_tpcset seen, set;
@@ -385,7 +394,7 @@ static void refused_by_option(void)
 		       !launch_into(&p, function, &seen), "one from before the attach does");
 }
 
-/* If a driver does not report modules, forbidden launches cannot be prevented. */
+/* If a driver does not report modules, the library cannot prevent forbidden launches. */
 static void refused_untold(void)
 {
 	int err = attach("cuda:0");

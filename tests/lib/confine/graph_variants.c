@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Executable graphs with builds for several sets, on the simulated driver: what is built and
- * when, that each block stays in its set, that launches of one graph never overlap, changes of
- * the graph, refusals of the driver, and memory.
+ * Tests executable graphs that have builds for several sets, on the simulated driver. It tests what
+ * is built and when, that each block stays in its set, and that launches of one graph never
+ * overlap. It also tests changes of the graph, refusals of the driver, and memory.
  */
 #include "lib/driver/cuda.h"
 #include "tests/lib/scenario.h"
@@ -44,13 +44,13 @@ static U64 out;
 
 /* --------------------------------------------------------------- callbacks of the driver */
 
-static int nr_built;		/* TMDs of the program's kernel */
-static P begun, ended;		/* the graphs at the last launch's begin and end */
-static int nr_replaced;		/* launches where these differ */
+static int nr_built;		/* number of TMDs of the program's kernel */
+static P begun, ended;		/* the graphs at the begin and at the end of the last launch */
+static int nr_replaced;		/* number of launches for which these two differ */
 static int nr_destroyed;	/* executable graphs */
 static struct program p;
 
-/* A second subscriber; at a begin it is called after the library. */
+/* A second subscriber. At the begin of a call, the driver calls it after the library. */
 static void on_callback(void *user, int domain, int cbid, const void *params)
 {
 	const struct cuda_call_params *call = params;
@@ -94,7 +94,7 @@ static struct gpupart_counters counted(void)
 	return counters;
 }
 
-/* How many launches had their graph rebuilt since the last call. */
+/* Returns how many launches since the last call had their graph rebuilt. */
 static U64 nr_reapplied(void)
 {
 	static U64 before;
@@ -106,7 +106,7 @@ static U64 nr_reapplied(void)
 
 /* ----------------------------------------------------------------- a program and its graph */
 
-/* Node @n writes its records to index @to. */
+/* Returns the parameters with which node @n writes its records to index @to. */
 static struct cuda_kernel_node kernel(int n, int to)
 {
 	static unsigned int ns = 20000;
@@ -179,7 +179,7 @@ static bool read_records(void)
 	return !cuMemcpyDtoH(records, out, sizeof(records));
 }
 
-/* Launches the graph, which runs on exactly @want and writes its records to @place. */
+/* Launches the graph, which must run on exactly @want. It writes its records to @place. */
 static bool in(int place, const struct gpupart_tpcset *want)
 {
 	memset(records, 0xff, sizeof(records));
@@ -261,7 +261,7 @@ static void limited(void)
 	       "no second set beforehand: %s", gpupart_error(gp));
 }
 
-/* A launch into a captured stream becomes part of a graph: it belongs to the program. */
+/* A launch into a captured stream becomes a part of a graph, which belongs to the program. */
 static void captured(void)
 {
 	P into = NULL;
@@ -283,7 +283,7 @@ static void captured(void)
 	tap_ok(!counted().graphs_stale, "none is counted as stale");
 }
 
-/* The driver fails to create another graph, or there is no memory for it. */
+/* The driver fails to create another graph, or there is not enough memory for the graph. */
 static void refused(void)
 {
 	uint64_t before, after, total;
@@ -362,7 +362,7 @@ static void updated(void)
 	tap_ok(!counted().graphs_stale, "none is counted as stale");
 }
 
-/* Only the program's own build has the disabled node: no variant is left. */
+/* Only the program's own build has the disabled node, so no variant is left. */
 static void disabled(void)
 {
 	if (!begin())
@@ -373,7 +373,7 @@ static void disabled(void)
 		       !gpupart_process_set(gp, gpu, &b) && !launch(exec, streams[0]) &&
 		       !set_enabled(exec, nodes[1], 0), "a node is disabled while they run");
 	for (int i = 0; i < 2; i++) {
-		/* Earlier launches have ended; the next launches clear the memory. */
+		/* All earlier launches have ended. The next launches clear the memory. */
 		in_set(0, i ? &a : &b);
 		tap_ok(begun == exec, "launch %d is of the program's own", i);
 	}
@@ -384,7 +384,7 @@ static void disabled(void)
 	       "and has no variants: %s", gpupart_error(gp));
 }
 
-/* When the launch with records at @place began or ended. */
+/* Returns when the launch with records at @place began or ended. */
 static U64 first_start(int place)
 {
 	U64 least = ~0ull;
@@ -407,7 +407,10 @@ static U64 last_end(int place)
 	return most;
 }
 
-/* Launches @places times without waiting, each into @into(n), all with separate records. */
+/*
+ * Launches @places times without waiting. Each launch uses the stream @into(n) and has separate
+ * records.
+ */
 static bool one_after_the_other(int places, P (*into)(int), int *overlaps, int *outside)
 {
 	memset(records, 0xff, sizeof(records));
@@ -445,8 +448,8 @@ static P in_pairs(int n)
 }
 
 /*
- * The driver never runs two launches of a graph at the same time: nor do launches of its
- * variants.
+ * The driver never runs two launches of a graph at the same time. Launches of the graph's variants
+ * must not overlap either.
  */
 static void order(void)
 {
@@ -473,7 +476,7 @@ static void order(void)
 	       "without variants: %d overlap, %d left their set", overlaps, outside);
 }
 
-/* The first launch in another stream, after a launch whose end no event shows. */
+/* This is the first launch in another stream, after a launch whose end no event shows. */
 static void order_at_first(void)
 {
 	int overlaps, outside;
@@ -566,7 +569,7 @@ static void uploaded(void)
 	tap_ok(in(0, &b) && in_set(0, &a) && nr_built == 2 * NR_NODES, "a launch builds nothing");
 }
 
-/* A function's set takes precedence over the others, and a new one needs another build. */
+/* A function's set takes precedence over other sets, and a new function set needs another build. */
 static void functions(void)
 {
 	if (!begin())

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Graphs that need more than a program with one thread and one GPU: sets that change while nodes
- * are being built, streams of another GPU than the current context's, captures before a stream
- * can have a set. On the simulated driver; tests/gpu/inside.c tests a real one, untold.c drivers
- * that do not report everything.
+ * Tests graphs that need more than a program with one thread and one GPU. In these tests, sets
+ * change while nodes are built, streams belong to a different GPU than the current context, and
+ * captures begin before a stream can have a set. This test uses the simulated driver.
+ * tests/gpu/inside.c tests a real driver, and unreported.c tests drivers that do not report
+ * everything.
  */
 #include <pthread.h>
 #include <stddef.h>
@@ -41,7 +42,7 @@ static bool graphs_open(void)
 	       cuStreamBeginCapture && cuStreamEndCapture && cuStreamDestroy;
 }
 
-/* Independent nodes, each with separate records at @out. */
+/* Adds independent nodes, each of which has separate records at @out. */
 static P graph_of(struct program *p, U64 out)
 {
 	unsigned int ns = 1000;
@@ -63,7 +64,7 @@ static P graph_of(struct program *p, U64 out)
 	return cuGraphInstantiate(&exec, graph, 0) ? NULL : exec;
 }
 
-/* Launches @exec; returns how many of its nodes ran outside @want. -1: it failed. */
+/* Launches @exec. Returns how many of its nodes ran outside @want, or -1 if the launch failed. */
 static int nodes_elsewhere(P exec, P stream, U64 out, const struct gpupart_tpcset *want)
 {
 	const struct gpupart_topology *topo = gpupart_gpu_topology(gpu);
@@ -83,7 +84,7 @@ static int nodes_elsewhere(P exec, P stream, U64 out, const struct gpupart_tpcse
 	return wrong;
 }
 
-/* Where a captured launch of @p's census ran, after it has ended. */
+/* Returns where a captured launch of @p's census ran, after it has ended. */
 static bool captured_ran_on(struct program *p, const struct gpupart_tpcset *want)
 {
 	struct gpupart_tpcset seen = { { 0 } };
@@ -109,10 +110,10 @@ static struct gpupart_counters counted(void)
 typedef int (*set_fn)(struct gpupart *, struct gpupart_gpu *, const struct gpupart_tpcset *);
 
 static struct gpupart_tpcset first, second;
-static set_fn changes;		/* sets @second and @first again meanwhile */
+static set_fn changes;		/* meanwhile sets @second and then @first again */
 static int nr_built;
 
-/* A second subscriber, which is called after the library. */
+/* A second subscriber, which the driver calls after the library. */
 static void on_built(void *user, int domain, int cbid, const void *params)
 {
 	(void)user;
@@ -186,7 +187,10 @@ static void limit_changed(void)
 
 /* ---------------------------------------------------------------------- several GPUs */
 
-/* The stream of a launch decides to which GPU it belongs, whatever context is current. */
+/*
+ * The stream of a launch decides to which GPU the launch belongs, regardless of the current
+ * context.
+ */
 static void other_context(void)
 {
 	struct gpupart_tpcset one, two, all;
@@ -245,7 +249,10 @@ static void other_context(void)
 	tap_ok(ran_on(&there, elsewhere, &two), "which is for the second");
 }
 
-/* For a failed launch, its target is not always known: no set stays pending for it. */
+/*
+ * If a launch fails, its GPU is not always known. No next-launch set may stay pending because of
+ * it.
+ */
 static void failed_launch(void)
 {
 	struct gpupart_tpcset set, all[2];
@@ -353,7 +360,7 @@ static void stream_goes(void)
 
 /* ------------------------------------------- captured before its stream can have a set */
 
-/* A census of @p that is captured on @stream; NULL: it failed. */
+/* Captures a census of @p on @stream. Returns NULL on failure. */
 static P exec_captured_on(struct program *p, P stream)
 {
 	P graph, exec;
@@ -374,7 +381,7 @@ static void child_attaches(void)
 	tap_ok(!attach(NULL), "attached");
 }
 
-/* The mask bits are checked, so that the next child can attach without a launch. */
+/* Checks the mask bits, so that the next child can attach without a launch. */
 static void prepare_checked(const struct scenario *s)
 {
 	static const struct scenario checked = { "checked", child_attaches, "@b", { NULL }, NULL };
@@ -382,7 +389,7 @@ static void prepare_checked(const struct scenario *s)
 	tap_ok(!child_quiet(&checked), "%s: the mask bits were checked", s->name);
 }
 
-/* As under `gpupart run`: a later attach learns how to distinguish streams. */
+/* As under `gpupart run`, a later attach learns how to distinguish streams. */
 static void captured_early(void)
 {
 	struct gpupart_tpcset set, other_set, all;
@@ -440,7 +447,7 @@ static void captured_elsewhere(void)
 
 /* ---------------------------- launches of the library during a program's capture */
 
-/* Ends the capture on @s: it is complete, and its launch runs. */
+/* Ends the capture on @s. The captured graph must be complete, and its launch must run. */
 static bool unspoilt(P s)
 {
 	P graph, exec;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Green contexts together with sets, created as a program creates them, on the simulated driver,
- * and where their launches run. Independent of how a part is chosen.
+ * Tests green contexts together with sets on the simulated driver. It creates green contexts as a
+ * program does, and tests where their launches run. The tests do not depend on how the library
+ * chooses a part.
  */
 #include <pthread.h>
 #include "tests/lib/scenario.h"
@@ -66,7 +67,7 @@ struct pool {
 	struct green green[MOST];
 };
 
-/* Loaded into the primary context, of which green contexts are parts. */
+/* The module is loaded into the primary context, of which green contexts are parts. */
 static bool begin(const char *limit)
 {
 	struct gpupart_tpcset set;
@@ -105,8 +106,8 @@ static bool make(struct green *green, struct resource *part)
 }
 
 /*
- * All groups of at least @sms SMs, with a context and a stream each; on request also the
- * remainder.
+ * Creates all groups of at least @sms SMs, each with a context and a stream. On request, also uses
+ * the remainder.
  */
 static bool pool_make(struct pool *pool, U sms, U flags, bool with_rest)
 {
@@ -153,7 +154,7 @@ static bool within(const struct pool *pool, const struct gpupart_tpcset *limit)
 	return true;
 }
 
-/* TPCs that are in two of them. */
+/* Returns the number of TPCs that are in two contexts. */
 static U shared(const struct pool *pool)
 {
 	struct gpupart_tpcset any = { 0 };
@@ -176,7 +177,7 @@ static U sms_of(const struct green *green)
 	return cuGreenCtxGetDevResource(green->handle, &its, 1) ? 0 : its.nr_sms;
 }
 
-/* Each gets its share of the limit, rounded down, at least one TPC. */
+/* Each context gets its share of the limit, rounded down, but at least one TPC. */
 static bool shares(const struct pool *pool, U limit)
 {
 	for (U i = 0; i < pool->nr; i++) {
@@ -265,7 +266,9 @@ static void child_large_limit(void)
 	counted(0);
 }
 
-/* The limit changes under them; they stay disjoint, and none leaves it. */
+/*
+ * The limit changes while the contexts exist. The contexts must stay disjoint and inside the limit.
+ */
 static void child_changes(void)
 {
 	static const char *const limits[] = { "0-32", "40-60", "0-15", "0-65" };
@@ -290,8 +293,9 @@ static void child_changes(void)
 }
 
 /*
- * Created and destroyed repeatedly, in other ways each time: destroyed contexts take no room,
- * also if there were more than table entries, in the middle of a pool.
+ * Contexts are created and destroyed repeatedly, in a different way each time. Destroyed contexts
+ * must use no room, even if there were more of them than table entries and even in the middle of a
+ * pool.
  */
 static void child_again(void)
 {
@@ -319,8 +323,8 @@ static void child_again(void)
 }
 
 /*
- * In one half of the GPU contexts keep their TPCs while in the other half contexts are created
- * and destroyed.
+ * Contexts in one half of the GPU keep their TPCs while contexts in the other half are created and
+ * destroyed.
  */
 static void child_stay(void)
 {
@@ -405,7 +409,10 @@ static void child_parts_of_parts(void)
 	       gpupart_tpcset_count(&whole.seen));
 }
 
-/* A launch that does not fit into its part at once gets all of the limit, and is counted. */
+/*
+ * If the blocks of a launch do not fit into the context's part at the same time, the launch gets
+ * the whole limit and is counted.
+ */
 static void child_widened(void)
 {
 	struct attribute cluster = { .id = 4, .dim = { 8, 1, 1 } };
@@ -442,7 +449,8 @@ static void child_widened(void)
 }
 
 /*
- * The legacy default stream of a green context, and a stream that is created while it is current.
+ * Tests the legacy default stream of a green context, and a stream that is created while the green
+ * context is current.
  */
 static void child_current(void)
 {
@@ -467,7 +475,10 @@ static void child_current(void)
 	counted(0);
 }
 
-/* Launches captured in a context stay in its part, whatever stream they are launched into. */
+/*
+ * Launches that are captured in a context must stay in the context's part, regardless of the stream
+ * into which the graph is launched.
+ */
 static void child_graphs(void)
 {
 	struct gpupart_tpcset limit;
@@ -501,7 +512,7 @@ static void child_graphs(void)
 	counted(0);
 }
 
-/* Sets of the program, in addition to its contexts. */
+/* Tests sets of the program in addition to its green contexts. */
 static void child_sets(void)
 {
 	struct gpupart_tpcset set, seen, both;
@@ -546,8 +557,8 @@ static void *race(void *arg)
 }
 
 /*
- * All contexts launch for the first time at once: afterwards they are disjoint, and none ran
- * outside.
+ * All contexts make their first launch at the same time. Afterwards they must be disjoint, and no
+ * launch may have run outside its part.
  */
 static void child_threads(void)
 {
@@ -571,7 +582,7 @@ static void child_threads(void)
 	counted(0);
 }
 
-/* With --sm-count, a program splits the resource that it is shown. */
+/* With --sm-count, a program splits the resource that the driver reports to it. */
 static void told(const char *text, U sms, U part, U want_nr, U want_tpcs)
 {
 	struct gpupart_tpcset limit = list(text);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The library's launches on the simulated driver: every capture and every generated topology,
- * injected faults, the guards, streams, threads, several GPUs. The parent starts itself once for
- * each scenario, with that scenario's environment, and counts the output of the child.
+ * Tests launches with the library on the simulated driver, on every capture and every generated
+ * topology. It tests injected faults, the guards, streams, threads, and several GPUs. For each
+ * scenario, the program starts itself once as a child with the scenario's environment, and counts
+ * the lines of the child.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -67,7 +68,7 @@ struct record {
 	unsigned long long start, end;
 };
 
-/* A context with a census kernel, as in a program. */
+/* A context that has a census kernel, as in a program. */
 struct program {
 	P ctx, function, cluster_function;
 	unsigned long long out;
@@ -93,7 +94,7 @@ static int program_start(struct program *p, int device)
 	       cuMemAlloc(&p->out, 24 * 4096);
 }
 
-/* Launches; returns the TPCs that were used, or -1. cluster 0: no cluster. */
+/* Launches. Returns the TPCs that the launch used, or -1. If cluster is 0, there is no cluster. */
 static int run_on(struct program *p, const struct gpupart_topology *topo, P stream,
 		  unsigned int blocks, unsigned int shared, unsigned int cluster, int cooperative,
 		  struct gpupart_tpcset *seen)
@@ -213,7 +214,7 @@ static void child_verify(void)
 	       "no launch escaped or hung");
 }
 
-/* A GPU whose map differs from the table: refused, nothing is masked. */
+/* The map of the GPU differs from the table. The GPU must be refused, and nothing may be masked. */
 static void refused_naming(const char *word)
 {
 	struct gpupart_tpcset set = gpupart_tpcset_first(1);
@@ -254,7 +255,10 @@ static unsigned int setting(const char *name, unsigned int unset)
 	return value ? (unsigned int)atoi(value + strlen(name)) : unset;
 }
 
-/* A driver with another size of table and parameters: proven, and then launches are confined. */
+/*
+ * The driver has another size of its table and parameters. The size is proven, and then launches
+ * are confined.
+ */
 static void child_other_driver(void)
 {
 	unsigned int table_bytes = setting("table-size=", 96);
@@ -283,7 +287,10 @@ static void child_other_driver(void)
 	       "%llu launches confined, none escaped", (unsigned long long)c.confined);
 }
 
-/* A proof for other parameters is not valid for these: launches are not changed, and counted. */
+/*
+ * A proof for other parameters is not valid for these parameters. Launches are not changed, but are
+ * counted.
+ */
 static void child_unproven(void)
 {
 	struct gpupart_tpcset seen, all;
@@ -302,7 +309,10 @@ static void child_unproven(void)
 	       (unsigned long long)c.unconfinable_version);
 }
 
-/* Checked, and then the name belongs to another GPU: verify reports it and stops masking. */
+/*
+ * The GPU is checked, and then its name belongs to another GPU. verify must report this and stop
+ * masking.
+ */
 static void child_changed(void)
 {
 	struct gpupart_tpcset one = list("7"), five = list("5-9"), set;
@@ -325,7 +335,7 @@ static bool has(bool got, const struct gpupart_tpcset *set, const struct gpupart
 	return got && gpupart_tpcset_equal(set, want);
 }
 
-/* Sets in force when verify is called neither fail a row nor are lost. */
+/* Sets that are in force when verify is called must not make a row fail, and must not be lost. */
 static void child_verify_leaves(void)
 {
 	struct gpupart_tpcset limit = list("0-20"), process = list("0-15"), own = list("0-3"),
@@ -420,7 +430,7 @@ static void child_bad_sets(void)
 	       "taking away what is not there is no error");
 }
 
-/* With any set, no launch hangs, and each widened launch is counted. */
+/* With any set, no launch may hang, and each widened launch must be counted. */
 static void child_guards(void)
 {
 	const struct gpupart_topology *topo;
@@ -476,7 +486,7 @@ static void child_guards(void)
 		       gpupart_tpcset_equal(&seen, &limit),
 	       "limit and set with nothing in common: the limit");
 	gpupart_limit_set(gp, gpu, NULL);
-	far = list("62-65"); /* singletons: the driver disables them for clusters of 4 itself */
+	far = list("62-65"); /* singletons, which the driver itself disables for clusters of 4 */
 	gpupart_process_set(gp, gpu, &far);
 	gpupart_counters_get(&a);
 	tap_ok(!run_on(&p, topo, s, 16, 200000, 4, 0, &seen) && COUNTED(widened_driver, 1),
@@ -484,7 +494,7 @@ static void child_guards(void)
 	tap_ok(!sim_hung(), "nothing hung");
 }
 
-/* The guards are necessary: without them the simulated GPU hangs. */
+/* Shows that the guards are necessary, because without them the simulated GPU hangs. */
 static void child_hangs(void)
 {
 	struct gpupart_tpcset seen;
@@ -534,7 +544,7 @@ static void child_streams(void)
 	tap_ok(!bad, "streams made after they were destroyed inherit nothing");
 	tap_ok(gpupart_stream_set(gp, gpu, s[0], &a) == 0 || 1, "a dead handle does no harm");
 
-	/* Default streams: only of this context and thread. */
+	/* A set of a default stream applies only to this context and thread. */
 	struct program q;
 
 	tap_ok(!gpupart_stream_set(gp, gpu, NULL, &a) && !gpupart_stream_set(gp, gpu, (P)2, &b),
@@ -615,7 +625,7 @@ static void child_threads(void)
 
 	if (!tap_ok(!attach(NULL), "attaches"))
 		return;
-	/* Members in every word of each set, none in common. */
+	/* Each set has TPCs in every word, and the sets have no common TPC. */
 	choice[0] = list("0-3,40-43,64");
 	choice[1] = list("4-7,44-47,65");
 	choice[2] = list("8-11,48-51");
@@ -768,7 +778,7 @@ static void *narrows(void *nr)
 	return nr;
 }
 
-/* With GPUPART_SET=0-40, each thread removes one TPC: no change is lost. */
+/* With GPUPART_SET=0-40, each thread removes one TPC, and no change may be lost. */
 static void child_cap_threads(void)
 {
 	struct gpupart_tpcset want = list("8-40");
@@ -800,7 +810,10 @@ static void child_outer_bad(void)
 static atomic_int other_census;
 static struct program shared_program;
 
-/* Each thread has its own library context, stream and set; GPU and CUDA context are shared. */
+/*
+ * Each thread has its own library context, stream and set. All threads share the GPU and the CUDA
+ * context.
+ */
 static void *takes_census(void *words)
 {
 	struct gpupart_tpcset set = list(words), seen;
@@ -833,7 +846,7 @@ static void child_census(void)
 	tap_ok(!other_census, "2000 censuses of two threads: %d saw another's TPCs", other_census);
 }
 
-/* A program that uses all thread-specific keys: the library must not write to the first of them. */
+/* A program uses all thread-specific keys. The library must not write to the first key. */
 static void child_no_keys(void)
 {
 	struct gpupart_tpcset set = list("0-3"), seen;
@@ -855,7 +868,7 @@ static void child_no_keys(void)
 	tap_ok(!gpupart_stream_set(gp, gpu, (P)1, &set), "the legacy one has a set");
 }
 
-/* A program without gpupart, confined by the injected library. */
+/* A program that does not use gpupart, and is confined by the injected library. */
 static void program_unaware(const char *want)
 {
 	struct gpupart_topology *topo;
@@ -882,7 +895,8 @@ static void child_not_injected(void) { program_unaware(NULL); }
 static const struct scenario {
 	const char *name;
 	void (*run)(void);
-	const char *captures; /* NULL: every board and generated one; else names in tests/data */
+	/* NULL: every board and every generated topology; otherwise names in tests/data */
+	const char *captures;
 	const char *env[4];
 	bool fresh_cache;
 } scenarios[] = {

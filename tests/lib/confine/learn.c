@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Mask bits in an order that no row has, on made-up boards: they are refused, or learned on
- * request, and then known to every process. GB100 and GB202 build TMDs V04_01 and V05_00, TU102
- * and GA102 TMDs with 64 mask bits.
+ * Tests mask bits in an order that no row has, on made-up boards. Such mask bits are refused. On
+ * request they are learned, and then every process knows them. GB100 and GB202 build TMDs V04_01
+ * and V05_00, TU102 and GA102 TMDs with 64 mask bits.
  */
 #include <dirent.h>
 #include "lib/private.h"
@@ -10,8 +10,8 @@
 
 /*
  * @sim is "@/TPCS-CHIP": the generated board with that number of TPCs, as a capture of that chip.
- * It ends with "?" if the maximum number of GPCs of the chip is unknown, and with "+CLASS" if the
- * driver reports the compute class.
+ * The text ends with "?" if the maximum number of GPCs of the chip is unknown, and with "+CLASS" if
+ * the driver reports the compute class.
  */
 static void prepare_board(const struct scenario *s)
 {
@@ -51,7 +51,10 @@ static void prepare_board(const struct scenario *s)
 	fclose(file);
 }
 
-/* Whether launches obey sets of the lowest TPC, the highest, and every third TPC. */
+/*
+ * Returns whether launches stay in sets of the lowest TPC, of the highest TPC, and of every third
+ * TPC.
+ */
 static void sets_hold(void)
 {
 	unsigned int nr = gpupart_topology_nr_tpcs(gpupart_gpu_topology(gpu));
@@ -79,7 +82,7 @@ static void child_holds(void)
 		sets_hold();
 }
 
-/* The message names a TPC and a bit, and says that nothing is masked. */
+/* Checks that the message names a TPC and a bit, and says that nothing is masked. */
 static void child_refused(void)
 {
 	struct gpupart_topology *topo;
@@ -151,10 +154,10 @@ static void refused_to_learn(const char *words)
 	tap_ok(err == -EPROTO, "and again: %d %s", err, err ? gpupart_error(gp) : "");
 }
 
-/* TPC 5 obeys the bit of TPC 3. */
+/* TPC 5 reacts to the mask bit of TPC 3. */
 static void child_two_tpcs(void) { refused_to_learn("with this bit set, 2 of 24 TPCs"); }
 
-/* Another program's block holds an SM; it uses GPU time only. */
+/* A block of another program occupies an SM. It only uses GPU time. */
 static int learn_beside(unsigned int ns)
 {
 	struct program p;
@@ -199,7 +202,10 @@ static void child_knows(void)
 static void child_confined(void) { program_unaware("5-9,23"); }
 static void child_free(void) { program_unaware(NULL); }
 
-/* The class decides if the table of chips has no row, and must agree with a row. */
+/*
+ * If the table of chips has no row, the compute class decides. If it has a row, the class must
+ * agree with the row.
+ */
 static void child_no_class(void)
 {
 	int err = attach(NULL);
@@ -223,7 +229,10 @@ static void path_of(const char *dir, const char *name, char path[4096])
 	snprintf(path + strlen(path), 4096 - strlen(path), "/%s", name);
 }
 
-/* Lets a child learn; @map becomes the path of the map's file, key its hash. */
+/*
+ * Lets a child learn the map. Stores the path of the map's file in @map, and the map's hash in the
+ * variable key.
+ */
 static void learn_before(const struct scenario *s, char map[4096])
 {
 	struct scenario learns = *s;
@@ -256,7 +265,10 @@ static void prepare_learnt(const struct scenario *s)
 	learn_before(s, map);
 }
 
-/* The map with two exchanged bytes, cut to @len, made longer, or with mode @mode. */
+/*
+ * Changes the file of the map: exchanges two bytes, cuts it to @len, makes it longer, or sets the
+ * mode @mode.
+ */
 static void spoil(const struct scenario *s, unsigned int swapped, long len, mode_t mode)
 {
 	unsigned char bits[256] = { 0 }, was;
@@ -282,7 +294,7 @@ static void prepare_cut(const struct scenario *s) { spoil(s, 0, 23, 0600); }
 static void prepare_longer(const struct scenario *s) { spoil(s, 0, 25, 0600); }
 static void prepare_writable(const struct scenario *s) { spoil(s, 0, 24, 0666); }
 
-/* The map exists, but the key of its proof does not. */
+/* The map exists, but the key of its proof does not exist. */
 static void prepare_no_key(const struct scenario *s)
 {
 	char map[4096], path[4096];

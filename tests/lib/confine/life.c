@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Objects that begin and end independently of launches: contexts, processes and their state
- * pages; requests in the environment; another tool in the driver's slot.
+ * Tests objects that begin and end independently of launches, such as contexts, and processes and
+ * their state pages. Also tests requests in the environment, and another tool in the driver's slot.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -61,9 +61,12 @@ static void child_context(void)
 	tap_ok(!bad, "of which none inherits one: %d do", bad);
 }
 
-#define NR_CONTEXTS 4200	/* more functions with sets than table entries */
+#define NR_CONTEXTS 4200	/* there are more functions with sets than table entries */
 
-/* A function is destroyed with its context: its set and its table entry are freed. */
+/*
+ * When a context is destroyed, its functions are destroyed too. A function's set and table entry
+ * must be freed.
+ */
 static void child_context_function(void)
 {
 	struct gpupart_tpcset one;
@@ -104,7 +107,7 @@ static void child_capturing(void)
 
 static struct gpupart_process shown[1024];
 
-/* How often @pid is listed; the last one is stored in *process, which may be NULL. */
+/* Returns how often @pid is listed. Stores the last entry in *process, which may be NULL. */
 static int times_listed(pid_t pid, struct gpupart_process *process)
 {
 	int nr = gpupart_process_list(gp, shown, sizeof(shown) / sizeof(shown[0]),
@@ -206,7 +209,10 @@ static void *keep_setting(void *unused)
 	return NULL;
 }
 
-/* Another thread sets something at that moment: its locks are free in the child. */
+/*
+ * Another thread changes a set at the time of the fork. The locks of this thread must be free in
+ * the child.
+ */
 static void child_fork_of_setter(void)
 {
 	struct gpupart_tpcset set;
@@ -231,7 +237,7 @@ static void child_fork_of_setter(void)
 	tap_ok(nr_well == nr, "%d children of %d set and ask", nr_well, nr);
 }
 
-/* A thread of the parent does this all the time. */
+/* The operation that a thread of the parent repeats. */
 static atomic_int doing;
 
 enum { TELLS, ATTACHES, COUNTS, NR_DOINGS };
@@ -268,21 +274,22 @@ static void *keep_doing(void *ctx)
 }
 
 /*
- * Everything that needs a lock of the library and no call of the driver, whose locks may be held.
+ * Makes all calls that need a lock of the library but no call of the driver, because the driver's
+ * locks may be held.
  */
 static int child_sets(void)
 {
 	struct gpupart_tpcset set = list("3");
 
 	gpupart_sm_count_tell(gp, gpu, true);
-	/* May be refused if the callback of launches was not proven before the fork. */
+	/* The call may be refused if the launch callback was not proven before the fork. */
 	gpupart_next_set(gp, gpu, &set);
 	return gpupart_sm_count_tell(gp, gpu, false) || gpupart_process_publish(gp, "child") ||
 	       gpupart_thread_set(gp, gpu, &set) ||
 	       gpupart_process_set(gp, gpu, &set);
 }
 
-/* The locks that are held across calls of the driver are new in the child. */
+/* Locks that the library holds during calls of the driver are new in the child. */
 static void child_fork_of_caller(void)
 {
 	static const char *const names[NR_DOINGS] = { "tells SMs", "attaches", "takes a census" };
@@ -316,7 +323,7 @@ static void child_fork_of_caller(void)
 	pthread_join(caller, NULL);
 }
 
-/* A child that only forked and ends removes nothing. */
+/* If a child of a fork ends without using the library, it removes nothing. */
 static void child_fork_unseen(void)
 {
 	pid_t pid;
@@ -360,11 +367,14 @@ static void child_exit(void)
 	}
 	close(told[1]);
 	tap_ok(read(told[0], &c, 1) == 1 && ended_well(pid), "a process shows itself and ends");
-	/* Not with the list, because it removes files that processes could not remove. */
+	/*
+	 * Do not use the list of processes, because making the list removes files that processes
+	 * could not remove.
+	 */
 	tap_ok(access(block_path(pid), F_OK) && errno == ENOENT, "its block is gone with it");
 }
 
-/* The file in @path becomes another one with the same bytes, which no process has open. */
+/* Replaces the file at @path by another file with the same bytes, which no process has open. */
 static bool make_copy(const char *path)
 {
 	static char bytes[1 << 20];
@@ -393,7 +403,10 @@ static void child_pid_again(void)
 	}
 	close(told[1]);
 	tap_ok(read(told[0], &c, 1) == 1 && times_listed(pid, NULL) == 1, "a process is listed");
-	/* As if a dead process with this pid had left it, but with the same content. */
+	/*
+	 * The file looks as if a dead process with this pid had left it, but it has the same
+	 * content.
+	 */
 	if (tap_ok(make_copy(block_path(pid)), "a block of its pid that is not its own"))
 		tap_ok(!times_listed(pid, NULL) && access(block_path(pid), F_OK),
 		       "has no owner, whatever it says");
@@ -411,7 +424,10 @@ static int write_file(const char *path, const char *text)
 	return good ? 0 : -1;
 }
 
-/* A mount namespace; a user who is not root needs a user namespace around it, with the same uid. */
+/*
+ * Creates a mount namespace. A user who is not root needs a user namespace around it, in which the
+ * uid is the same.
+ */
 static int own_mounts(void)
 {
 	unsigned int uid = geteuid(), gid = getegid();
@@ -453,7 +469,7 @@ static void refuses_folder(const char *why)
 	tap_ok(!times_listed(getpid(), &process), "nor listed");
 }
 
-/* This user's folder there, as the library would create it. */
+/* Creates this user's folder there, as the library would create it. */
 static bool good_folder(void)
 {
 	if (!own_shm())
@@ -510,7 +526,7 @@ static void no_callback(void *user, int domain, int cbid, const void *params)
 	(void)params;
 }
 
-/* The driver accepts one subscriber: 210 if there is one. */
+/* The driver accepts only one subscriber. If there is a subscriber already, it returns 210. */
 static void place_is(int want)
 {
 	static const unsigned char id[16] = {
@@ -548,7 +564,10 @@ static void limited_to(const char *text, const char *selector)
 	       text ? text : "none");
 }
 
-/* As without gpupart: no GPU is attached, so sets of the program have no effect either. */
+/*
+ * The program runs as without gpupart. No GPU is attached, so sets of the program have no effect
+ * either.
+ */
 static void child_kept_out(void)
 {
 	struct gpupart_gpu *early = NULL;
@@ -598,7 +617,10 @@ static void tool_called_once(void)
 	void *ours;
 
 	tap_ok(tool_calls() == 1, "the other tool was called: %d", tool_calls());
-	/* The driver calls it once; if it does not, the library ensures it. */
+	/*
+	 * The driver calls this function once. If the driver does not call it, the library ensures
+	 * the call.
+	 */
 	snprintf(path, sizeof(path), "%s/lib/gpupart/libgpupart-inject.so", getenv("TEST_BUILD"));
 	ours = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
 	if (ours)

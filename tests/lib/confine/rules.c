@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Rules by kernel name, on the simulated driver: which launches get a rule's set, and when. */
+/*
+ * Tests rules by kernel name on the simulated driver. It tests which launches get the set of a
+ * rule, and when.
+ */
 #include <pthread.h>
 #include "lib/driver/cuda.h"
 #include "lib/state/state_page.h"
@@ -18,7 +21,7 @@ static const char ptx[] =
 	".visible .entry " MANGLED "(.param .u64 out, .param .u32 spin_ns)\n{ ret; }\n"
 	".visible .entry " OTHER "(.param .u64 out, .param .u32 spin_ns)\n{ ret; }\n";
 
-/* Looks up the function @name of @from, for @p->function from now on. */
+/* Finds the function @name of @from. From now on @p->function is this function. */
 static bool take(P from, const char *name)
 {
 	return !cuModuleGetFunction(&p.function, from, name) &&
@@ -115,7 +118,7 @@ static void refused(void)
 	tap_ok(!err && rule("last", &a) == -ENOSPC && !rule("many3", &b), "33 rules: %s",
 	       gpupart_error(gp));
 	tap_ok(!rule("many3", NULL) && !rule("last", &a) && runs_on(MANGLED, &all), "32 again");
-	/* As on a driver before CUDA 12.3. */
+	/* The driver behaves like a driver before CUDA 12.3. */
 	api = cuda_loaded();
 	((struct cuda_api *)(uintptr_t)api)->func_name = NULL;
 	tap_ok(rule("*", &a) == -EOPNOTSUPP, "a driver without names: %s", gpupart_error(gp));
@@ -128,7 +131,7 @@ static void untold(void)
 		       gpupart_error(gp));
 }
 
-/* Functions are created and destroyed, also at an address of an earlier one. */
+/* Functions are created and destroyed, also at the address of an earlier function. */
 static void modules(void)
 {
 	int wrong = 0, same = 0;
@@ -201,7 +204,7 @@ static bool graph_begin(void)
 	return begin();
 }
 
-/* A graph's launch ran on exactly @want. */
+/* Launches a graph and returns whether it ran on exactly @want. */
 static bool graph_ran_on(P exec, const struct gpupart_tpcset *want)
 {
 	static struct { unsigned int smid, cluster; U64 start, end; } records[264];
@@ -237,7 +240,7 @@ static void graphs(void)
 	       "so does one that takes its place");
 }
 
-/* Kernels that only graphs launch, whose rules change afterwards. */
+/* Tests kernels that only graphs launch. Their rules change afterwards. */
 static void live_graphs(void)
 {
 	struct cuda_kernel_node kernel;
@@ -262,7 +265,7 @@ static CU type_conditional(P node, int *type)
 	return 0;
 }
 
-/* The driver does not list the nodes of their bodies. */
+/* The driver does not list the nodes in the bodies of conditional nodes. */
 static void conditional(void)
 {
 	struct cuda_kernel_node kernel;
@@ -298,7 +301,7 @@ static void wrong_rules(void)
 
 #define NR_THREADS 4
 
-/* Blocks of other threads may hold TPCs all the time: not every TPC of @want is seen. */
+/* Blocks of other threads may occupy TPCs all the time, so not every TPC of @want is seen. */
 static bool stays_on(struct program *own, P mine, const struct gpupart_tpcset *want)
 {
 	struct { unsigned int smid, cluster; U64 start, end; } records[264];

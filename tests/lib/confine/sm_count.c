@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * The number of SMs that the driver reports to a program, with and without sets: through
- * gpupart.h on the simulated driver. Independent of how an answer is computed.
+ * Tests the number of SMs that the driver reports to a program, with and without sets. It uses
+ * gpupart.h on the simulated driver. The tests do not depend on how the library computes an answer.
  */
 #include "tests/lib/scenario.h"
 
 #define SMS		16	/* cuDeviceGetAttribute's number */
-#define BIG		200000	/* shared memory: one block per SM */
-#define HALF		100000	/* two blocks per SM */
+#define BIG		200000	/* bytes of shared memory with which one block fits on an SM */
+#define HALF		100000	/* bytes of shared memory with which two blocks fit on an SM */
 
 struct attribute {
 	int id, pad;
@@ -50,7 +50,7 @@ QUESTIONS(DECLARE_QUESTION)
 
 static struct program program;
 
-/* Attached to @selector, with a program on CUDA's device @device. */
+/* Attaches to @selector, and creates a program on CUDA's device @device. */
 static bool begin(const char *selector, int device)
 {
 	void *lib;
@@ -114,7 +114,7 @@ static int part_of_device(int device)
 	return cuDeviceGetDevResource(device, &part, 1) ? -2 : (int)part.nr_sms;
 }
 
-/* For the current context. */
+/* Returns the number of SMs for the current context. */
 static int affinity(void)
 {
 	struct affinity found = { 9, 0 };
@@ -131,7 +131,10 @@ static bool process(const char *tpcs)
 	return !gpupart_process_set(gp, gpu, tpcs ? &set : NULL);
 }
 
-/* All answers at once: clusters of 2, 4, 8 and 16 with one block per SM, then of 4 with two. */
+/*
+ * Checks all answers. They are for clusters of 2, 4, 8 and 16 blocks with one block per SM, and
+ * then for clusters of 4 with two blocks per SM.
+ */
 static void told(const char *words, int sms, int largest, int of2, int of4, int of8, int of16,
 		 int of4_half)
 {
@@ -159,15 +162,15 @@ static void told(const char *words, int sms, int largest, int of2, int of4, int 
 
 #define WHOLE	132, 16, 66, 30, 15, 7, 62
 
-/* 16 is above the portable maximum. */
+/* A cluster of 16 blocks is above the portable maximum. */
 static void allow_16(void)
 {
 	tap_ok(!cuFuncSetAttribute(program.function, 14, 1), "clusters of 16");
 }
 
 /*
- * Virtual GPCs of boards b and e: 0 has 4 TPCs (0,8,16,24), 1 to 5 have 8, 6 and 7 have 9; TPCs
- * 62 to 65 are singletons.
+ * On boards b and e, virtual GPC 0 has 4 TPCs (0,8,16,24). Virtual GPCs 1 to 5 have 8 TPCs, and 6
+ * and 7 have 9 TPCs. TPCs 62 to 65 are singletons.
  */
 static void sets(void)
 {
@@ -178,7 +181,10 @@ static void sets(void)
 	tap_ok(process("0-7"), "a set");
 	tap_ok(attribute(SMS, 0) == 132 && clusters(2, BIG) == 66, "not asked for, in a set: all");
 	tap_ok(!gpupart_sm_count_tell(gp, gpu, true), "asked for");
-	/* One TPC of each of the 8: no cluster has more than 2 blocks. */
+	/*
+	 * The set has one TPC of each of the 8 virtual GPCs. So no cluster can have more than 2
+	 * blocks.
+	 */
 	told("TPCs 0-7", 16, 2, 8, 0, 0, 0, 0);
 	process("1,9,17,25,32,39,46,53");
 	told("a GPC", 16, 16, 8, 4, 2, 1, 8);
@@ -234,8 +240,8 @@ static void both(void)
 }
 
 /*
- * A cooperative grid of the size that the driver reports as the maximum: how many launches were
- * widened.
+ * Launches a cooperative grid of the size that the driver reports as the maximum. Returns how many
+ * launches were widened.
  */
 static int cooperative(void)
 {
@@ -271,7 +277,7 @@ static void cooperatives(void)
 	tap_ok(nr == 0, "one for the set is not: %d", nr);
 }
 
-/* The library's own calls of the driver get the true answer, even with the smallest set. */
+/* The library's own calls of the driver must get the true answer, even with the smallest set. */
 static void own_questions(void)
 {
 	struct gpupart_tpcset limit, seen;
@@ -299,7 +305,7 @@ static void take_row(const struct gpupart_verify_row *row, void *user)
 		printf("# %s: %s\n", row->name, row->detail);
 }
 
-/* In a limit from outside, which verify does not change. */
+/* There is a limit from outside, which verify does not change. */
 static void verified(void)
 {
 	unsigned int failed, skipped;
@@ -363,7 +369,7 @@ static void renamed(void)
 	tap_ok(grid() == 16 && clusters(2, BIG) == 8, "the others are not");
 }
 
-/* The driver keeps 6 of 66 places free, for reasons of its own. */
+/* In this test the driver keeps 6 of 66 places free. */
 static void fewer_clusters(void)
 {
 	if (!begin(NULL, 0))
@@ -375,7 +381,7 @@ static void fewer_clusters(void)
 	tap_ok(clusters(2, BIG) == 30, "half of it: 30, is %d", clusters(2, BIG));
 }
 
-/* The driver sees more room than the library. */
+/* The driver reports more room than the library. */
 static void more_clusters(void)
 {
 	if (!begin(NULL, 0))
@@ -399,7 +405,7 @@ static void not_told(void)
 	tap_ok(!gpupart_sm_count_tell(gp, gpu, false), "off can always be");
 }
 
-/* A program without gpupart, in the limit of GPUPART_SET. */
+/* A program that does not use gpupart, in the limit of GPUPART_SET. */
 static void unaware(int want, int other)
 {
 	if (!tap_ok(!driver_open() && !program_start(&program, 0), "a program"))
@@ -426,7 +432,9 @@ static void injected_second(void)
 	unaware(132, 16);
 }
 
-/* The map was not checked before: nothing is confined, so the true number is reported. */
+/*
+ * The map was not checked before. So nothing is confined, and the driver reports the true number.
+ */
 static void injected_failed(void)
 {
 	unaware(132, 0);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Some threads change sets while others launch: each launch uses exactly one of the sets that
- * were in force, complete, and no change is lost. On the simulated driver, with a second
- * subscriber that reads each TMD after libgpupart. GPUPART_STRESS=N is the number of changes and
- * launches of each thread.
+ * Some threads change sets while other threads launch. Each launch must use exactly one complete
+ * set that was in force, and no change may be lost. The test uses the simulated driver, with a
+ * second subscriber that reads each TMD after libgpupart. GPUPART_STRESS=N is the number of changes
+ * and launches of each thread.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -46,14 +46,17 @@ static const struct gpupart_topology *topo;
 static P ctx, function, own_function;
 static unsigned long nr_each = 150000;
 
-/* The families: possible sets of the limit, the process, a stream, a thread and a function. */
+/*
+ * Each family has the possible sets of one scope: the limit, the process, a stream, a thread or a
+ * function.
+ */
 enum { LIMITS, PROCESS, STREAM, OWN, FUNCTION, NR_FAMILIES };
 static struct gpupart_tpcset family[NR_FAMILIES][NR_SETS];
-static uint64_t off[NR_FAMILIES][NR_SETS][2];	/* in the form of a TMD */
+static uint64_t off[NR_FAMILIES][NR_SETS][2];	/* the sets as masks in the form of a TMD */
 
 /*
- * The allowed values of this thread's next TMD: a limit and any set of a family, or exactly this
- * one.
+ * The allowed values of this thread's next TMD. They are a limit and any set of a family, or
+ * exactly this set.
  */
 static _Thread_local struct {
 	int family, exactly, limit;	/* -1: any */
@@ -80,7 +83,7 @@ static bool matches(const uint64_t mask[2])
 	return false;
 }
 
-/* Called after libgpupart's callback, with the final TMD. */
+/* The driver calls this function after libgpupart's callback, with the final TMD. */
 static void on_tmd(void *user, int domain, int cbid, const void *params)
 {
 	const char *tmd = ((char *const *)params)[4];
@@ -113,7 +116,7 @@ static int launch(P what, P stream)
 	return cuLaunchKernel(what, 1, 1, 1, 32, 1, 1, 0, stream, NULL, NULL);
 }
 
-/* The mask of each set of each family, as launches show it. */
+/* Finds the mask of each set of each family by launches. */
 static bool learn(struct gpupart *gp, P stream)
 {
 	for (int f = 0; f < NR_FAMILIES; f++)
@@ -125,7 +128,7 @@ static bool learn(struct gpupart *gp, P stream)
 	return !gpupart_process_set(gp, gpu, NULL) && !cuStreamSynchronize(stream);
 }
 
-/* How many mixtures of two sets' words are not a set of @f with any limit. */
+/* Counts how many mixtures of the words of two sets differ from all sets of @f with any limit. */
 static int nr_recognised(int f)
 {
 	int nr = 0;
@@ -148,7 +151,7 @@ static void families(void)
 	unsigned int nr = gpupart_topology_nr_gpcs(topo);
 
 	for (int s = 0; s < NR_SETS; s++) {
-		/* All TPCs except one of GPC s: it overlaps every other set. */
+		/* This set has all TPCs except one TPC of GPC s, so it overlaps every other set. */
 		family[LIMITS][s] = all;
 		gpupart_tpcset_del(&family[LIMITS][s],
 			gpupart_tpcset_next(&gpupart_topology_gpc(topo, s % nr)->tpcs, 0));
@@ -176,7 +179,7 @@ static atomic_int nr_launching;
 static atomic_ulong nr_changes;
 
 struct worker {
-	int what, last;		/* last: the last set of a setter */
+	int what, last;		/* @last is the last set of a thread that sets */
 	unsigned long failed;
 };
 
@@ -190,7 +193,7 @@ static void *set_away(void *given)
 	if (gpupart_open(&gp) || cuCtxSetCurrent(ctx))
 		exit(1);
 	pthread_barrier_wait(&start);
-	/* Until the last launch, but at least this many. */
+	/* Changes sets until the last launch, but makes at least this many changes. */
 	for (unsigned long n = 0; n < nr_each || atomic_load(&nr_launching); n++) {
 		int s = rand_r(&seed) % NR_SETS, err;
 
@@ -264,7 +267,7 @@ static void *launch_away(void *given)
 			err |= launch(w->what == BY_FUNCTION ? own_function : function,
 				      streams[w->what]);
 		w->failed += err != 0;
-		/* Queued work uses memory. */
+		/* Queued work uses memory, so wait for it from time to time. */
 		if (n % 512 == 511)
 			w->failed += cuStreamSynchronize(streams[w->what]) != 0;
 	}
@@ -276,7 +279,10 @@ static void *launch_away(void *given)
 	return NULL;
 }
 
-/* The next launch uses the last set of each setter, and so do launches after later changes. */
+/*
+ * The next launch must use the last set of each setting thread, and so must launches after later
+ * changes.
+ */
 static bool last_ones(struct gpupart *gp, const int last[NR_FAMILIES], bool functions)
 {
 	bool good;
@@ -306,7 +312,10 @@ static bool last_ones(struct gpupart *gp, const int last[NR_FAMILIES], bool func
 	return good && !expected.bad;
 }
 
-/* A function with a set takes another code path at every launch: so once without, once with. */
+/*
+ * If a function has a set, every launch takes another code path. So run once without such a set and
+ * once with it.
+ */
 static void stress(struct gpupart *gp, bool functions)
 {
 	static const int setters[NR_SETTERS] = { LIMITS, PROCESS, STREAM, FUNCTION };
@@ -386,7 +395,7 @@ static void run(void)
 	for (int i = 0; i <= BY_FUNCTION; i++)
 		cuStreamCreate(&streams[i], 1);
 	tap_ok(learn(gp, s), "the masks of %d sets", NR_FAMILIES * NR_SETS);
-	/* Otherwise a torn set would not be detected. */
+	/* If fewer mixtures differed from all sets, the test could not detect a torn set. */
 	tap_ok(nr_recognised(PROCESS) >= 20 && nr_recognised(STREAM) >= 20 &&
 	       nr_recognised(FUNCTION) >= 20, "of 56 mixtures of two sets %d, %d, %d are no set",
 	       nr_recognised(PROCESS), nr_recognised(STREAM), nr_recognised(FUNCTION));
@@ -402,12 +411,12 @@ int main(int argc, char **argv)
 
 	(void)argc;
 	if (!getenv("STRESS_CHILD")) {
-		/* The loader reads its path once, at the start. */
+		/* The dynamic loader reads its search path only once, at the start. */
 		snprintf(path, sizeof(path), "%s/lib/gpupart/sim", build ? build : "build");
 		setenv("LD_LIBRARY_PATH", path, 1);
 		setenv("GPUPART_SIM", "tests/data/gh100-h200-b/capture.txt", 1);
 		setenv("GPUPART_SIM_FAULTS", "subscribers=2", 1);
-		/* A file, so that nothing can be stored there. */
+		/* The cache path is a file, so that nothing can be stored there. */
 		setenv("XDG_CACHE_HOME", "/dev/null", 1);
 		setenv("STRESS_CHILD", "1", 1);
 		execv("/proc/self/exe", argv);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The conditions for trusting a map: how often each TPC was left out, as seen by the driver; and
- * which stored checks are accepted and which are not.
+ * Tests the conditions for trusting a map. It tests how often each TPC was left out, as the driver
+ * sees it, and which stored checks are accepted.
  */
 #include <dirent.h>
 #include "tests/lib/scenario.h"
@@ -16,7 +16,7 @@ static const unsigned char table_id[16] = {
 	0x90, 0xdd, 0x54, 0x71, 0x9f, 0xe5, 0xf7, 0x4b,
 };
 
-/* Counts launches by the mask bits that are set in the TMD at its upload. */
+/* Counts launches by the mask bits that are set in the TMD when the TMD is uploaded. */
 static unsigned int nr_alone[128], nr_several, nr_masked;
 
 static bool bit_of(const unsigned char *tmd, unsigned int bit)
@@ -84,7 +84,9 @@ static void child_rounds(void)
 	tap_ok(!check.from_cache, "it was measured");
 }
 
-/* Another program's block holds an SM: during that time no TPC of that SM can be proven. */
+/*
+ * A block of another program occupies an SM. During this time the TPC of this SM cannot be proven.
+ */
 static int attach_beside(unsigned int ns)
 {
 	struct program p;
@@ -139,7 +141,7 @@ static void child_measured(void) { attach_expecting(false); }
 static void child_confined(void) { program_unaware("5-9"); }
 static void child_free(void) { program_unaware(NULL); }
 
-/* A proven row without tests on silicon confines. */
+/* A row that was never tried on silicon confines launches after it was proven. */
 static void child_untried(void)
 {
 	struct gpupart_tpcset set = list("5-9");
@@ -191,7 +193,7 @@ static void child_moving_tmd(void)
 
 #define NR_LINES 4
 
-/* Board b with replaced lines in its [gpu] section, as the scratch file @name. */
+/* Writes the scratch file @name, which is board b with replaced lines in its [gpu] section. */
 static void write_capture(const char *name, const char *const lines[NR_LINES])
 {
 	static const char *const old[NR_LINES] = {
@@ -225,7 +227,7 @@ static void write_capture(const char *name, const char *const lines[NR_LINES])
 #define UUID(end)   "uuid = GPU-01234567-89ab-cdef-0123-4567890000" end
 #define DRIVER(end) "driver = 580.1" end "\n"
 #define GH100 "chip-id = 0x180"
-#define GB100 "chip-id = 0x1a0"	/* its rows, V04_01 and V05_00, are untried */
+#define GB100 "chip-id = 0x1a0"	/* the rows of this board, V04_01 and V05_00, are untried */
 
 static void write_captures(void)
 {
@@ -250,7 +252,7 @@ static void prepare_captures(const struct scenario *s)
 	write_captures();
 }
 
-/* The cache's one file of a checked map; the proof of records is another file. */
+/* Finds the only file of a checked map in the cache. The proof of records is another file. */
 static char *cache_file(char path[4096])
 {
 	struct dirent *entry;
@@ -281,7 +283,7 @@ static void prepare_known(const struct scenario *s)
 	tap_ok(!status && strlen(key) == 16, "%s: one check is remembered", s->name);
 }
 
-/* The file's content becomes the first @keep digits of the key, and @tail. */
+/* Replaces the content of the file by the first @keep digits of the key and @tail. */
 static void forge(const struct scenario *s, int keep, const char *tail)
 {
 	char path[4096];
@@ -299,7 +301,7 @@ static void prepare_cut(const struct scenario *s) { forge(s, 15, "\n"); }
 static void prepare_no_newline(const struct scenario *s) { forge(s, 16, "0"); }
 static void prepare_longer(const struct scenario *s) { forge(s, 16, "\nand more\n"); }
 
-/* Under sudo with HOME kept, the cache belongs to another user, who can write any key into it. */
+/* If sudo keeps HOME, the cache belongs to another user, who can write any key into it. */
 static void prepare_of_another(const struct scenario *s)
 {
 	char path[4096];
@@ -311,7 +313,7 @@ static void prepare_of_another(const struct scenario *s)
 		tap_ok(0, "%s: %s", s->name, path);
 }
 
-/* Without root the file belongs to this user and is accepted. */
+/* If this process is not root, the file belongs to this user and is accepted. */
 static void child_of_another(void) { attach_expecting(geteuid() != 0); }
 
 static void prepare_writable(const struct scenario *s)
@@ -322,7 +324,7 @@ static void prepare_writable(const struct scenario *s)
 	tap_ok(!chmod(cache_file(path), 0666), "%s: all may write it", s->name);
 }
 
-/* The key is known, and its file was removed. */
+/* The key is known, but its file was removed. */
 static void prepare_key(const struct scenario *s)
 {
 	char path[4096];
@@ -344,7 +346,7 @@ static void prepare_pipe(const struct scenario *s)
 
 #define INJECT "CUDA_INJECTION64_PATH=@inject", "GPUPART_SET=5-9"
 
-/* Fields of an untried row, each with a byte of 0 in its place. */
+/* Fields of an untried row. In each test one field is replaced by a byte of 0. */
 #define V04_01(name, child, ...) \
 	{ "v04_01" name, child, "@/gb100", \
 	  { "GPUPART_SIM_FAULTS=tmd-version=0x41" __VA_ARGS__ }, prepare_captures }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A tool that subscribes after gpupart, like CUPTI: what is reported to it, that it cannot affect
- * confinement, and that it is refused without a request. On the simulated driver.
+ * Tests a tool that subscribes after gpupart, like CUPTI. It tests which events are reported to the
+ * tool, that the tool cannot affect confinement, and that the tool is refused unless it was
+ * requested. On the simulated driver.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -39,10 +40,10 @@ static struct program p;
 static struct gpupart_tpcset set;
 static P s;
 
-/* What was reported to the tool. */
+/* The events that were reported to the tool. */
 static atomic_uint told_launches, told_calls, told_streams, told_others;
-static char order[16];		/* of one launch: begin, TMD, end */
-static atomic_bool masked;	/* a TMD already had a mask when it was reported to the tool */
+static char order[16];		/* events of one launch: begin, TMD, end */
+static atomic_bool masked;	/* a TMD had a mask already when it was reported to the tool */
 
 static void tool(void *user, int domain, int cbid, const void *params)
 {
@@ -78,7 +79,7 @@ static void find_table(void)
 	cuGetExportTable((const void **)&table, uuid);
 }
 
-/* "r--p" of the table's memory. */
+/* Returns the access rights of the table's memory, such as "r--p". */
 static const char *protection(void)
 {
 	static char bits[5] = "?";

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * A program that opens the library, attaches and closes it again: the driver still has the
- * callback, so the code must stay loaded. It uses a copy of the library, because this test is
- * linked with the original. The same for libsmctrl, which is called when a thread ends.
+ * Tests a program that opens the library, attaches, and closes the library again. The driver still
+ * has the callback, so the code must stay loaded. The test uses a copy of the library, because the
+ * test itself is linked with the original. It tests the same for libsmctrl, which is called when a
+ * thread ends.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -16,8 +17,8 @@
 static char folder[] = "/tmp/gpupart-unload-XXXXXX";
 
 /*
- * The loader reads its path before main, so the test execs itself with the simulated driver in
- * the path.
+ * The dynamic loader reads its search path before main(). So the test executes itself again with
+ * the simulated driver in the path.
  */
 static void start_anew(char **argv)
 {
@@ -62,7 +63,7 @@ static bool confine(const char *copy)
 	return !dlclose(library);
 }
 
-/* libsmctrl in a thread: it does work when the thread ends. */
+/* Uses libsmctrl in a thread. libsmctrl does work when the thread ends. */
 static void *set_mask(void *unused)
 {
 	const char *build = getenv("BUILD");
@@ -99,7 +100,7 @@ int main(int argc, char **argv)
 	*(void **)&current = dlsym(driver, "cuCtxSetCurrent");
 	*(void **)&alloc = dlsym(driver, "cuMemAlloc_v2");
 	*(void **)&set = dlsym(driver, "cuMemsetD8_v2");
-	/* A large fill is a kernel: the driver calls back. */
+	/* A large fill is a kernel, so the driver calls back. */
 	tap_ok(!retain(&ctx, 0) && !current(ctx) && !alloc(&memory, 1 << 20) &&
 	       !set(memory, 0, 1 << 20), "a launch afterwards");
 	tap_ok(!pthread_create(&thread, NULL, set_mask, copy) && !pthread_join(thread, &done) &&

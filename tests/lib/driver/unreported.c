@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Drivers that do not report their functions as measured: operations that cannot work there are
- * refused, or reported and counted. On the simulated driver.
+ * Tests drivers that do not report their functions as measured. If an operation cannot work with
+ * such a driver, the operation is refused, or reported and counted. On the simulated driver.
  */
 #include "lib/driver/cuda.h"
 #include "tests/lib/scenario.h"
@@ -67,7 +67,10 @@ static void next_renamed(void)
 	next_refused("function 307 of this driver is not cuLaunchKernel");
 }
 
-/* Only the program's launch shows the difference: cuLaunchKernel is as expected. */
+/*
+ * Only the launch of the program shows the difference, because cuLaunchKernel is reported as
+ * expected.
+ */
 static void next_renamed_other(void)
 {
 	struct cuda_launch_config config = { .grid = { 1, 1, 1 }, .block = { 32, 1, 1 } };
@@ -102,7 +105,10 @@ static CU (*cuGraphExecUpdate)(P, P, struct cuda_graph_update *);
 #define NR_BLOCKS	264
 #define RECORD		24
 
-/* A census of @blocks blocks into the @n'th half of the program's record memory. */
+/*
+ * Returns the parameters of a census node with @blocks blocks, which writes into the @n'th half of
+ * the program's record memory.
+ */
 static struct cuda_kernel_node census(int n, unsigned int blocks)
 {
 	static U64 at[2];
@@ -127,7 +133,7 @@ static P graph_of(int n, P *node)
 		       NULL : graph;
 }
 
-/* Launches @exec; returns the blocks recorded in the @n'th half and their TPCs. */
+/* Launches @exec. Returns the number of blocks recorded in the @n'th half, and their TPCs. */
 static int launched(P exec, int n, struct gpupart_tpcset *seen)
 {
 	static struct { unsigned int smid, cluster; U64 start, end; } records[1024];
@@ -209,8 +215,8 @@ static void made_renamed(void)
 }
 
 /*
- * Changes of a graph that the library did not see are not undone: the graph keeps its set
- * instead.
+ * If the library did not see changes of a graph, it does not undo them. Instead, the graph keeps
+ * its set.
  */
 static void change_renamed(void)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The memory quota in programs that do not use gpupart, on the simulated driver: every way to
- * allocate memory counts, is refused beyond the quota, and is refunded. The driver's own figure
- * for the process is the reference for the accounting.
+ * Tests the memory quota in programs that do not use gpupart, on the simulated driver. Every way to
+ * allocate memory must be counted, refused above the quota, and refunded. The accounting is
+ * compared with the driver's own figure for the process.
  */
 #include <fcntl.h>
 #include <gpupart_manage.h>
@@ -14,8 +14,8 @@
 #define MIB		(1ull << 20)
 #define GIB		(1ull << 30)
 /*
- * Maximum charge beyond the real use: for code, and for slabs that are kept for later
- * allocations.
+ * The maximum by which a charge may exceed the real use. It covers code, and slabs that are kept
+ * for later allocations.
  */
 #define SPARE		(64 * MIB + 16 * MIB)
 #define OUT_OF_MEMORY	CUDA_ERROR_OUT_OF_MEMORY
@@ -44,7 +44,7 @@ static struct gpupart *gp;
 static char pci[20];
 static CUcontext ctx;
 static uint64_t context;	/* memory of one context */
-static bool on_gpu;		/* a real GPU, see tests/gpu/memory.c */
+static bool on_gpu;		/* the program runs on a real GPU, see tests/gpu/memory.c */
 
 /* NVML's nvmlProcessInfo_t. */
 static uint64_t figure(void)
@@ -98,7 +98,7 @@ static uint64_t charged(void)
 	return tenant().used;
 }
 
-/* Never less than the real use, and not much more. */
+/* Checks that the charge is never less than the real use, and not much more. */
 static void balanced(const char *what)
 {
 	uint64_t is = real(), told = charged();
@@ -141,7 +141,7 @@ struct way {
 	const char *name;
 	CUresult (*get)(struct got *got, uint64_t bytes);
 	CUresult (*give)(struct got *got);
-	bool unseen;	/* not in the driver's figure */
+	bool unseen;	/* this memory is not in the driver's figure */
 };
 
 static CUresult get_linear(struct got *got, uint64_t bytes)
@@ -217,7 +217,7 @@ static CUresult give_physical(struct got *got)
 	return mem.cuMemRelease(got->handle);
 }
 
-/* The handle is released first: mapped memory stays. */
+/* The handle is released first. The mapped memory stays. */
 static CUresult get_mapped(struct got *got, uint64_t bytes)
 {
 	CUresult error = get_physical(got, bytes);
@@ -251,7 +251,7 @@ static CUresult give_async(struct got *got)
 
 	TRY(mem.cuMemFreeAsync(got->address, NULL));
 	TRY(cu.cuStreamSynchronize(NULL));
-	/* The pool is checked at the next request. */
+	/* The library checks the pool at the next request. */
 	return mem.cuMemGetInfo_v2(&ignored, &ignored);
 }
 
@@ -329,13 +329,13 @@ static void body_ways(const char *arg)
 {
 	(void)arg;
 	begin();
-	/* The last one needs another program's memory. */
+	/* The last of these ways needs the memory of another program. */
 	for (unsigned int i = 0; i < NR_WAYS - on_gpu; i++)
 		one_way(&ways[i]);
 	balanced("after all ways");
 }
 
-/* Allocates the whole quota, to the last unit, twice. */
+/* Allocates the whole quota twice, up to the last unit. */
 static void body_full(const char *arg)
 {
 	uint64_t address[64], left, total, nr = 0;
@@ -391,7 +391,10 @@ static void body_small(const char *arg)
 	check(real() == context, "and gone");
 }
 
-/* Small allocations up to the quota: the last is refused, and its slab is not kept. */
+/*
+ * Makes small allocations up to the quota. The last allocation must be refused, and its slab must
+ * not be kept.
+ */
 static void body_small_full(const char *arg)
 {
 	uint64_t address, nr = 0;
@@ -525,7 +528,7 @@ static void body_tight(const char *arg)
 
 /* ----------------------------------------------------------------- pools and graphs */
 
-/* No false "out of memory": unused memory of a pool is returned first. */
+/* There must be no false "out of memory". Unused memory of a pool is returned first. */
 static void body_pool_keeps(const char *arg)
 {
 	uint64_t address, reserved, threshold = UINT64_MAX;
@@ -577,8 +580,8 @@ static void body_pool_steps(const char *arg)
 }
 
 /*
- * Many allocations from a pool, one after the other: some memory is charged in advance, and is
- * refunded when memory becomes scarce.
+ * Makes many allocations from a pool, one after the other. Some memory is charged in advance, and
+ * must be refunded when memory becomes scarce.
  */
 static void body_pool_ahead(const char *arg)
 {
@@ -613,8 +616,9 @@ static void body_pool_ahead(const char *arg)
 }
 
 /*
- * The driver loads a kernel's code at its first launch without reporting it, while a pool has the
- * rest of the quota: the pool returns it before the total exceeds the quota.
+ * At the first launch of a kernel, the driver loads the kernel's code without reporting it.
+ * Meanwhile a pool has the rest of the quota. The pool must return this memory before the total
+ * exceeds the quota.
  */
 static void body_lazy(const char *arg)
 {
@@ -643,7 +647,7 @@ static void body_lazy(const char *arg)
 		TRY(cu.cuModuleGetFunction(&function, loaded, name));
 		TRY(cu.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
 		wrong += real() > 4 * GIB;
-		/* Checked this often, and not more often. */
+		/* The pool must be checked this often, and not more often. */
 		usleep(30000);
 		TRY(mem.cuMemAllocAsync(&one, 20 * MIB, NULL));
 		wrong += real() > 4 * GIB || charged() > 4 * GIB;
@@ -651,7 +655,7 @@ static void body_lazy(const char *arg)
 	}
 	check(!wrong, "%d kernels of 24 MiB of code: never more than the quota (%u times)", LAZY,
 	      wrong);
-	/* The advance charge of pools is refunded. */
+	/* The memory that was charged in advance for pools must be refunded. */
 	TRY(mem.cuMemGetInfo_v2(&one, &one));
 	balanced("the kernels are charged for");
 	check(charged() >= context + LAZY * 24 * MIB, "all of them");
@@ -702,7 +706,10 @@ static void body_graphs(const char *arg)
 	TRY(cu.cuGraphExecDestroy(exec));
 }
 
-/* A graph with builds for two sets needs the memory of two: the library's own build counts too. */
+/*
+ * A graph with builds for two sets needs the memory of two graphs, because the library's own build
+ * counts too.
+ */
 static void body_graph_sets(const char *arg)
 {
 	struct gpupart_tpcset set;
@@ -735,7 +742,10 @@ static void body_graph_sets(const char *arg)
 	check(real() < one + 256 * MIB, "and destroyed with it");
 }
 
-/* A thread that finds too little memory does not end another thread's capture: vLLM's warm-up. */
+/*
+ * If a thread finds too little memory, it must not end the capture of another thread. This happens
+ * in vLLM's warm-up.
+ */
 static void body_captured(const char *arg)
 {
 	CUstream stream;
@@ -747,7 +757,10 @@ static void body_captured(const char *arg)
 	TRY(mem.cuMemAllocAsync(&address, 100 * MIB, NULL));
 	TRY(mem.cuMemFreeAsync(address, NULL));
 	TRY(cu.cuStreamCreate(&stream, 1));
-	/* Relaxed mode: in the other modes CUDA itself ends a capture when memory is allocated. */
+	/*
+	 * The capture uses the relaxed mode. In the other modes, CUDA itself ends a capture when
+	 * memory is allocated.
+	 */
 	TRY(cu.cuStreamBeginCapture_v2(stream, 2));
 	TRY(mem.cuMemAllocAsync(&address, 20 * MIB, stream));
 	check(cu.cuMemAlloc_v2(&address, 5 * GIB) == OUT_OF_MEMORY, "5 GiB are out of memory");
@@ -758,7 +771,7 @@ static void body_captured(const char *arg)
 
 /* ------------------------------------------------------------------------- sharing */
 
-/* For a program that was built for per-thread default streams. */
+/* Makes the call as a program that was built for per-thread default streams does. */
 static void body_own_streams(const char *arg)
 {
 	CUresult (*alloc)(CUdeviceptr *, size_t, CUstream), (*pool_alloc)(CUdeviceptr *, size_t,
@@ -777,7 +790,7 @@ static void body_own_streams(const char *arg)
 	check(alloc(&address, 5 * GIB, NULL) == OUT_OF_MEMORY &&
 		      pool_alloc(&address, 5 * GIB, pool, NULL) == OUT_OF_MEMORY,
 	      "5 GiB are out of memory");
-	/* During that, calls that use the legacy default stream are not allowed. */
+	/* During this capture, calls that use the legacy default stream are not allowed. */
 	TRY(cu.cuStreamCreate(&stream, 0));
 	TRY(cu.cuStreamBeginCapture_v2(stream, 2));
 	check(alloc(&address, 5 * GIB, NULL) == OUT_OF_MEMORY &&
@@ -832,7 +845,7 @@ static void hold(uint64_t bytes, int fd)
 	pause();
 }
 
-/* A process of the same tenant, before this one uses CUDA. */
+/* Starts a process of the same tenant before this process uses CUDA. */
 static pid_t start_holder(uint64_t bytes, CUresult *error)
 {
 	int fd[2];
@@ -902,7 +915,7 @@ static int by_number(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-/* This many at once, each killed at a different moment. */
+/* This many processes run at the same time, and each is killed at a different moment. */
 static void kill_round(int nr, unsigned int *seed)
 {
 	pid_t pids[KILLED_AT_ONCE];
@@ -924,7 +937,10 @@ static void kill_round(int nr, unsigned int *seed)
 		waitpid(pids[i], NULL, 0);
 }
 
-/* Bytes charged to the tenant on all GPUs, or its processes, when no process lives. */
+/*
+ * Returns the bytes that are charged to the tenant on all GPUs, or the number of its processes,
+ * when no process is alive.
+ */
 static uint64_t still_used(void)
 {
 	static struct gpupart_tenant list[512];
@@ -939,8 +955,8 @@ static uint64_t still_used(void)
 }
 
 /*
- * Processes are killed at random moments while they allocate and free memory; this process has
- * not joined a tenant yet.
+ * Processes are killed at random moments while they allocate and free memory. This process has not
+ * joined a tenant yet.
  */
 static void body_kills(const char *arg)
 {
@@ -1039,8 +1055,8 @@ static void body_threads(const char *arg)
 
 #define ON_CREDIT	(112 * MIB)
 
-static atomic_uint passed;	/* times that more than the quota was in use */
-static atomic_ulong most;	/* maximum of bytes at once */
+static atomic_uint passed;	/* how often more memory than the quota was in use */
+static atomic_ulong most;	/* maximum number of bytes at the same time */
 
 static void *churn_pool(void *arg)
 {
@@ -1072,7 +1088,10 @@ static void *churn_pool(void *arg)
 	return NULL;
 }
 
-/* Memory that one thread's pool is about to allocate is not available to the next thread. */
+/*
+ * If the pool of one thread is about to allocate memory, this memory is not available to the next
+ * thread.
+ */
 static void body_pool_threads(const char *arg)
 {
 	uint64_t address, left, total;
@@ -1085,8 +1104,8 @@ static void body_pool_threads(const char *arg)
 	for (int i = 0; i < 4; i++)
 		pthread_join(threads[i], NULL);
 	/*
-	 * Small calls of other threads that were not charged yet when the rest was allocated:
-	 * memory.md.
+	 * Covers small calls of other threads that were not charged yet when the rest was
+	 * allocated, see memory.md.
 	 */
 	check(most <= 4 * GIB + 3ull * ON_CREDIT,
 	      "four threads' pools: no more than the quota and calls on credit (%u times, %llu MiB)",
@@ -1104,7 +1123,7 @@ static const char census[] =
 
 static CUstream busy;
 
-/* Work with a duration of @ns, in @busy. */
+/* Queues work with a duration of @ns in @busy. */
 static void keep_busy(uint32_t ns)
 {
 	CUfunction function;
@@ -1198,7 +1217,7 @@ static uint64_t total_of(int device)
 	return total;
 }
 
-/* A quota without a GPU applies to each GPU, also to those used later. */
+/* A quota without a GPU applies to each GPU, and also to GPUs that are used later. */
 static void body_two_quotas(const char *arg)
 {
 	const char *name = getenv("GPUPART_TENANT");
@@ -1221,7 +1240,7 @@ static void body_two_quotas(const char *arg)
 	      "stays where a run has the quota that is there");
 }
 
-/* Memory of one GPU that is allocated while another is current counts for the first. */
+/* If memory of one GPU is allocated while another GPU is current, it counts for the first GPU. */
 static void body_two_gpus(const char *arg)
 {
 	uint64_t address, threshold = UINT64_MAX, first;
@@ -1282,7 +1301,7 @@ static void body_fork(const char *arg)
 	balanced("and goes on");
 }
 
-/* 0: the quota applies in the child, which has just begun to use a GPU. */
+/* Returns 0 if the quota applies in the child, which has just begun to use a GPU. */
 static int use_in_child(void)
 {
 	uint64_t a;
@@ -1295,7 +1314,7 @@ static int use_in_child(void)
 	return cu.cuMemAlloc_v2(&a, 4 * GIB) == OUT_OF_MEMORY ? 0 : 3;
 }
 
-/* A server that prepares everything except CUDA, and forks. */
+/* Tests a server that prepares everything except CUDA, and then forks. */
 static void body_fork_first(const char *arg)
 {
 	char name[32];
@@ -1319,8 +1338,8 @@ static void body_fork_first(const char *arg)
 }
 
 /*
- * 0: its allocations do not count, which is reported, and it waits for the tenant's file only
- * once.
+ * Returns 0 if the allocations do not count, if this is reported, and if the process waits for the
+ * tenant's file only once.
  */
 static int use_unjoined(int guard)
 {
@@ -1337,7 +1356,7 @@ static int use_unjoined(int guard)
 	gpupart_memory_counters_get(&counters);
 	if (counters.uncounted != 4 || strcmp(counters.uncounted_call, "cuMemAllocAsync"))
 		return 3;
-	/* It does not retry at each call: that could take 5 s each time. */
+	/* The process does not retry at each call, because this could take 5 s each time. */
 	fcntl(guard, F_OFD_SETLK, &none);
 	if (cu.cuMemAlloc_v2(&a, 2 * MIB))
 		return 4;
@@ -1419,7 +1438,9 @@ static void body_unlimited(const char *arg)
 	      "and is in no tenant");
 }
 
-/* Memory that the driver's figure does not show: contexts are measured by the GPU's total. */
+/*
+ * The driver's figure does not show this memory. So contexts are measured by the total of the GPU.
+ */
 static void body_blind(const char *arg)
 {
 	CUcontext second;
@@ -1438,7 +1459,10 @@ static void body_blind(const char *arg)
 	check(cu.cuMemAlloc_v2(&address, 4 * GIB) == OUT_OF_MEMORY, "4 GiB are out of memory");
 }
 
-/* Another process allocates 1 GiB during each call here: it is not charged to this process. */
+/*
+ * Another process allocates 1 GiB during each call of this process. This memory must not be charged
+ * to this process.
+ */
 static void body_blind_others(const char *arg)
 {
 	const uint64_t expected = 518 * MIB;	/* of an H200 */
@@ -1470,8 +1494,8 @@ static void body_blind_others(const char *arg)
 }
 
 /*
- * Workspaces like those of cuDNN and cuBLAS: each larger one is allocated before the previous one
- * is freed.
+ * Allocates workspaces like those of cuDNN and cuBLAS. Each workspace is larger, and is allocated
+ * before the previous workspace is freed.
  */
 static void body_workspaces(const char *arg)
 {
@@ -1492,7 +1516,7 @@ static void body_workspaces(const char *arg)
 	balanced("all gone");
 }
 
-/* Segments that grow and shrink, like PyTorch's expandable segments. */
+/* Uses segments that grow and shrink, like PyTorch's expandable segments. */
 static void body_segments(const char *arg)
 {
 	struct cu_memory_properties what = { .type = 1, .location = { CU_LOCATION_DEVICE, 0 } };
@@ -1544,7 +1568,7 @@ static void quota(const char *name, void (*body)(const char *), const char *byte
 
 #define FOUR "4294967296"
 
-/* Faults of the driver, and tests that one process cannot make with a real driver. */
+/* Tests faults of the driver, and makes tests that one process cannot make with a real driver. */
 static void simulated_only(void)
 {
 	quota("every way, changed arguments ignored", body_ways, FOUR,

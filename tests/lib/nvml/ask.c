@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A program that opens libnvidia-ml itself, like nvidia-smi, for tests: ask [-l LIBRARY] [-n]
- * [-z] QUESTION... prints one line for each question. -n: without nvmlInit; -z: calls are bound
- * lazily. Does not use gpupart.
+ * A test program that opens libnvidia-ml itself, as nvidia-smi does. ask [-l LIBRARY] [-n] [-z]
+ * QUESTION... prints one line for each question. With -n it does not call nvmlInit, and with -z
+ * calls are bound lazily. Does not use gpupart.
  *   memory GPU | memory2 GPU VERSION | protected GPU
  *   list FUNCTION GPU ROOM ENTRY_BYTES	ROOM -1: 5 entries and NULL
  *   details GPU MODE ROOM VERSION | samples GPU ROOM | utilizations GPU ROOM VERSION
@@ -28,7 +28,7 @@
 #include "lib/nvml/nvml_abi.h"
 #include "lib/topo/rm_ioctl.h"
 
-#define GUARD	0x77	/* no answer may change this */
+#define GUARD	0x77	/* no answer may change this value */
 
 static const char *library = "libnvidia-ml.so.1";
 static void *lib;
@@ -45,7 +45,7 @@ static void *function(const char *name)
 	return found;
 }
 
-/* A device, or an invalid pointer if there is no such GPU. */
+/* Returns a device, or an invalid pointer if the GPU does not exist. */
 static void *device_of(const char *gpu)
 {
 	int (*by_index)(unsigned int, void **) = function("nvmlDeviceGetHandleByIndex_v2");
@@ -107,8 +107,8 @@ static void ask_memory2(const char *gpu, const char *version)
 }
 
 /*
- * Entries of @bytes each: pid, the value at @used_at (0: none), and that nothing more was
- * written.
+ * Prints entries of @bytes each, with the pid, and with the value at @used_at unless @used_at is 0.
+ * Also checks that nothing more was written.
  */
 static void print_entries(const char *entries, unsigned int nr, unsigned int room, size_t bytes,
 			  size_t pid_at, size_t used_at)
@@ -211,7 +211,7 @@ static void ask_stats(const char *gpu, unsigned int pid)
 #define ANSWERS	1000
 #define FAILS	1001
 
-/* No driver is needed if the kernel's answer is faked: it writes nothing. */
+/* If the answer of the kernel is faked, no driver is needed, because the fake writes nothing. */
 static void be_a_kernel(void)
 {
 	struct sock_filter filter[] = {
@@ -233,7 +233,10 @@ static void be_a_kernel(void)
 	}
 }
 
-/* A list of processes with spare room, and its request: correct except for one value. */
+/*
+ * Prepares a list of processes with spare room, and a request for the list. Everything is correct
+ * except one value.
+ */
 struct question {
 	int fd;
 	unsigned long request;
@@ -268,7 +271,10 @@ static struct question question_of(const char *form, const char *pids)
 	return q;
 }
 
-/* The part of the table behind the list's end that is neither unchanged nor cleared. */
+/*
+ * Prints the list, and reports if the table behind the end of the list is neither unchanged nor
+ * cleared.
+ */
 static void print_pids(const struct question *q, const struct question *before)
 {
 	for (uint32_t i = 0; i < q->list.nr; i++)
@@ -361,7 +367,7 @@ static void *ask_always(void *stop)
 	return NULL;
 }
 
-/* Children of a program whose other threads ask questions at that moment. */
+/* Forks children while other threads of the program ask questions. */
 static void ask_in_forks(int nr)
 {
 	struct asked wanted = ask_all(device_of("0")), asked;
@@ -374,7 +380,8 @@ static void ask_in_forks(int nr)
 		pthread_create(&threads[i], NULL, ask_always, &stop);
 	for (int i = 0; i < nr; i++) {
 		if (!fork()) {
-			alarm(60);	/* ends a child that waits for a lock without an owner */
+			/* ends a child that would wait for ever for a lock without an owner */
+			alarm(60);
 			asked = ask_all(device);
 			_exit(asked.rc || asked.nr != wanted.nr);
 		}
@@ -419,9 +426,9 @@ static int ask_one(char **argv, int left)
 }
 
 /*
- * Questions after "fork" are asked by a child; after "again" with the library opened again; after
- * "open" and "again-with" with another library, in addition to this one or in its place; after
- * "apart" with a library that has its own libc.
+ * A child asks the questions after "fork". The questions after "again" use the library after it was
+ * opened again. "open" adds another library, and "again-with" replaces this library by another one.
+ * "apart" uses a library that has its own libc.
  */
 static int change(char **argv, int left)
 {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Another tool's audit library, which records the requests of libnvidia-ml to the kernel's
- * driver: for each control one line in the file NVML_CONTROLS, with its number, the bytes of its
- * parameters, its status, and for the list of processes their number. Does not use gpupart.
+ * An audit library of another tool, which records the requests of libnvidia-ml to the kernel
+ * driver. It appends one line to the file NVML_CONTROLS for each control. A line has the number of
+ * the control, the bytes of its parameters and its status. For the list of processes, the line also
+ * has the number of processes. Does not use gpupart.
  */
 #include <fcntl.h>
 #include <link.h>

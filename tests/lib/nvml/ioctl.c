@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A preloaded ioctl, as in tools that trace a program's calls, for tests: if NVML_IOCTL is set,
- * it answers for descriptors from 1000 on, else the kernel does. Does not use gpupart.
+ * A preloaded ioctl() for tests, as in tools that trace the calls of a program. If NVML_IOCTL is
+ * set, this function answers for descriptors from 1000 on. Otherwise the kernel answers. Does not
+ * use gpupart.
  */
 #include <stdarg.h>
 #include <stdlib.h>

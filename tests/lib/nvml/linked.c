@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A program that is linked with libnvidia-ml, for tests: prints each GPU's memory and processes,
- * as each form of the functions reports them. Does not use gpupart.
+ * A test program that is linked with libnvidia-ml. For each GPU it prints the memory and the
+ * processes that each form of the functions reports. Does not use gpupart.
  */
 #include <stdio.h>
 #include "lib/nvml/nvml_abi.h"

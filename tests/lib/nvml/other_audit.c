@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Another tool's audit library, which counts: each call of nvmlDeviceGetMemoryInfo appends a byte
- * to the file OTHER_AUDIT_LOG. Does not use gpupart.
+ * An audit library of another tool, which counts calls. Each call of nvmlDeviceGetMemoryInfo
+ * appends a byte to the file OTHER_AUDIT_LOG. Does not use gpupart.
  */
 #include <fcntl.h>
 #include <link.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Records of executable graphs on the simulated GPU: which launches have ended, and which are
- * unknown.
+ * Tests the records of executable graphs on the simulated GPU. It tests which launches have ended,
+ * and which are unknown.
  */
 #include "lib/driver/cuda.h"
 #include "lib/private.h"
@@ -111,7 +111,7 @@ static P kernel_node(P graph, P before, P function, unsigned int blocks, unsigne
 	return add_kernel(&node, graph, &before, !!before, &kernel) ? NULL : node;
 }
 
-/* A kernel, and after it @last parallel kernels with @function. */
+/* Creates a graph of a kernel that is followed by @last parallel kernels with @function. */
 static P graph_of(P function, unsigned int last, unsigned int ns)
 {
 	P graph, first;
@@ -209,7 +209,7 @@ static void outstanding(void)
 	tap_ok(synced() && reads(5, 0, 0), "they have ended");
 	tap_ok(launched(exec, 2) && !exec_destroy(exec) && reads(7, 2, 0),
 	       "destroyed while it runs: outstanding");
-	/* Their cells are not those of the graph that still runs. */
+	/* The new graph does not get the cells of the graph that still runs. */
 	exec = exec_of(graph_of(p.function, 1, 1000));
 	tap_ok(launched(exec, 1) && reads(8, 3, 0), "another one is launched meanwhile");
 	tap_ok(synced() && reads(8, 0, 0), "all have ended");
@@ -221,7 +221,7 @@ static void outstanding(void)
 	tap_ok(reads(608, 0, 0), "600 more, one after the other: entries are used again");
 }
 
-/* Built for several sets; all builds belong to one graph. */
+/* The graph is built for several sets. All builds belong to one graph. */
 static void several_sets(void)
 {
 	static const char *const tpcs[] = { "0-3", "8-11", "20,21", "30-32", "40-47" };
@@ -293,7 +293,7 @@ static void updates(void)
 	       reads(10, 0, 3), "updated to a graph with another last kernel: unknown");
 }
 
-/* With sets, the library rebuilds nodes. */
+/* If there are sets, the library rebuilds nodes. */
 static void sets(void)
 {
 	struct gpupart_tpcset set = list("0-3");
@@ -317,7 +317,7 @@ static void times(void)
 
 	if (!begin())
 		return;
-	/* So that the clocks are known. */
+	/* Make a launch, so that the clocks are known. */
 	for (int i = 0; i < 100; i++)
 		program_launch(&p, streams[0], 1, 1000);
 	exec = exec_of(graph_of(p.function, 2, LONG_NS));
@@ -380,7 +380,7 @@ static void contexts(void)
 	tap_ok(reads(23, 0, 0), "20 more, one after the other");
 }
 
-/* A context that fails ends its running launches. */
+/* If a context fails, its running launches end. */
 static void lost_context(void)
 {
 	struct gpupart_records r;
@@ -405,7 +405,7 @@ static void lost_context(void)
 	       "the driver has let go of its memory: nothing runs any more");
 }
 
-/* By the simulated clock: with later work. */
+/* With the simulated clock, time advances only with later work. */
 static void late(void)
 {
 	P exec, other_exec = NULL;
@@ -424,8 +424,8 @@ static void late(void)
 }
 
 /*
- * A failed launch, and one that may have been made: the first does not count, the other is
- * unknown.
+ * The first launch failed, and the second launch may have been made. The first launch must not
+ * count, and the second launch must be unknown.
  */
 static void failed(void)
 {
@@ -439,7 +439,7 @@ static void failed(void)
 	tap_ok(runs(exec, 1) && reads(3, 0, 0), "and the graph goes on");
 }
 
-/* The 32-bit counter wraps; so does the 64-bit counter of launches. */
+/* The 32-bit counter wraps around, and so does the 64-bit counter of launches. */
 static void wraps(void)
 {
 	static struct state_ring rings[STATE_NR_RINGS];
@@ -463,7 +463,7 @@ static void wraps(void)
 	tap_ok(launched(exec, 1) && shown->nr_graphs == 2 && reads(0x255555558ull, 1, 0),
 	       "another one whose number goes round is outstanding");
 	tap_ok(synced() && reads(0x255555558ull, 0, 0), "and has ended");
-	/* Any program of the user can write there. */
+	/* Any program of the user can write to this page. */
 	shown->nr_graphs = 1ull << 31;
 	exec = exec_of(graph_of(p.function, 1, 100 * LONG_NS));
 	memcpy(rings, shown->rings, sizeof(rings));
@@ -472,7 +472,7 @@ static void wraps(void)
 	       "more graphs than there can be are none");
 }
 
-/* A graph that has become unknown still counts in its entry, which no other graph gets then. */
+/* A graph that has become unknown still uses its entry, so no other graph gets this entry. */
 static void spoilt(void)
 {
 	unsigned int ns = LONG_NS;
@@ -500,7 +500,7 @@ static void spoilt(void)
 	tap_ok(runs(exec, 1) && reads(2, 0, 2), "more ended than was launched: unknown");
 }
 
-/* Launches from before a change, and later ones. */
+/* Tests launches from before a change, and launches from after it. */
 static void drains(void)
 {
 	struct gpupart_records_reader *reader;
@@ -523,7 +523,7 @@ static void drains(void)
 	gpupart_records_close(reader);
 }
 
-/* Proven before: later faults do no harm. */
+/* The records were proven before, so later faults do no harm. */
 static void proves(void)
 {
 	begin();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Records of programs on the simulated GPU: the complete path from the launch callback to a
- * reader.
+ * Tests records of programs on the simulated GPU. It tests the complete path from the launch
+ * callback to a reader.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -177,7 +177,7 @@ static void graphs(void)
 	       reads(0, 6, 0, 0), "and a launch beside it");
 }
 
-/* With a limit as well as without. */
+/* The result must be the same with a limit and without a limit. */
 static void sets(void)
 {
 	struct gpupart_tpcset set;
@@ -214,7 +214,7 @@ static void contexts(void)
 	       !cuCtxCreate(&ctx[1], 0, dev) && !cuCtxDestroy(ctx[1]), "two at once");
 }
 
-/* Nothing is read or written, and launches run as before. */
+/* The library must read and write nothing, and launches must run as before. */
 static bool is_off(const char *why)
 {
 	struct gpupart_tpcset all = gpupart_topology_all(gpupart_gpu_topology(gpu));
@@ -251,7 +251,7 @@ static void wrong(void)
 		tap_ok(is_off("the GPU wrote no record"), "the row's places do not hold: off");
 }
 
-/* Proven before: later faults do no harm. */
+/* The records were proven before, so later faults do no harm. */
 static void proves(void)
 {
 	if (begin())
@@ -290,7 +290,7 @@ static void lost(void)
 	       "records that never come: busy, for %llu launches", (U64)r.outstanding);
 }
 
-/* A program without gpupart. */
+/* A program that does not use gpupart. */
 static void injected(void)
 {
 	static struct gpupart_process list[256];
@@ -356,7 +356,8 @@ static void killed(void)
 }
 
 /*
- * The key of the checked map, which a separate process finds; it does not fill this test's cache.
+ * Gets the key of the checked map from a separate process, which does not fill the cache of this
+ * test.
  */
 static bool learn_key(char found[20])
 {
@@ -381,7 +382,7 @@ static bool learn_key(char found[20])
 	return got && waitpid(pid, &status, 0) == pid && !status;
 }
 
-/* Without a cache, as in a container: the process relies on the proof that is passed to it. */
+/* There is no cache, as in a container. The process relies on the proof that is passed to it. */
 static void told(void)
 {
 	static const struct {

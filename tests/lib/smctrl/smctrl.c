@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * libsmctrl's interface on the simulated driver, with a program that is written for it: the SMs
- * of its launches, return values, and messages on stderr. It checks %smid with the capture's own
- * table. It uses libgpupart only to try to escape from a cap.
+ * Tests libsmctrl's interface on the simulated driver, with a program that is written for
+ * libsmctrl. It tests the SMs of the launches, return values, and messages on stderr. It checks
+ * %smid against the table in the capture. It uses libgpupart only for an attempt to escape from a
+ * cap.
  */
 #include <dirent.h>
 #include <limits.h>
@@ -30,7 +31,10 @@ static void listen_to_stderr(void)
 	dup2(said_fd, 2);
 }
 
-/* Since the last call: exactly @lines lines, with @word in them. */
+/*
+ * Returns whether exactly @lines lines were written since the last call, and whether they contain
+ * @word.
+ */
 static bool said(int lines, const char *word)
 {
 	char text[8192];
@@ -55,7 +59,10 @@ static bool said(int lines, const char *word)
 
 #define BLOCKS 264
 
-/* The TPCs of one launch on @stream; 0 if it failed. *whole: on both SMs of each. */
+/*
+ * Returns the TPCs of one launch on @stream, or 0 if the launch failed. Sets *whole to whether the
+ * launch used both SMs of each TPC.
+ */
 static uint128_t ran_within(CUfunction census, CUstream stream, bool *whole)
 {
 	static __thread struct record records[BLOCKS];
@@ -81,7 +88,10 @@ static uint128_t ran_within(CUfunction census, CUstream stream, bool *whole)
 	return sms[0] | sms[1];
 }
 
-/* The same for a GPU that is otherwise idle; also 0 if only one SM of a TPC was used. */
+/*
+ * Returns the same for a GPU that is otherwise idle. Also returns 0 if the launch used only one SM
+ * of a TPC.
+ */
 static uint128_t ran_on(CUfunction census, CUstream stream)
 {
 	bool whole;
@@ -249,7 +259,7 @@ static void helpers(const char *unused)
 
 /* ------------------------------------------------------------------- information */
 
-/* Members of @gpc, from the capture's own table. */
+/* Returns the TPCs of @gpc from the table in the capture. */
 static uint128_t truth_of_gpc(const char *path, int gpc)
 {
 	FILE *file = fopen(path, "r");
@@ -319,7 +329,7 @@ static void information(const char *path)
 	check(on(s, truth_of_gpc(path, 1)), "~masks[1] confines to GPC 1");
 }
 
-/* A GPU that fits into 64 bits: the generated one has fewer TPCs. */
+/* This GPU fits into 64 bits, because the generated GPU has fewer TPCs. */
 static void information_narrow(const char *path)
 {
 	uint64_t *masks = NULL;
@@ -367,7 +377,10 @@ static void two_gpus(const char *unused)
 	check(said(0, NULL), "nothing said");
 }
 
-/* The second GPU is smaller: a mask may leave no TPC on that GPU only. */
+/*
+ * The second GPU is smaller. So a mask may leave no TPC on the second GPU, but some TPCs on the
+ * first GPU.
+ */
 static void small_gpu(const char *unused)
 {
 	uint128_t high = ONE << 65;
@@ -395,7 +408,7 @@ static void pci_order(const char *path)
 {
 	uint32_t nr;
 
-	/* CUDA_VISIBLE_DEVICES reversed them: dev still counts by address. */
+	/* CUDA_VISIBLE_DEVICES reverses the GPUs, but dev still counts them by address. */
 	gpcs_are(0, path);
 	check(!libsmctrl_get_tpc_info_cuda(&nr, 1) && nr == 66 &&
 		      !libsmctrl_get_tpc_info_cuda(&nr, 0) && nr < 66,
@@ -451,7 +464,7 @@ static void cap_escape(const char *unused)
 	gpupart_close(gp);
 }
 
-/* Caps without effect; the argument is the expected message. */
+/* Tests caps that have no effect. The argument is the expected message. */
 static void cap_ignored(const char *word)
 {
 	CUstream s;
@@ -515,7 +528,7 @@ static bool active(int device)
 	return is;
 }
 
-/* A hundred times each, by a thread without a current context. */
+/* A thread without a current context makes each call a hundred times. */
 static int mask_default_streams(void)
 {
 	int wrong = 0;
@@ -527,7 +540,7 @@ static int mask_default_streams(void)
 	return wrong;
 }
 
-/* GPUs whose mask bits were checked: one file each. */
+/* Returns the number of GPUs whose mask bits were checked. Each of them has one file. */
 static int nr_checked(void)
 {
 	char path[128];
@@ -544,7 +557,7 @@ static int nr_checked(void)
 	return nr;
 }
 
-/* Check launches, and a context, only on GPUs that have a mask. */
+/* Only GPUs that have a mask get check launches and a context. */
 static void one_of_two(const char *unused)
 {
 	CUstream s;
@@ -619,7 +632,7 @@ static void contexts_of_one(const char *unused)
 
 static char self[2048];
 
-/* The library reads its environment when it is loaded: so start a new program. */
+/* The library reads its environment when it is loaded, so start a new program. */
 static void again(const char *how)
 {
 	dup2(fileno(report), 1);
@@ -638,7 +651,7 @@ static void disabled(const char *unused)
 	      "GPUPART_DISABLE=1: as if we were not there");
 }
 
-/* Another tool has the driver's slot: a tool of this test, which keeps a log. */
+/* Another tool uses the driver's slot. It is a tool of this test, which keeps a log. */
 static void beside_another(const char *unused)
 {
 	const char *build = getenv("BUILD");
@@ -708,7 +721,10 @@ static void no_driver(const char *unused)
 static pthread_barrier_t barrier;
 static int escaped;
 
-/* All threads make the first call at once; each launches as soon as its call has returned. */
+/*
+ * All threads make the first call at the same time. Each thread launches as soon as its call has
+ * returned.
+ */
 static void *racer(void *arg)
 {
 	uintptr_t n = (uintptr_t)arg;
@@ -727,7 +743,7 @@ static void *racer(void *arg)
 			libsmctrl_set_next_mask(~want);
 		else
 			libsmctrl_set_global_mask(~want);
-		/* Other threads keep SMs busy: some SMs may not be seen. */
+		/* Other threads keep SMs busy, so some SMs may not be seen. */
 		ran = ran_within(census, s, &whole);
 		if (!ran || ran & ~want)
 			__atomic_fetch_add(&escaped, 1, __ATOMIC_RELAXED);
@@ -750,7 +766,10 @@ static void race(const char *unused)
 	check(said(0, NULL), "nothing said");
 }
 
-/* Memory that is freed while a thread keeps it is filled and kept: so later writes are detected. */
+/*
+ * If memory is freed while a thread still uses it, the test fills the memory and keeps it, so that
+ * it detects later writes.
+ */
 #define MAX_KEPT 256
 
 extern void __libc_free(void *block);
@@ -787,7 +806,10 @@ static pthread_key_t later;
 static CUstream later_stream;
 static int later_rounds, later_wrong;
 
-/* For a key that was created after the library's: its destructor has run. Called in every round. */
+/*
+ * Called for a key that was created after the library's key. The destructor of the library's key
+ * has run. Called in every round.
+ */
 static void use_later(void *rounds)
 {
 	intptr_t left = (intptr_t)rounds;
@@ -843,7 +865,7 @@ static void *without_key(void *key)
 	libsmctrl_set_global_mask(~(uint128_t)0xff);
 	check(on(s, 0xff), "global");
 	check(!libsmctrl_set_stream_mask(s, ~0xf0ull) && on(s, 0xf0), "stream");
-	/* This one is freed with the thread, which needs a key. */
+	/* This memory is freed when the thread ends, which needs a key. */
 	libsmctrl_set_next_mask(~0xf00ull);
 	check(said(1, "all its thread-specific keys") && on(s, 0xf0), "next: refused, and said");
 	libsmctrl_set_global_mask(~(uint128_t)0);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Limits set from outside on processes that launch on the simulated GPU: they take effect at the
- * next launch; all processes of a job change together; and when either side is killed, the other
- * is correct and nothing is left behind.
+ * Tests limits from outside on processes that launch on the simulated GPU. A limit must take effect
+ * at the next launch. All processes of a job must change together. If either side is killed, the
+ * other side must stay correct and nothing may be left behind.
  */
 #include <dirent.h>
 #include <signal.h>
@@ -29,7 +29,7 @@ static bool find_process(pid_t pid, struct gpupart_process *process)
 	return false;
 }
 
-/* Whether a file of @pid is in the folder. */
+/* Returns whether a file of @pid is in the folder. */
 static bool has_file(pid_t pid)
 {
 	char path[64], start[32];
@@ -54,11 +54,11 @@ static void wait_a_moment(void)
 
 /* ------------------------------------------------------- a process that launches */
 
-/* What the process reports to its parent. */
+/* The values that the process reports to its parent. */
 struct launcher {
 	atomic_bool ready, stop, told;
-	struct gpupart_tpcset seen;	/* of its last launch, when @told */
-	atomic_bool look;		/* report the next launch */
+	struct gpupart_tpcset seen;	/* the TPCs of the last launch, if @told is true */
+	atomic_bool look;		/* request a report of the next launch */
 	atomic_bool become;		/* exec another program */
 };
 
@@ -96,7 +96,7 @@ static void launch_on(struct launcher *me)
 	exit(0);
 }
 
-/* Ends with this process also while it is stopped. */
+/* The child ends when this process ends, even while the child is stopped. */
 static pid_t start_launcher(struct launcher *me)
 {
 	pid_t pid;
@@ -118,7 +118,7 @@ static bool wait_ready(const struct launcher *me)
 	return atomic_load(&me->ready);
 }
 
-/* Where its next complete launch runs. */
+/* Returns where the next complete launch of the process runs. */
 static bool ran(struct launcher *me, const struct gpupart_tpcset *want)
 {
 	/* A launch that had begun may still use the old set. */
@@ -237,7 +237,7 @@ static void child_change(void)
 	gpupart_remote_close(remote);
 }
 
-/* A process with the same pid that runs another program: the limit is no longer read. */
+/* The process runs another program with the same pid, so no code reads the limit any longer. */
 static void child_become(void)
 {
 	struct launcher *me = launchers_map(1);
@@ -266,7 +266,7 @@ static void child_become(void)
 	err = gpupart_process_limit_set(gp, pid, process.pci, &set, NULL);
 	tap_ok(err == -ESRCH, "so does what is found anew: %s", gpupart_error(gp));
 	gpupart_remote_close(remote);
-	/* Another process that sets limits of all may have it open. */
+	/* Another process that sets the limits of all processes may have the page open. */
 	for (int i = 0; i < 1000 && !find_process(pid, &process) && has_file(pid); i++)
 		wait_a_moment();
 	tap_ok(!find_process(pid, &process) && !has_file(pid), "its page is removed");
@@ -274,7 +274,10 @@ static void child_become(void)
 	waitpid(pid, NULL, 0);
 }
 
-/* A process whose page another program of its user cuts short, before or after it is opened. */
+/*
+ * Another program of the same user truncates the page of a process before or after the page is
+ * opened.
+ */
 static void child_cut(void)
 {
 	struct launcher *me = launchers_map(1);
@@ -310,7 +313,7 @@ static void child_cut(void)
 
 /* ------------------------------------------------------------------------- kills */
 
-/* A sequence of limits: the TPCs n, n + 8, n + 16.. */
+/* A sequence of limits. Limit n has the TPCs n, n + 8, n + 16, and so on. */
 static struct gpupart_tpcset nth(unsigned int n)
 {
 	struct gpupart_tpcset set = { { 0 } };
@@ -344,7 +347,7 @@ static pid_t start_setter(pid_t of, const char *pci, unsigned int seed)
 			struct gpupart_tpcset set = nth(rand_r(&seed) % 8);
 			int err = gpupart_process_limit_set(gp, of, pci, &set, NULL);
 
-			/* The other process may have ended; no other error is allowed. */
+			/* The other process may have ended. No other error is allowed. */
 			if (err && err != -ESRCH)
 				_exit(1);
 		}
@@ -357,7 +360,7 @@ static void end_child(pid_t pid)
 	waitpid(pid, NULL, 0);
 }
 
-/* It continues to launch, and its next launch runs where the list says. */
+/* Checks that the process continues to launch, and that its next launch runs on the listed TPCs. */
 static bool is_right(pid_t pid, struct launcher *me)
 {
 	struct gpupart_process process;
@@ -402,7 +405,7 @@ static void child_kills(void)
 			nr_wrong += find_process(launcher, &process);
 			nr_left += has_file(launcher);
 			launcher = start_launcher(me);
-			/* Sometimes while it is still starting. */
+			/* Sometimes the process is killed while it is still starting. */
 			if (rand_r(&seed) % 2)
 				wait_ready(me);
 		}
@@ -442,7 +445,7 @@ static unsigned int nr_on(struct launcher *l, unsigned int nr, const struct gpup
 	return right;
 }
 
-/* A process of the job publishes its page, and attaches a GPU only later. */
+/* A process of the job publishes its page, but attaches a GPU only later. */
 static void launch_later(struct launcher *me, int go)
 {
 	char c;
@@ -538,7 +541,7 @@ static void child_job(void)
 	tap_ok(wait_ready(&l[NR_OF_JOB]) && ran(&l[NR_OF_JOB], &second),
 	       "and one that begins later, whatever its environment says");
 
-	/* A run inside the run. */
+	/* Tests a run inside another run. */
 	fflush(stdout);
 	begins = fork();
 	if (!begins) {

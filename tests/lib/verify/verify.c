@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * gpupart_verify() in the middle of a program's stream capture: all sets stay, and the capture
- * too.
+ * Tests gpupart_verify() in the middle of a program's stream capture. All sets and the capture must
+ * stay unchanged.
  */
 #include "tests/lib/scenario.h"
 
@@ -23,7 +23,7 @@ static void on_row(const struct gpupart_verify_row *row, void *user)
 		cuStreamBeginCapture(begin_in_row, 2);
 }
 
-/* Sets all scopes that verify changes. */
+/* Sets the sets of all scopes that verify changes. */
 static bool start(void)
 {
 	void *lib;
@@ -47,7 +47,7 @@ static bool start(void)
 		      "a set for everything");
 }
 
-/* All sets are unchanged; @with_stream: also the stream's. */
+/* Checks that all sets are unchanged. If @with_stream is true, also checks the stream's set. */
 static void all_there(bool with_stream)
 {
 	struct gpupart_tpcset set;
@@ -94,7 +94,7 @@ static void child_blocking(void)
 		refused(blocking);
 }
 
-/* A stream that does not wait for a default one does not matter. */
+/* A captured stream that does not wait for a default stream does not matter. */
 static void child_non_blocking(void)
 {
 	P other, graph = NULL;
@@ -109,7 +109,7 @@ static void child_non_blocking(void)
 	all_there(true);
 }
 
-/* Too late to refuse: all other sets are restored. */
+/* It is too late to refuse the call, so all other sets must be restored. */
 static void child_in_row(void)
 {
 	P graph = NULL;

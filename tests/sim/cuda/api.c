@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The simulated driver alone: which calls and graph events subscribers see, and what they may
- * change in their callbacks.
+ * Tests the simulated driver alone. It tests which calls and graph events subscribers see, and what
+ * subscribers may change in their callbacks.
  */
 #include <stdatomic.h>
 #include <time.h>
@@ -9,7 +9,7 @@
 
 #define MAX_SEEN 256
 
-/* Slots of domain 6. */
+/* The slots of the parameters of domain 6. */
 enum { RESULT = 5, NAME = 6, ARGS = 7, CONTEXT = 8, WHICH = 10, NR_API_SLOTS = 13 };
 
 static struct {
@@ -62,7 +62,7 @@ static void on_event(void *user, int domain, int cbid, const void *params)
 		seen.at(nr, slot[WHICH] >> 32);
 }
 
-/* The reported entry points and the lengths of their arguments. */
+/* The entry points that the driver reports, and the lengths of their arguments. */
 static const struct entry {
 	int cbid;
 	const char *name;
@@ -89,7 +89,7 @@ static const struct entry {
 
 #define NR_ENTRIES (sizeof(entries) / sizeof(entries[0]))
 
-/* Queries have scenarios of their own, because other scenarios make other calls as well. */
+/* Queries have separate scenarios, because the other scenarios also make other calls. */
 static const struct entry waits[] = {
 	{ 17, "cuCtxSynchronize", 8 }, { 120, "cuEventQuery", 8 },
 	{ 121, "cuEventSynchronize", 8 }, { 125, "cuStreamQuery", 8 },
@@ -140,8 +140,8 @@ static void enable_calls(void)
 }
 
 /*
- * Whether exactly one complete and correct callback pair came since the last check; its
- * arguments follow.
+ * Returns whether exactly one complete and correct pair of callbacks came since the last check. The
+ * values in @args are the expected arguments.
  */
 static bool told(const char *name, int result, unsigned int nr_args, const uint64_t *args)
 {
@@ -408,7 +408,10 @@ static void questions(const char *arg)
 	     P(no_shared), 1, NARROW(600), NARROW(1));
 	check(cu.cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&value, f_census, 32, 0, 1)
 		      == 0 && value == 32 && !seen.nr, "a query calls no subscriber");
-	/* Virtual GPCs of 8, 5 times 16, twice 18 SMs; the singletons hold none. */
+	/*
+	 * There is one virtual GPC of 8 SMs, five have 16 SMs, and two have 18 SMs. No cluster fits
+	 * on the singletons.
+	 */
 	check(cu.cuOccupancyMaxActiveClusters(&value, f_census, &config) == 0 && value == 30,
 	      "clusters of 4, a block an SM: %d", value);
 	TOLD("cuOccupancyMaxActiveClusters", 0, P(&value), P(f_census), P(&config));
@@ -607,7 +610,7 @@ static CUmodule library_of(void **kernel)
 	return library;
 }
 
-/* @lazily: the code of a library is loaded at the first use of a kernel, once. */
+/* If @lazily is true, the code of a library is loaded once, when a kernel of it is first used. */
 static void libraries(const char *lazily)
 {
 	CUdeviceptr to;
@@ -726,7 +729,7 @@ static void *launches(void *unused)
 	return unused;
 }
 
-/* Calls that give the GPU work other than launches, and calls that wait. */
+/* Tests calls that give work other than launches to the GPU, and calls that wait. */
 static void work_and_waits(const char *arg)
 {
 	char host[64] = { 0 };
@@ -783,7 +786,7 @@ static double seconds(void)
 	return ts.tv_sec + ts.tv_nsec / 1e9;
 }
 
-/* Work takes time, the time of an idle GPU advances, and events show both. */
+/* Tests that work takes time, that the time of an idle GPU advances, and that events show both. */
 static void host_clock(const char *arg)
 {
 	CUevent event[3];
@@ -828,7 +831,7 @@ static void on_call(void *user, int domain, int cbid, const void *params)
 	__atomic_add_fetch(&nr_calls, 1, __ATOMIC_RELAXED);
 }
 
-/* One thread subscribes and unsubscribes while others launch. */
+/* One thread subscribes and unsubscribes while other threads launch. */
 static void coming_and_going(const char *arg)
 {
 	pthread_t thread[2];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests graphs of the simulated driver alone: built by hand and captured, and when subscribers
- * see the TMDs of their nodes.
+ * Tests graphs of the simulated driver alone. The graphs are built by hand or captured. Also tests
+ * when subscribers see the TMDs of the nodes.
  */
 #include "tests/sim/cuda/program.h"
 
@@ -13,7 +13,7 @@ static struct {
 	unsigned int nr, of[4];		/* all, and by cbid */
 	int cbid[256];
 	uint64_t params[256][6];
-	bool sizes;			/* all callbacks were as measured */
+	bool sizes;			/* all callbacks had the sizes that were measured */
 	bool mask_late;			/* sets every bit in the TMD of cbid 3 */
 	bool slow;			/* the callback for cbid 1 is slow */
 } seen = { .sizes = true };
@@ -60,7 +60,7 @@ static void forget(void)
 	seen.nr = 0;
 }
 
-/* Whether that many callbacks of each cbid came since the last check. */
+/* Returns whether that many callbacks of each cbid came since the last check. */
 static bool came(unsigned int built, unsigned int uploaded, unsigned int launched)
 {
 	bool good = seen.of[1] == built && seen.of[2] == uploaded && seen.of[3] == launched;
@@ -87,7 +87,7 @@ static const struct record *records(CUdeviceptr out)
 	return (const struct record *)(uintptr_t)out;	/* device memory is host memory */
 }
 
-/* A kernel node's parameters, with a longer lifetime than the call. */
+/* The parameters of a kernel node, which exist longer than the call. */
 struct ask {
 	CUdeviceptr out;
 	uint32_t value;
@@ -116,7 +116,7 @@ static CUgraph graph_new(void)
 	return graph;
 }
 
-/* A census after @before (NULL: after nothing). */
+/* Adds a census that depends on @before. If @before is NULL, it depends on no node. */
 static CUgraphNode node_new(CUgraph graph, CUgraphNode before, unsigned int blocks,
 			    CUdeviceptr out)
 {
@@ -143,7 +143,7 @@ static void go(CUgraphExec exec)
 }
 
 /*
- * Whether the last census of NR_BLOCKS ran on all of these SMs and no others; then clears it.
+ * Returns whether the last census of NR_BLOCKS ran on exactly these SMs. Then clears the records.
  */
 static bool on_exactly(CUdeviceptr out, bool (*allowed)(unsigned int sm))
 {
@@ -413,7 +413,7 @@ static void callbacks(const char *arg)
 	TRY(cu.cuGraphUpload_ptsz(other, NULL));
 	check(came(0, 1, 6), "the per-thread forms");
 
-	/* Arguments are not in the TMD; the grid is. */
+	/* The TMD does not contain the arguments, but it contains the grid. */
 	TRY(cu.cuGraphExecKernelNodeSetParams_v2(exec, node[1], ask(&a, f_census, 2, out + 24)));
 	go(exec);
 	check(came(0, 1, 3), "other arguments: no TMD is built");
@@ -439,7 +439,7 @@ static void callbacks(const char *arg)
 	go(exec);
 	check(came(0, 1, 3), "the same again: no TMD is built");
 
-	/* Changed and changed back. */
+	/* The node is changed and then changed back. */
 	TRY(cu.cuGraphClone(&other_graph, graph));
 	TRY(cu.cuGraphNodeFindInClone(&copy, node[2], other_graph));
 	TRY(cu.cuGraphKernelNodeSetParams_v2(copy, ask(&a, f_census, 7, out)));
@@ -495,7 +495,7 @@ static void callbacks(const char *arg)
 	go(exec);
 	check(seen.params[2][4] == tmd[2] && came(1, 2, 3), "enabled after that: built again");
 
-	/* Fills: large ones have a TMD, as outside graphs. */
+	/* Tests fills. Large fills have a TMD, as outside graphs. */
 	TRY(cu.cuGraphDestroy(graph));
 	go(exec);
 	check(came(0, 1, 3), "an executable graph outlives its graph");
@@ -653,7 +653,7 @@ static void masks(const char *arg)
 	go(exec);
 	check(on_exactly(out, first_half), "a mask set at upload holds");
 
-	/* In a child graph, and changed there. */
+	/* The node is in a child graph, and is changed there. */
 	CUgraph parent = graph_new();
 	CUgraphNode child, in_child;
 
@@ -700,7 +700,7 @@ static void order(const char *arg)
 	TRY(cu.cuStreamCreate(&one, CU_STREAM_NON_BLOCKING));
 	TRY(cu.cuStreamCreate(&two, CU_STREAM_NON_BLOCKING));
 
-	/* A diamond whose last node is created first. */
+	/* Tests a diamond of four nodes, of which the last node is created first. */
 	graph = graph_new();
 	node[3] = node_new(graph, NULL, 1, out[3]);
 	node[0] = node_new(graph, NULL, 1, out[0]);
@@ -720,7 +720,9 @@ static void order(const char *arg)
 	      "what depends waits, what does not runs at once");
 	check(r[0]->start >= r[4]->end && r[5]->start >= r[3]->end, "its stream keeps order");
 
-	/* One executable graph on two streams: one after the other. */
+	/*
+	 * If one executable graph is launched on two streams, the launches run one after the other.
+	 */
 	graph = graph_new();
 	node_new(graph, NULL, 1, out[0]);
 	exec = exec_new(graph);
@@ -739,7 +741,7 @@ static void order(const char *arg)
 	check(!ran(out[0]) && cu.cuStreamSynchronize(one) == 0 && ran(out[0]),
 	      "what was queued runs");
 
-	/* Child graphs, one of them empty. */
+	/* Tests child graphs, one of which is empty. */
 	child = graph_new();
 	node_new(child, NULL, 1, out[1]);
 	node_new(child, NULL, 1, out[2]);
@@ -755,7 +757,7 @@ static void order(const char *arg)
 		      r[2]->start < r[1]->end && r[1]->start < r[2]->end,
 	      "a child graph comes between");
 
-	/* Fills and copies, small and large, in order. */
+	/* Tests small and large fills and copies, which must run in order. */
 	for (i = 0; i < 2; i++) {
 		size_t bytes = i ? 1 << 18 : 64, at;
 
@@ -797,7 +799,7 @@ static void order(const char *arg)
 	go(exec);
 	check(*(uint32_t *)(uintptr_t)(copy + 32) == 0, "and does nothing then");
 
-	/* Waiting for an event outside graphs. */
+	/* Tests a wait for an event outside graphs. */
 	TRY(cu.cuEventCreate(&event, 0));
 	check(cu.cuStreamWaitEvent(two, event, 0) == 0, "an event never recorded is no obstacle");
 	TRY(launch(&(struct shape){ .blocks = 1, .threads = 32, .stream = one }, out[0]));
@@ -854,7 +856,7 @@ static void capture(const char *arg)
 		      cu.cuStreamBeginCapture_v2((CUstream)&one, 0) == 400, "wrong beginnings");
 	forget();
 
-	/* One stream forks into two and joins. */
+	/* A captured stream forks into two streams, which join again. */
 	TRY(cu.cuStreamBeginCapture_v2(one, CU_CAPTURE_GLOBAL));
 	check(cu.cuStreamBeginCapture(one) == 401, "once: 401");
 	check(cu.cuStreamIsCapturing(one, &status) == 0 && status == 1, "active");
@@ -902,7 +904,7 @@ static void capture(const char *arg)
 		      r[2]->start < r[1]->end && r[3]->start > r[2]->end &&
 		      ((char *)(uintptr_t)other)[65535] == 0x11, "in the order of the capture");
 
-	/* Captures that end with an error. */
+	/* Tests captures that end with an error. */
 	TRY(cu.cuStreamBeginCapture_v2(one, CU_CAPTURE_RELAXED));
 	TRY(launch(&shape, out[0]));
 	TRY(cu.cuEventRecord(fork, one));
@@ -954,7 +956,7 @@ static void capture(const char *arg)
 		      cu.cuStreamWaitEvent(three, fork, 0) == 0,
 	      "an event of a capture can be recorded again");
 
-	/* Blocking streams and the legacy one. */
+	/* Tests blocking streams and the legacy default stream. */
 	TRY(cu.cuStreamBeginCapture_v2(three, 0));
 	shape.stream = NULL;
 	check(launch(&shape, out[0]) == 0 && cu.cuStreamSynchronize(NULL) == 0 &&
@@ -1101,7 +1103,7 @@ static void updates(const char *arg)
 	go(exec);
 	check(came(0, 1, 3), "what failed changed nothing");
 
-	/* Changed dependencies, fills that change their kind, contexts. */
+	/* Tests changed dependencies, fills that change their kind, and contexts. */
 	struct cu_set_node_params fill = { .to = memory(1 << 16), .element = 1, .width = 1 << 16,
 					   .height = 1 };
 	CUgraph two[4];
@@ -1131,7 +1133,7 @@ static void updates(const char *arg)
 	check(cu.cuGraphExecUpdate_v2(joined, two[3], &info) == 910 && info.result == 5,
 	      "another context");
 
-	/* Freed memory of nodes is used by other nodes. */
+	/* Tests that other nodes use the freed memory of nodes. */
 	for (i = 0; i < 32; i++)
 		node_new(more, NULL, 1, out);
 	joined = exec_new(more);
@@ -1302,7 +1304,7 @@ static void *one_of_many(void *number)
 			       truth.tpc[records(out)[j].smid] == (int)tpc;
 		TRY(cu.cuGraphExecDestroy(exec));
 	}
-	bad += hook.built > 11;	/* its own, and in some cases the shared one */
+	bad += hook.built > 11;	/* its own executable graph, and in some cases the shared one */
 	return (void *)(uintptr_t)bad;
 }
 
@@ -1334,7 +1336,7 @@ static void threads(const char *arg)
 	check(!sum, "%d threads, each its own mask: %lu wrong", NR_THREADS, (unsigned long)sum);
 	check(came(NR_THREADS * 10 + 1, NR_THREADS * 60, NR_THREADS * 60), "each TMD once");
 
-	/* The second launch starts while the first still calls the subscribers. */
+	/* The second launch starts while the first launch is still calling the subscribers. */
 	for_all = exec_new(graph);
 	seen.slow = true;
 	for (i = 0; i < 2; i++)

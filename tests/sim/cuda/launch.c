@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests launches of the simulated driver alone: on which SM a block runs, what a TMD contains,
- * what can never finish. Other tests rely on this.
+ * Tests launches of the simulated driver alone. It tests on which SM a block runs, what a TMD
+ * contains, and which launches can never finish. Other tests rely on these facts.
  */
 #include "tests/sim/cuda/program.h"
 
 /* ------------------------------------------------------------------- placement */
 
-/* A whole capture: all SMs, then all but one TPC, then each TPC alone. */
+/*
+ * Tests a whole capture. It uses first all SMs, then all TPCs except one, and then each single TPC.
+ */
 static void every_tpc(const char *path)
 {
 	unsigned int bad_out = 0, bad_alone = 0, sm;
@@ -63,7 +65,10 @@ static void moved_bit(const char *path)
 	check(ran_exactly_on(&shape, not_the_tpc), "bit 100 removes it");
 }
 
-/* Mask bits have no effect while the mask is not valid, and bits of no TPC never have one. */
+/*
+ * Mask bits have no effect while the mask is not valid. Mask bits that belong to no TPC never have
+ * an effect.
+ */
 static void mask_rules(const char *path)
 {
 	struct shape shape = { .threads = 1024 };
@@ -134,9 +139,9 @@ static void hangs(const char *which)
 		shape.cooperative = true;
 		if (strstr(which, "fits"))
 			hang = false;
-		if (strstr(which, "by shared"))	/* two of 101 KiB per SM */
+		if (strstr(which, "by shared"))	/* two blocks of 101 KiB fit on an SM */
 			shape.threads = 32, shape.shared = 100 * 1024;
-		if (strstr(which, "by registers")) {	/* 16 of 3 warps per SM */
+		if (strstr(which, "by registers")) {	/* 16 blocks of 3 warps fit on an SM */
 			TRY(cu.cuModuleLoadData(&module_40, ptx_40_registers));
 			TRY(cu.cuModuleGetFunction(&shape.function, module_40, "gpupart_census"));
 			shape.threads = 96;
@@ -163,7 +168,7 @@ static void hangs(const char *which)
 	hook.on = false;
 	check(run(&shape, records) == CUDA_ERROR_LAUNCH_TIMEOUT && cu.gpupart_sim_hung() == 1,
 	      "a good launch after it does not mend it and is not counted");
-	/* Device memory is host memory: no earlier work may still use it. */
+	/* Device memory is host memory, so no earlier work may still use it. */
 	TRY(cu.cuMemAlloc_v2(&out, 24));
 	memset((void *)(uintptr_t)out, 0x77, 24);
 	TRY(launch(&(struct shape){ .blocks = 1, .threads = 32 }, out));
@@ -249,7 +254,8 @@ static void clusters(const char *path)
 }
 
 /*
- * A grid in three dimensions: every block runs once, with the cluster number that CUDA defines.
+ * Tests a grid in three dimensions. Every block must run once, with the cluster number that CUDA
+ * defines.
  */
 static void three_dimensions(const char *arg)
 {
@@ -284,7 +290,7 @@ static void three_dimensions(const char *arg)
 
 /* --------------------------------------------------------------------- attributes */
 
-/* The answers of a GPU of this kind, with CUDA's attribute numbers. */
+/* The answers of a GPU of this kind. The numbers are CUDA's attribute numbers. */
 static void attributes(const char *arg)
 {
 	static const struct {
@@ -403,7 +409,10 @@ static void cooperative(const char *arg)
 	check(cu.cuLaunchCooperativeKernel(f_census, nr + 1, 1, 1, 1024, 1, 1, 0, NULL, params) ==
 		CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, "the older entry point agrees");
 
-	/* It waits for a kernel that occupies its SMs, and starts as a whole after it. */
+	/*
+	 * A cooperative grid waits for a kernel that occupies its SMs. After that kernel, all its
+	 * blocks start together.
+	 */
 	TRY(cu.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 	TRY(cu.cuMemAlloc_v2(&out, nr * sizeof(*records)));
 	TRY(cu.cuMemAlloc_v2(&out2, sizeof(*records)));
@@ -454,7 +463,9 @@ static void occupancy(const char *arg)
 	}
 }
 
-/* Every capture in @folder whose TPCs fit in a TMD of 128 bits; others are refused. */
+/*
+ * Tests every capture in @folder whose TPCs fit into a TMD of 128 bits. The others must be refused.
+ */
 static void generated(const char *folder)
 {
 	char path[1024], env_text[1100];

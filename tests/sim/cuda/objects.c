@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Tests the objects of the simulated driver alone, its time, its errors and its faults. */
+/* Tests the simulated driver alone. It tests the driver's objects, time, errors and faults. */
 #include "lib/topo/topology.h"
 #include "tests/sim/cuda/program.h"
 
@@ -8,8 +8,8 @@
 #define NR_STREAMS 300
 
 /*
- * The byte offset at which every stream's object has the address of its TMD, if there is
- * exactly one; -1: none, -2: several.
+ * Returns the byte offset at which every stream's object has the address of the stream's TMD.
+ * Returns -1 if there is no such offset, and -2 if there are several.
  */
 static int find_offset(CUstream *streams, void **tmds, unsigned int nr)
 {
@@ -175,8 +175,8 @@ static void times(const char *arg)
 	TRY(cu.cuMemAlloc_v2(&out_b, sizeof(b)));
 
 	/*
-	 * Two streams on the two halves of the GPU run at the same time, and do not slow each
-	 * other.
+	 * Two streams on the two halves of the GPU run at the same time, and do not slow each other
+	 * down.
 	 */
 	struct shape shape = { .blocks = nr, .threads = 1024, .function = f_work, .value = 250 };
 
@@ -201,11 +201,13 @@ static void times(const char *arg)
 			  b[i].end - b[i].start < alone * 21 / 20;
 	check(alone > 4000 && inside == nr, "disjoint halves run at once, undisturbed (%u of %u)",
 	      inside, nr);
-	/* From before the work of the doorbell to after the end of the kernel. */
+	/* The time from before the doorbell until after the end of the kernel. */
 	TRY(cu.cuEventElapsedTime_v2(&ms, from, to));
 	check(ms * 1e6 > alone && ms * 1e6 < alone + 3000, "an event pair says %f ms", ms);
 
-	/* On the same SMs they share the slots, and the older one has priority. */
+	/*
+	 * On the same SMs the two kernels share the issue slots, and the older kernel has priority.
+	 */
 	off_unless(first_half);
 	shape.stream = one;
 	TRY(launch(&shape, out_a));
@@ -220,7 +222,7 @@ static void times(const char *arg)
 			  b[i].end - a[i].start < alone * 21 / 10;
 	check(inside == nr, "on the same SMs twice as long for both (%u of %u)", inside, nr);
 
-	/* Work on one stream keeps its order. */
+	/* Tests that work on one stream keeps its order. */
 	hook.on = false;
 	TRY(launch(&shape, out_a));
 	TRY(launch(&shape, out_b));
@@ -257,7 +259,10 @@ static void times(const char *arg)
 	TRY(cu.cuMemcpyDtoH_v2(b, out_b, sizeof(*b)));
 	check(b[0].start < a[0].end, "a non-blocking one does not");
 
-	/* More blocks than fit: the others start when there is room. */
+	/*
+	 * There are more blocks than fit on the GPU. The other blocks must start when there is
+	 * room.
+	 */
 	shape.function = f_census;
 	shape.blocks = 5 * truth.nr_sms;
 	TRY(launch(&shape, out_a));
@@ -269,7 +274,7 @@ static void times(const char *arg)
 	check(nr == 4 * truth.nr_sms / 2, "2 blocks of 1024 threads an SM: %u at first", nr);
 }
 
-/* The time when the last block of a kernel ended. */
+/* Returns the time when the last block of a kernel ended. */
 static uint64_t last_end(CUdeviceptr out, unsigned int nr)
 {
 	const struct record *records = (const struct record *)(uintptr_t)out;
@@ -295,8 +300,8 @@ static CUresult launch_urgent(const struct shape *shape, CUdeviceptr out, int pr
 }
 
 /*
- * The GPU is full of blocks of low priority: which kernel's blocks are assigned before the
- * remaining ones?
+ * The GPU is full of blocks of low priority. The test shows which kernel's blocks are assigned
+ * before the remaining blocks.
  */
 static void priorities(const char *arg)
 {
@@ -354,7 +359,10 @@ static void priorities(const char *arg)
 
 #define COPIED	(11u << 20)
 
-/* Copies take the time of the link and have their own engines; command buffers are limited. */
+/*
+ * Tests that copies take the time of the link, that they use copy engines, and that command buffers
+ * are limited.
+ */
 static void command_buffers(const char *arg)
 {
 	struct shape shape = { .blocks = 132, .threads = 1024, .value = 100000 };
@@ -383,10 +391,10 @@ static void command_buffers(const char *arg)
 	TRY(cu.cuEventRecord(to, NULL));
 	TRY(cu.cuEventSynchronize(to));
 	TRY(cu.cuEventElapsedTime_v2(&ms, from, to));
-	/* 55 GB/s: 210 us, plus the time of the host interface. */
+	/* At 55 GB/s the copy takes 210 us, plus the time of the host interface. */
 	check(ms > 0.209 && ms < 0.216, "11 MiB to the GPU took %f ms", ms);
 
-	/* More than a command buffer can hold: then the CPU waits for the GPU. */
+	/* There are more commands than a command buffer can hold, so the CPU waits for the GPU. */
 	tiny.stream = shape.stream;
 	memset((void *)(uintptr_t)tiny_out, 0, 3000 * sizeof(struct record));
 	for (i = 0; i < 3000; i++)
@@ -399,7 +407,7 @@ static void command_buffers(const char *arg)
 		       last_end(tiny_out + (i - 1) * sizeof(struct record), 1);
 	check(!bad, "3000 launches without a wait: in order (%u are not)", bad);
 
-	/* More streams than channels, each waiting for the one before. */
+	/* There are more streams than channels. Each stream waits for the previous stream. */
 	for (i = 0; i < 100; i++) {
 		TRY(cu.cuStreamCreate(&streams[i], CU_STREAM_NON_BLOCKING));
 		if (i)
@@ -478,7 +486,7 @@ static void errors(const char *arg)
 	check(cu.cuGetErrorName(702, &text) == 0 && !strcmp(text, "CUDA_ERROR_LAUNCH_TIMEOUT") &&
 		cu.cuGetErrorString(12345, &text) == 1 && !text, "names of errors");
 
-	/* The packed form of parameters. */
+	/* Tests the packed form of kernel parameters. */
 	struct {
 		CUdeviceptr out;
 		uint32_t spin;
@@ -615,7 +623,7 @@ static void devices(const char *expected)
 	check(cu.cuDeviceGetAttribute(&value, 9999, 0) == 1, "an attribute not known: 1");
 }
 
-/* GPUs with equal identities, and one whose invented address is already used. */
+/* Tests GPUs with equal identities, and a GPU whose invented address is already used. */
 static void alike(const char *arg)
 {
 	char pci[3][20], uuid[3][48];
@@ -694,7 +702,7 @@ static void fault_table(const char *which)
 	}
 }
 
-/* Feature @nr of the driver, declared or not. */
+/* Declares that this subscriber supports feature @nr of the driver. */
 static CUresult declare(unsigned int nr)
 {
 	const void *const *table;
@@ -705,7 +713,10 @@ static CUresult declare(unsigned int nr)
 	return feature(1, subscriber, nr);
 }
 
-/* Contexts of groups as measured on an H200: their masks, and who is refused one. */
+/*
+ * Tests green contexts of groups, as measured on an H200. It tests the masks, and for which
+ * subscribers the driver refuses green contexts.
+ */
 static void green(const char *unused)
 {
 	static const struct {
@@ -852,7 +863,10 @@ static void with_injection(void)
 
 /* ------------------------------------------------------------- the default stream */
 
-/* Blocks that ran on @tpc (-1: none), or blocks whose TPC is not known. */
+/*
+ * Counts the blocks that ran on @tpc, and the blocks whose TPC is not known. If @tpc is -1, counts
+ * only the latter.
+ */
 static unsigned int strayed(const struct record *records, unsigned int nr, int tpc)
 {
 	unsigned int i, bad = 0;
@@ -864,10 +878,13 @@ static unsigned int strayed(const struct record *records, unsigned int nr, int t
 
 /*
  * A fill on the default stream waits for a long kernel on a blocking stream. A later launch on
- * a blocking stream waits for the fill. On a non-blocking stream it does not: there the fill
- * comes last and erases the records.
+ * a blocking stream waits for the fill. A launch on a non-blocking stream does not wait. Then the
+ * fill comes last and erases the records.
  */
-/* The number of the first call of a forked child that does not return 3; 0: none. */
+/*
+ * Returns the number of the first call of a forked child that does not return 3, or 0 if all calls
+ * return 3.
+ */
 static int calls_in_child(CUstream stream, CUevent event, CUfunction function, CUdeviceptr out,
 			  CUgraph graph, CUgraphExec exec)
 {
@@ -924,7 +941,7 @@ static int calls_in_child(CUstream stream, CUevent event, CUfunction function, C
 	return 0;
 }
 
-/* As with NVIDIA's driver, the child of a fork cannot use anything that its parent began. */
+/* As with NVIDIA's driver, the child of a fork cannot use any object of its parent. */
 static void forked(const char *arg)
 {
 	CUfunction function;
@@ -995,8 +1012,8 @@ static void fills(const char *arg)
 static CUstream one_for_all;
 
 /*
- * Each thread has its own streams, and its callback disables one TPC of its own; streams are
- * created and destroyed meanwhile.
+ * Each thread has its own streams, and its callback disables one TPC of this thread. Meanwhile
+ * streams are created and destroyed.
  */
 static void *one_of_many(void *number)
 {
@@ -1020,7 +1037,7 @@ static void *one_of_many(void *number)
 		if (i % 4 != 3)
 			TRY(cu.cuStreamDestroy_v2(shape.stream));
 	}
-	/* All on one stream: each launch has its own TMD. */
+	/* All threads use one stream, but each launch has its own TMD. */
 	shape.stream = one_for_all;
 	for (i = 0; i < 40; i++)
 		bad += run(&shape, records) != CUDA_SUCCESS || strayed(records, 264, tpc);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A small CUDA program on the simulated driver, loaded with dlopen, which the tests of the
- * driver share. It does not use libgpupart and reads captures with its own code. Every scenario
- * runs in a process of its own, because the driver reads its environment once.
+ * A small CUDA program, which the tests of the simulated driver share. It loads the driver with
+ * dlopen(). It does not use libgpupart and reads captures with its own code. Every scenario runs in
+ * a separate process, because the driver reads its environment only once.
  */
 #ifndef GPUPART_TESTS_SIM_PROGRAM_H
 #define GPUPART_TESTS_SIM_PROGRAM_H
@@ -127,8 +127,9 @@ static inline void load(void)
 }
 
 /*
- * Runs @body(@arg) in a process with the "NAME=value" strings of @env (ends with NULL), and
- * passes its checks on. Its stderr must contain @words (NULL: it must be empty).
+ * Runs @body(@arg) in a process whose environment has the "NAME=value" strings of @env, and passes
+ * the checks of the process on. @env ends with NULL. The stderr of the process must contain @words,
+ * or must be empty if @words is NULL.
  */
 static inline void scenario(const char *name, void (*body)(const char *arg), const char *arg,
 		     const char *const *env, const char *words)
@@ -244,16 +245,16 @@ static int (*unsubscribe)(uint32_t handle);
 static enable_fn *enable;
 static uint32_t subscriber;
 
-/* Of the calling thread: what the callback does and what it saw. */
+/* For the calling thread, the actions of the callback and the values that it saw. */
 static __thread struct {
 	bool on;		/* sets these bits */
-	bool only;		/* and clears all others, which a graph's TMD would keep */
-	bool not_valid;		/* but not the mask-valid bit */
+	bool only;		/* also clears all other bits, which a graph's TMD would keep */
+	bool not_valid;		/* does not set the mask-valid bit */
 	uint32_t off[4];
-	bool spoil;		/* changes a byte that it may not change */
+	bool spoil;		/* changes a byte that the callback may not change */
 	unsigned int built, uploaded;
-	uint64_t params[11];	/* of the last cbid 1 */
-	uint8_t tmd[384];	/* as built by the driver */
+	uint64_t params[11];	/* parameters of the last cbid 1 */
+	uint8_t tmd[384];	/* the TMD as the driver built it */
 } hook;
 
 static __thread struct {
@@ -328,7 +329,7 @@ static inline void off_bit(unsigned int bit)
 	hook.off[bit / 32] |= 1u << bit % 32;
 }
 
-/* Keeps only TPCs for which @keep of one of their SMs is true. */
+/* Disables all TPCs except those for which @keep is true for one of the TPC's SMs. */
 static inline void off_unless(bool (*keep)(unsigned int sm))
 {
 	unsigned int sm;
@@ -351,7 +352,10 @@ static const char ptx[] =
 	".entry somebody_elses()\n{\n\t.shared .align 8 .b8 buffer[2048];\n"
 	"\t.shared .u32 one;\n\tret;\n}\n";
 
-/* The same kernel with 40 registers: 1280 per warp, 12 warps per quarter of an SM. */
+/*
+ * The same kernel with 40 registers per thread, which are 1280 registers per warp. So 12 warps fit
+ * on a quarter of an SM.
+ */
 static const char ptx_40_registers[] __attribute__((unused)) =
 	".version 8.0\n.target sm_90\n.address_size 64\n"
 	".visible .entry gpupart_census(.param .u64 out, .param .u32 spin)\n.maxnreg 40\n"
@@ -379,14 +383,14 @@ static inline void begin_on(int device)
 	TRY(cu.cuModuleGetFunction(&f_other, module, "somebody_elses"));
 }
 
-/* One launch of a kernel that records. @shape 0 ends a list; see below for the fields. */
+/* One launch of a kernel that records. A shape of 0 ends a list. For the fields see below. */
 struct shape {
 	unsigned int blocks, threads, shared, cluster;
 	bool cooperative;
 	int policy;
 	CUstream stream;
 	CUfunction function;		/* NULL: gpupart_census */
-	uint32_t value;			/* its second parameter; 0: 1000 */
+	uint32_t value;			/* the kernel's second parameter; 0: 1000 */
 };
 
 static inline CUresult launch(const struct shape *shape, CUdeviceptr out)
@@ -415,7 +419,7 @@ static inline CUresult launch(const struct shape *shape, CUdeviceptr out)
 	return cu.cuLaunchKernelEx(&config, function, params, NULL);
 }
 
-/* Launches, waits and copies the records; returns the error of the wait. */
+/* Launches, waits and copies the records. Returns the error of the wait. */
 static inline CUresult run(const struct shape *shape, struct record *records)
 {
 	size_t bytes = shape->blocks * sizeof(*records);
@@ -426,7 +430,7 @@ static inline CUresult run(const struct shape *shape, struct record *records)
 	TRY(cu.cuMemsetD8_v2(out, 0xff, bytes));
 	/*
 	 * Non-blocking streams do not wait for the fill, which may itself wait for another
-	 * thread's kernel on a blocking stream. The launch finds an error by itself.
+	 * thread's kernel on a blocking stream. If there is an error, the launch finds it itself.
 	 */
 	cu.cuStreamSynchronize(NULL);
 	TRY(launch(shape, out));
@@ -437,7 +441,7 @@ static inline CUresult run(const struct shape *shape, struct record *records)
 	return error;
 }
 
-/* The number of blocks on each SM; false if a record is invalid. */
+/* Counts the blocks on each SM. Returns false if a record is invalid. */
 static inline bool count(const struct record *records, unsigned int nr, unsigned int *on_sm)
 {
 	unsigned int i;
@@ -451,7 +455,9 @@ static inline bool count(const struct record *records, unsigned int nr, unsigned
 	return true;
 }
 
-/* For every @step'th record: how many blocks began before any block had ended. */
+/*
+ * Returns how many blocks began before any block had ended. Considers only every @step'th record.
+ */
 static inline unsigned int at_once(const struct record *records, unsigned int nr,
 				   unsigned int step)
 {
@@ -466,7 +472,7 @@ static inline unsigned int at_once(const struct record *records, unsigned int nr
 	return together;
 }
 
-/* Every allowed SM ran a block, and no other SM did. */
+/* Returns whether every allowed SM ran a block and no other SM ran one. */
 static inline bool ran_exactly_on(const struct shape *shape, bool (*allowed)(unsigned int sm))
 {
 	static struct record records[MAX_BLOCKS];
@@ -480,7 +486,7 @@ static inline bool ran_exactly_on(const struct shape *shape, bool (*allowed)(uns
 	return true;
 }
 
-static unsigned int the_tpc;	/* for the predicates below */
+static unsigned int the_tpc;	/* the TPC that the predicates below use */
 
 static inline bool every(unsigned int sm)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests the records that the simulated GPU writes at the end of a kernel. lib/tmd/release.c
- * writes the slots, and the simulated GPU has its own decoder, so each checks the other.
+ * Tests the records that the simulated GPU writes at the end of a kernel. lib/tmd/release.c writes
+ * the slots. The simulated GPU has a separate decoder, so each of the two checks the other.
  */
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -24,7 +24,7 @@ struct cell {
 };
 
 static struct tmd_map map;
-/* Of the calling thread: the slots of its next launch; address 0: none. */
+/* The slots of the calling thread's next launch. If the address is 0, the slot is not used. */
 static __thread struct tmd_release plan[TMD_RELEASES];
 static __thread void (*poke)(uint8_t *tmd);
 static __thread struct tmd_release_seen own;	/* the driver's slot of the last launch */
@@ -63,7 +63,7 @@ static void start(const char *version)
 	begin_on(0);
 }
 
-/* Below 1 TiB: an address has 40 bits in layouts before V04_00. */
+/* The memory is below 1 TiB, because an address has 40 bits in layouts before V04_00. */
 static void *map_anonymous(void)
 {
 	void *at = MAP_FAILED;
@@ -102,7 +102,7 @@ static CUresult empty(CUstream stream)
 	return launch(&shape, 0);
 }
 
-/* Makes it current, with its own f_empty. */
+/* Makes the context current, and loads f_empty into it. */
 static CUcontext another_context(void)
 {
 	CUcontext second;
@@ -120,7 +120,7 @@ static uint64_t payload_of(uint64_t value)
 
 /* ------------------------------------------------------------------- scenarios */
 
-/* Every slot of a layout, both kinds, and two slots of one launch. */
+/* Tests every slot of a layout, both kinds of records, and two slots of one launch. */
 static void layouts(const char *version)
 {
 	static struct record records[4];
@@ -171,7 +171,7 @@ struct worker {
 	bool good;
 };
 
-/* A stream with its own counter, and a word for each launch. */
+/* A stream that has its own counter, and a word for each launch. */
 static void *work(void *of)
 {
 	struct worker *w = of;
@@ -189,7 +189,7 @@ static void *work(void *of)
 	return NULL;
 }
 
-/* 100,000 launches on 8 streams by 8 threads. */
+/* Makes 100,000 launches on 8 streams by 8 threads. */
 static void streams(const char *arg)
 {
 	const unsigned int nr = 12500;
@@ -274,7 +274,7 @@ static void graphs(const char *arg)
 		cell[i] = &cells[8 + i];
 		count[i] = (uint32_t *)&cells[16 + i];
 	}
-	/* One node is built in each call: all others are disabled. */
+	/* Each call builds one node, because all other nodes are disabled. */
 	TRY(cu.cuGraphInstantiateWithFlags(&exec, graph, 0));
 	for (int i = 0; i < 3; i++)
 		TRY(cu.cuGraphNodeSetEnabled(exec, nodes[i], 0));
@@ -340,7 +340,7 @@ static void rebuilt(const char *arg)
 	      "and writes to the address that was set since");
 }
 
-/* Another process reads the records through the file; this one does not wait. */
+/* Another process reads the records through the file. This process does not wait. */
 static void file(const char *arg)
 {
 	char path[] = "/dev/shm/gpupart-release-XXXXXX";
@@ -416,7 +416,7 @@ static void registrations(const char *arg)
 	check(!host_register(cells, BYTES, PORTABLE) && !host_unregister(cells), "again");
 }
 
-/* The error of the wait after a launch whose record goes to @at. */
+/* Returns the error of the wait after a launch whose record is written to @at. */
 static CUresult record_to(const void *at)
 {
 	plan_slot(1, TMD_RELEASE_ADD, at, 1);
@@ -533,7 +533,7 @@ static void elsewhere(const char *arg)
 	      "its record comes 32 bytes further");
 }
 
-/* 300 us after its kernel, in the order of the kernels' ends. */
+/* A record is written 300 us after its kernel, in the order in which the kernels end. */
 static void late(const char *arg)
 {
 	struct cell *cells;
@@ -560,7 +560,7 @@ static void late(const char *arg)
 		      cells[2].time - cells[0].time < 200000, "with the times of the ends");
 }
 
-/* A context is destroyed before its records are written, and another gets its address. */
+/* A context is destroyed before its records are written, and another context gets its address. */
 static void late_of_none(const char *arg)
 {
 	struct cell *cells;
@@ -581,7 +581,7 @@ static void late_of_none(const char *arg)
 	check(!cu.cuCtxSynchronize(), "nothing is written into memory that is gone");
 }
 
-/* Launch 3 makes the context unusable: later launches have no record. */
+/* Launch 3 makes the context unusable, so later launches have no record. */
 static void lost(const char *arg)
 {
 	struct cell *cells;
@@ -678,7 +678,7 @@ int main(void)
 	for (unsigned int i = 0; i < sizeof(versions) / sizeof(versions[0]); i++) {
 		const char *version = versions[i];
 
-		/* 24 TPCs, each with a bit in masks of 64 bits. */
+		/* A GPU of 24 TPCs, each of which has a bit in masks of 64 bits. */
 		snprintf(sim, sizeof(sim), "GPUPART_SIM=%s/tests/generated/22.capture",
 			 build ? build : "build");
 		snprintf(faults, sizeof(faults),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests the simulated driver on the pipeline. A program repeats the launches that were traced
- * on an H200, in a process for each case, and a scenario does the same: every block must run on
- * the same SM at the same time. Also tests how kernels slow each other down.
+ * Tests the simulated driver on the pipeline. A program repeats the launches that were traced on an
+ * H200, with a process for each case. A scenario makes the same launches. In both, every block must
+ * run on the same SM at the same time. Also tests how kernels slow each other down.
  */
 #include "tests/sim/cuda/program.h"
 #include "lib/core/hash.h"
@@ -10,7 +10,7 @@
 
 #define CLOCK_START	1000000000ull	/* %globaltimer at time 0 of the pipeline's clock */
 
-/* Blocks reported by the pipeline, of up to six kernels. */
+/* The blocks of up to six kernels that the pipeline reported. */
 static struct record expected[MAX_KERNELS][MAX_BLOCKS];
 static struct pipe_gpu gpu;
 static struct trace trace;
@@ -18,7 +18,9 @@ static struct pipe_result result;
 
 /* ----------------------------------------------------------------- a board with mask bits */
 
-/* The board of the traces was captured without mask bits: any assignment will do. */
+/*
+ * The board of the traces was captured without mask bits, so any assignment of bits is sufficient.
+ */
 static bool write_capture(const char *from, const char *to)
 {
 	static char text[65536];
@@ -164,9 +166,11 @@ static void launched(const char *name)
 
 /* --------------------------------------------------------------- two kernels at once */
 
-#define ROUNDS	40000	/* of four multiply-adds each */
+#define ROUNDS	40000	/* rounds of four multiply-adds */
 
-/* A kernel like gpupart_work with that many rounds, called "wide" in the traces. */
+/*
+ * A kernel like gpupart_work with that many rounds. In the traces, this kernel has the name "wide".
+ */
 static void make_work(unsigned int k, unsigned int threads, unsigned int rounds,
 		      const struct pipe_set *set)
 {
@@ -194,7 +198,9 @@ static bool near(uint64_t a, uint64_t b)
 	return a > b - b / 500 && a < b + b / 500;
 }
 
-/* Two kernels with work, as the input of the pipeline. */
+/*
+ * Runs two kernels with work at the same time, and compares their times with those of the pipeline.
+ */
 static void beside(const char *which)
 {
 	CUdeviceptr out[2];
@@ -260,7 +266,7 @@ int main(void)
 	tap_ok(nr > 100, "%u cases", nr);
 	fclose(file);
 
-	/* 18 SMs: two blocks each, of both kernels. */
+	/* There are 18 SMs. Each SM gets two blocks of each of the two kernels. */
 	for (i = 0; i < 9; i++) {
 		mine.allowed[0] |= 1ull << i;
 		other.allowed[0] |= 1ull << (i + 20);

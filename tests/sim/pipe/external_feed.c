@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests that a GPU without a scenario behaves like a run of the same scenario: random programs
- * run, then their commands are submitted at the same times; every block and copy must be equal.
+ * Tests that a GPU without a scenario behaves like a run of the same scenario. Random programs run.
+ * Then their commands are submitted at the same times. Every block and every copy must be equal.
  * Also tests full buffers, nodes without kernels and packed clusters.
  */
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "tests/tap.h"
 
 #define NR_KERNELS	8
-#define NR_STREAMS	40	/* more than there are channels */
+#define NR_STREAMS	40	/* more streams than there are channels */
 #define NR_STEPS	120
 #define NR_GRAPHS	2
 #define NR_NODES	5
@@ -25,7 +25,7 @@ struct log {
 		uint64_t start, end, block;
 		unsigned int smid, cluster;
 	} blocks[MAX_BLOCKS];
-	uint64_t done[NR_STREAMS];	/* without a scenario: commands of each stream */
+	uint64_t done[NR_STREAMS];	/* without a scenario: number of commands of each stream */
 	unsigned int nr_nodes, bad;
 	struct pipe_fed *fed;
 };
@@ -115,7 +115,7 @@ static void make_graphs(void)
 	}
 }
 
-/* A wait refers to an earlier record; each event is recorded once. */
+/* A wait refers to an earlier record. Each event is recorded only once. */
 static unsigned int make_steps(void)
 {
 	unsigned int i, nr_events = 0;
@@ -323,7 +323,7 @@ static void as_run(enum pipe_order order)
 		make_graphs();
 		make_sets();
 		nr_events = make_steps();
-		/* Half of them like the simulated driver: calls take no time. */
+		/* In half of the programs calls take no time, as in the simulated driver. */
 		host = pipe_host_default;
 		if (seed % 2)
 			host.launch_ns = host.graph_ns = host.copy_ns = host.call_ns = 0;
@@ -353,7 +353,7 @@ static void node_came(void *user, void *of, uint64_t number, unsigned int node)
 
 	(void)of;
 	log->nr_nodes++;
-	/* The graph 0 -> 1 -> 2; the middle node has no kernel. */
+	/* The graph is 0 -> 1 -> 2, and the middle node has no kernel. */
 	log->bad += node != 1 || number != 1 || log->nr != 1;
 }
 
@@ -406,7 +406,7 @@ static void only_fed(void)
 	tap_ok(pipe_fed_stream(fed, &other_count) == other && pipe_fed_record(fed, other) == 2,
 	       "a stream that is closed is given out again, and counts on");
 
-	/* A TPC has two SMs, each with room for two blocks of 1024 threads. */
+	/* A TPC has two SMs. Two blocks of 1024 threads fit on each SM. */
 	ask.kernel.threads = 1024;
 	tap_ok(pipe_fed_room(fed, &ask) == 4, "what fits at once into one TPC: %lu",
 	       (unsigned long)pipe_fed_room(fed, &ask));

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
  * Properties of every run of the pipeline, on random scenarios. Each block of each launch runs
- * once, inside its set, on an SM with room. A stream keeps its order. A cluster is in one
- * virtual GPC. A cooperative grid runs as a whole. The order of declarations does not matter,
- * and results are the same on every machine: a hash is compared. More work is never faster,
- * more TPCs are never slower. Usage: properties [FIRST LAST], to run only those scenarios.
+ * once, inside the launch's set, on an SM with enough room. A stream keeps its order. A cluster is
+ * in one virtual GPC. A cooperative grid runs as a whole. The order of declarations does not
+ * matter. Results are the same on every machine, which the test checks with a hash. More work is
+ * never faster, and more TPCs are never slower. Usage: properties [FIRST LAST]. With arguments,
+ * only the scenarios FIRST to LAST run.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -17,11 +18,11 @@
 #define MAX_THINGS	8
 #define MAX_STEPS	48
 #define MAX_LAUNCHES	4096
-#define ANSWER		0xad08deeefbb83815ull	/* another model gives another hash */
+#define ANSWER		0xad08deeefbb83815ull	/* a different model gives a different hash */
 
 struct launch {
 	uint64_t *seen;			/* a bit for each block */
-	uint16_t *vgpcs;		/* for each cluster, 1 + its virtual GPC */
+	uint16_t *vgpcs;		/* for each cluster, 1 + the cluster's virtual GPC */
 	uint64_t nr, first, last;	/* first begin, last end */
 	uint64_t last_begin;
 	struct pipe_launch told;
@@ -127,7 +128,7 @@ static void make_kernel(struct pipe_kernel *kernel, unsigned int i, bool cluster
 	}
 }
 
-/* A wait comes after a record of the event in the same program. */
+/* Each wait comes after a record of the same event in the same program. */
 static void make_steps(struct made *m, unsigned int p)
 {
 	struct pipe_step *steps = m->steps[p];
@@ -171,7 +172,9 @@ static void make_steps(struct made *m, unsigned int p)
 	};
 }
 
-/* The last three kernels are the nodes of a graph: the third waits for the others. */
+/*
+ * The last three kernels are the nodes of a graph, in which the third node waits for the other two.
+ */
 static void make_graph(struct made *m)
 {
 	static const unsigned int both[] = { 0, 1 };
@@ -330,8 +333,8 @@ static void take_launch(void *user, const struct pipe_launch *told)
 	must(m, told->start == launch->first && told->end == launch->last,
 	     "a launch's times are not its blocks'");
 	/*
-	 * All blocks at once, except for the time of the load balancer and of an SM that has
-	 * just become free.
+	 * Checks that all blocks start at the same time. The time of the load balancer, and of an
+	 * SM that has just become free, is allowed in addition.
 	 */
 	must(m, !m->kernels[told->kernel].cooperative || launch->last_begin - launch->first <=
 	     told->blocks + m->gpus[told->gpu].chip.begin_ns,
@@ -340,7 +343,7 @@ static void take_launch(void *user, const struct pipe_launch *told)
 
 /* ---------------------------------------------------------------- checks at the end */
 
-/* Launch numbers increase in each stream: none begins before the previous one has ended. */
+/* Launch numbers increase in each stream. No launch begins before the previous launch has ended. */
 static void check_streams(struct made *m)
 {
 	uint64_t end[MAX_THINGS] = { 0 }, graph_end[MAX_THINGS] = { 0 };
@@ -354,7 +357,7 @@ static void check_streams(struct made *m)
 			end[told->stream] = told->end;
 			continue;
 		}
-		/* Two nodes run at once, the third after both. */
+		/* Two nodes run at the same time, and the third node runs after both. */
 		must(m, nodes[told->stream] < 2 || told->start >= graph_end[told->stream],
 		     "a graph's order");
 		if (told->end > graph_end[told->stream])
@@ -381,7 +384,10 @@ static bool is_together(const struct block *x, const struct block *y)
 	return x->gpu == y->gpu && x->smid == y->smid && x->process == y->process;
 }
 
-/* Whether blocks[at], the last to start, and the others on its SM exceed the SM's resources. */
+/*
+ * Returns whether blocks[at], which started last, and the other blocks on its SM exceed the SM's
+ * resources.
+ */
 static void check_room(struct made *m, uint64_t at, uint64_t first)
 {
 	const struct pipe_chip *chip = &m->gpus[m->blocks[at].gpu].chip;
@@ -436,7 +442,8 @@ static void check_sums(struct made *m)
 }
 
 /*
- * 0, or the error of the run, which may only be -EINVAL: a grid that does not fit into its set.
+ * Returns 0 or the error of the run. The only allowed error is -EINVAL, for a grid that does not
+ * fit into its set.
  */
 static int run(struct made *m)
 {
@@ -466,7 +473,7 @@ static int run(struct made *m)
 
 #define NR_LAUNCHED	(MAX_THINGS - 3)
 
-/* Kernels, events and streams are declared in reverse order, with one unused one. */
+/* Declares kernels, events and streams in reverse order, and one unused object of each kind. */
 static void turn_round(struct made *to, const struct made *from)
 {
 	unsigned int nr = from->pipe.nr_streams, i, k, p;
@@ -496,7 +503,7 @@ static void turn_round(struct made *to, const struct made *from)
 
 /* --------------------------------------------------------------------- more work */
 
-/* The time of one launch alone, from its first block to its last. */
+/* Returns the time of one launch alone, from its first block to its last block. */
 static uint64_t alone(struct made *m, const struct pipe_kernel *kernel, const struct pipe_set *set)
 {
 	static const char *const process = "main";
@@ -522,8 +529,8 @@ static void check_more(struct made *m, unsigned int nth, unsigned int *nr)
 	unsigned int i;
 
 	/*
-	 * A kernel that reads less at a time leaves more bandwidth, so reads are not checked
-	 * for the second property.
+	 * A kernel that reads less at a time leaves more bandwidth to other kernels, so the second
+	 * property is not checked for reads.
 	 */
 	kernel.cooperative = false;
 	kernel.cluster = kernel.bytes = 0;
@@ -550,7 +557,7 @@ static void check_more(struct made *m, unsigned int nth, unsigned int *nr)
 		tap_ok(false, "%u: more work takes less time: %llu ns, with more blocks %llu, "
 		       "with longer ones %llu", nth, (unsigned long long)time,
 		       (unsigned long long)blocks, (unsigned long long)work);
-	/* The load balancer takes longer for a first wave of more blocks. */
+	/* If the first wave has more blocks, the load balancer takes longer. */
 	if (tpcs > time + kernel.blocks)
 		tap_ok(false, "%u: more TPCs take longer: %llu ns, then %llu", nth,
 		       (unsigned long long)time, (unsigned long long)tpcs);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
  * Compares the pipeline with an H200: silicon [-v] [REDUCED CAPTURE]. Each case of
- * tests/gpu/traces.c runs as a scenario. Compared are the SMs that ran blocks, the order of SMs
- * in the first wave, the number of blocks on each SM (chi-squared, 1 %), and the time of the
- * case. The first turn of a kernel depends on earlier work, which the traces do not contain:
- * any of the 32 turns may explain an order, but one turn must explain all of it. If nothing
- * else ran between the repetitions of a case, and all its blocks began at once, each repetition
- * must follow from the one before. Known differences are in a table, and must continue to
- * exist.
+ * tests/gpu/traces.c runs as a scenario. The program compares the SMs that ran blocks, the order of
+ * SMs in the first wave, the number of blocks on each SM (chi-squared, 1 %), and the time of the
+ * case. The first turn of a kernel depends on earlier work, which the traces do not contain. So any
+ * of the 32 turns may explain an order, but a single turn must explain the whole order. If no other
+ * work ran between the repetitions of a case, and all blocks of the case began at the same time,
+ * each repetition must follow from the previous repetition. A table has the known differences. The
+ * test fails if a known difference no longer exists.
  */
 #include <errno.h>
 #include <math.h>
@@ -51,7 +51,7 @@ static void take_block(void *user, const struct pipe_block *block)
 
 #define AS_IT_STANDS	(-1u)
 
-/* The case, @nr_reps times; kernel k begins at turns[k] in the first repetition. */
+/* Runs the case @nr_reps times. In the first repetition, kernel k begins at turns[k]. */
 static int run_reps(const struct trace *trace, const unsigned int *turns, struct seen *seen,
 		    unsigned int nr_reps)
 {
@@ -82,7 +82,8 @@ static int run_reps(const struct trace *trace, const unsigned int *turns, struct
 			step->what = k;
 			step->turn = i ? 0 : 1 + turns[k];
 			/*
-			 * Kernels of one stream of the traces use the stream of the first one.
+			 * If several kernels of the traces use one stream, all of them use the
+			 * stream of the first kernel.
 			 */
 			for (j = 0; trace->streams[j].process != trace->streams[k].process; j++)
 				;
@@ -104,8 +105,9 @@ static int run_model(const struct trace *trace, const unsigned int *turns, struc
 struct verdict {
 	bool sms, waves;
 	unsigned int nr_equal, nr_runs, nr_followed;
-	double worst;			/* of the time of the whole case */
-	double chi_squared;		/* degrees of freedom: the number of SMs minus one */
+	double worst;			/* largest deviation of the time of the whole case */
+	/* chi-squared; the degrees of freedom are the number of SMs minus one */
+	double chi_squared;
 	unsigned int freedom;
 };
 
@@ -114,7 +116,10 @@ static bool same_order(const struct order *order, const struct seen *seen, unsig
 	return !memcmp(order->sms[k], seen->sm[k], order->nr[k] * sizeof(uint16_t));
 }
 
-/* Whether some turns explain an order, each kernel's after those before it. */
+/*
+ * Returns whether some turns explain an order. The turn of each kernel is found after the turns of
+ * the kernels before it.
+ */
 static bool explain(const struct trace *trace, const struct order *order, unsigned int *turns,
 		    struct seen *seen)
 {
@@ -134,8 +139,8 @@ static bool explain(const struct trace *trace, const struct order *order, unsign
 }
 
 /*
- * Whether a turn of the first kernel explains all, with the following kernels' turns as it
- * leaves them.
+ * Returns whether a turn of the first kernel explains the orders of all kernels, if each following
+ * kernel begins with the turn that the previous kernel leaves.
  */
 static bool follows(const struct trace *trace, const struct order *order)
 {
@@ -155,7 +160,7 @@ static bool follows(const struct trace *trace, const struct order *order)
 	return false;
 }
 
-/* The number of repetitions whose orders follow from a turn of the first kernel. */
+/* Returns the number of repetitions whose orders follow from a turn of the first kernel. */
 static unsigned int follow_on(const struct trace *trace)
 {
 	static struct seen seen[MAX_SEQ];
@@ -178,7 +183,7 @@ static unsigned int follow_on(const struct trace *trace)
 	return most;
 }
 
-/* Whether all blocks of all kernels began before one ended. */
+/* Returns whether all blocks of all kernels began before any block ended. */
 static bool one_wave(const struct trace *trace)
 {
 	unsigned int k;
@@ -189,7 +194,7 @@ static bool one_wave(const struct trace *trace)
 	return true;
 }
 
-/* The complete first wave of the first run, which may be longer than an order. */
+/* Compares the complete first wave of the first run. This wave may be longer than an order. */
 static bool same_waves(const struct trace *trace, const struct seen *seen)
 {
 	unsigned int k;
@@ -248,7 +253,7 @@ static void show_difference(const struct trace *trace, const struct seen *seen)
 			}
 }
 
-/* Blocks of the first wave on each SM: @weight runs had this order. */
+/* Adds up the blocks of the first wave on each SM. @weight runs had this order. */
 static void count(double *counts, const uint16_t *sms, unsigned int nr, double weight)
 {
 	unsigned int b;
@@ -257,7 +262,10 @@ static void count(double *counts, const uint16_t *sms, unsigned int nr, double w
 		counts[sms[b]] += weight;
 }
 
-/* The model's expectation if no turn explains an order: all turns are equally likely. */
+/*
+ * Returns the model's expectation if no turn explains an order. In this case all turns are equally
+ * likely.
+ */
 static void count_all_turns(const struct trace *trace, const struct order *order, double *counts)
 {
 	unsigned int turns[MAX_KERNELS], k, turn;
@@ -281,14 +289,14 @@ static void chi_squared(struct verdict *verdict, const double *real, const doubl
 		if (real[i] <= 0 && model[i] <= 0)
 			continue;
 		verdict->freedom++;
-		/* A place that the model never uses counts as one that it used once. */
+		/* If the model never uses an SM, the SM counts as if the model had used it once. */
 		verdict->chi_squared += (real[i] - model[i]) * (real[i] - model[i]) /
 					(model[i] > 1 ? model[i] : 1);
 	}
 	verdict->freedom -= verdict->freedom > 0;
 }
 
-/* The 1 % point, by Wilson and Hilferty. */
+/* Returns the 1 % point of chi-squared, by the approximation of Wilson and Hilferty. */
 static double chi_limit(unsigned int freedom)
 {
 	double k = freedom, z = 2.3263, c = 1 - 2 / (9 * k) + z * sqrt(2 / (9 * k));
@@ -373,7 +381,10 @@ static unsigned int known_of(const struct trace *trace)
 	return 0;
 }
 
-/* The allowed deviation. Reads test bandwidth, not compute: 5 % does not apply to them. */
+/*
+ * The allowed deviation. Reads test bandwidth and not compute, so the limit of 5 % does not apply
+ * to them.
+ */
 static double most_error(const struct trace *trace)
 {
 	return strcmp(trace->entry[0], "read") ? 0.05 : 0.1;

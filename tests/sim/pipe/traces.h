@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The traces of tests/gpu/traces.c in the form that reduce.py writes, and the map of the board.
+ * Reads the traces of tests/gpu/traces.c in the form that reduce.py writes, and the map of the
+ * board.
  */
 #ifndef GPUPART_TESTS_TRACES_H
 #define GPUPART_TESTS_TRACES_H
@@ -18,7 +19,10 @@
 #define MAX_SEQ		24
 #define MAX_LINE	65536
 
-/* Fitted on the cases marked "fit": clocks of a kernel's 16 multiply-adds and of its loop. */
+/*
+ * The clocks of a kernel's 16 multiply-adds and of its loop. They were fitted on the cases that are
+ * marked "fit".
+ */
 #define CHAIN_CLOCKS	67.13	/* each waits for the previous one */
 #define CHAIN_ISSUE	17.6	/* issue slots */
 #define WIDE_CLOCKS	17.67
@@ -63,7 +67,10 @@ static void read_set(struct trace *trace, unsigned int i)
 	trace->streams[i].set = &trace->sets[i];
 }
 
-/* The input of the model for a kernel: the time of a block alone, and its issue slots. */
+/*
+ * The input of the model for a kernel, which is the time of a block alone and the block's issue
+ * slots.
+ */
 static void make_kernel(struct pipe_kernel *kernel, const char *entry, unsigned int work)
 {
 	if (!strcmp(entry, "spin")) {
@@ -100,7 +107,7 @@ static void read_kernel(struct trace *trace, const char *line)
 	kernel->from_l2 = footprint && footprint < 30u << 20;
 	trace->streams[i].name = "traced";
 	trace->streams[i].priority = strcmp(priority, "high") ? 0 : 5;
-	trace->streams[i].process = stream;	/* points to the data of the program below */
+	trace->streams[i].process = stream;	/* points to the program data below */
 	read_set(trace, i);
 }
 
@@ -158,7 +165,8 @@ static void read_line(struct trace *trace, char *line)
 }
 
 /*
- * Reads the next case; false: there is none. Its header line was read with the previous case.
+ * Reads the next case. Returns false if there is no more case. The header line of this case was
+ * already read with the previous case.
  */
 static bool read_case(FILE *file, struct trace *trace, char *line)
 {

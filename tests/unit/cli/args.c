@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Which GPU the options and CUDA_VISIBLE_DEVICES select, without a driver. */
+/* Tests which GPU the options and CUDA_VISIBLE_DEVICES select, without a driver. */
 #include "tests/tap.h"
 #include "cli/target/amount.c"
 #include "cli/target/args.c"

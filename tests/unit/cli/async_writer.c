@@ -57,7 +57,7 @@ static void test_nobody_reads(void)
 			err = errno;
 		nr += !err;
 	}
-	/* The bytes that the thread was writing when it blocked do not count. */
+	/* The bytes that the thread was writing when it blocked do not count as buffered. */
 	tap_ok(err == EAGAIN && nr >= ASYNC_WRITER_MAX >> 20 && nr <= 2 * ASYNC_WRITER_MAX >> 20,
 	       "16 MiB are kept, and more is refused: %d blocks, %d", nr, err);
 	tap_ok(async_writer_pending(pump), "they wait");

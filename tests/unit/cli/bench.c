@@ -40,7 +40,7 @@ static void test_stats(void)
 	tap_ok(!s.nr && !s.mean && !s.p99, "of none: nothing");
 }
 
-/* A low value before other high ones is not the point where it settles. */
+/* A low value that is followed by high values is not the point where the times settle. */
 static void test_settled(void)
 {
 	const double dips[] = { 300, 150, 156, 155, 152, 145 }, falls[] = { 9, 8, 7 },
@@ -99,7 +99,7 @@ static void test_axes(void)
 	tap_ok(near(scaled(&log_axis, 200), 1) && near(scaled(&log_axis, 1), 0), "to scale");
 }
 
-/* Whether every number after @attribute in @text is between 0 and @max. */
+/* Returns whether every number after @attribute in @text is between 0 and @max. */
 static bool all_inside(const char *text, const char *attribute, double max)
 {
 	unsigned int nr = 0;
@@ -165,7 +165,7 @@ static int ugpu_of(const struct gpupart_topology *topo, const struct gpupart_tpc
 	return ugpu;
 }
 
-/* -1 if one of them is in several. */
+/* Returns -1 if a TPC is in several of the sets. */
 static int ugpus_differ(const struct gpupart_topology *topo, const struct sets *s, int which)
 {
 	int victim = ugpu_of(topo, &s->of[which].victim),
@@ -205,7 +205,7 @@ static bool is_right(const struct gpupart_topology *topo, const struct sets *s)
 	       ugpus_differ(topo, s, SETS_GPC) == 0 && ugpus_differ(topo, s, SETS_UGPU) == 1;
 }
 
-/* Each set contains the previous one and one more TPC. */
+/* Each set contains the previous set and one more TPC. */
 static bool grows(const struct gpupart_topology *topo,
 		  struct gpupart_tpcset (*form)(const struct gpupart_topology *, unsigned int))
 {
@@ -241,7 +241,10 @@ static void test_board(struct gpupart *gp, const char *board)
 	gpupart_topology_close(topo);
 }
 
-/* @nr seconds with @rate units of @ms each, every hundredth ten times as long; B did @other. */
+/*
+ * Makes @nr seconds with @rate units, which take @ms each. Every hundredth unit takes ten times as
+ * long. Program B made @other units.
+ */
 static struct peers_second *seconds_of(unsigned int nr, unsigned int rate, float ms,
 				       unsigned int other)
 {

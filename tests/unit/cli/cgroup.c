@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads pods, containers and Slurm jobs from cgroup paths in the forms that their managers write.
+ * Tests that pods, containers and Slurm jobs are read from cgroup paths, in the forms that their
+ * managers write.
  */
 #include "tests/tap.h"
 #include "cli/target/cgroup.c"

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Code that the command runs in a child: an answer, a hang, a crash, a child with much output. */
+/*
+ * Tests code that the command runs in a child. The child answers, hangs, crashes, or writes much
+ * output.
+ */
 #include "tests/tap.h"
 #include "cli/util/child.c"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The rows of doctor about other processes and the environment. The command finds the state page
- * of this process, which the test fills with many values.
+ * Tests the rows of doctor about other processes and the environment. The command finds the state
+ * page of this process. The test writes many values into this page.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "lib/state/state_page.h"
 #include "tests/tap.h"
 
-static char doctor[1 << 16];	/* output of the last run */
+static char doctor[1 << 16];	/* output of the last run of doctor */
 static int doctor_status;
 
 static void ask(const char *options)
@@ -27,7 +27,10 @@ static void ask(const char *options)
 	doctor_status = pipe ? pclose(pipe) : -1;
 }
 
-/* The row about this process and the lines below it, as one line; "" if there is none. */
+/*
+ * Returns the row about this process and the lines below it as one line, or "" if there is no such
+ * row.
+ */
 static const char *own_row(void)
 {
 	static char row[4096];
@@ -50,7 +53,7 @@ static const char *own_row(void)
 	return row;
 }
 
-/* Counts the bytes of control characters and broken UTF-8. */
+/* Counts the bytes that are control characters or broken UTF-8. */
 static int nr_harmful(const char *text)
 {
 	int nr = 0;
@@ -87,7 +90,7 @@ static void test_foreign_text(void)
 	state_page_own->problem[0] = 0;
 }
 
-/* For each counter alone: the word in the row, the status of the command, the advice. */
+/* For each single counter, tests the word in the row, the status of the command, and the advice. */
 static void test_counters(void)
 {
 	static const struct {
@@ -125,7 +128,7 @@ static void test_counters(void)
 	       "no launch at all is not called good: %s", own_row());
 }
 
-/* The names in the last row, as one line without blanks. */
+/* Returns the names in the last row as one line without blanks. */
 static const char *row_of(const char *name)
 {
 	static char row[4096];
@@ -175,7 +178,7 @@ static void test_limit(void)
 	struct gpupart_tpcset limit;
 	struct limit_sets before;
 
-	/* GPC 1 of board e, and one more TPC. */
+	/* The set is GPC 1 of board e and one more TPC. */
 	gpupart_tpcset_parse_list(NULL, "0,1,8,16,24,62,65", &limit);
 	limit_set_outside(&shown->limit, shown->bit_of_tpc, &limit, &before);
 	ask("");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * run --mps with a fake nvidia-cuda-mps-control (tests/other_mps.sh): which process starts and
- * ends a daemon, and which states are refused. A "user" is a child that joins and then execs a
- * program, as run does. The test says nothing about NVIDIA's own program.
+ * Tests run --mps with a fake nvidia-cuda-mps-control (tests/other_mps.sh). It tests which process
+ * starts and ends a daemon, and which states are refused. A "user" is a child that joins the daemon
+ * and then executes a program, as run does. The test says nothing about NVIDIA's own program.
  */
 #include <sched.h>
 #include <sys/mount.h>
@@ -57,7 +57,10 @@ static void put(const char *path, const char *text)
 		printf("# cannot write %s\n", path);
 }
 
-/* How many lines of @path equal @line, or begin with it if it ends in '=' or a blank. */
+/*
+ * Counts the lines of @path that equal @line. If @line ends in '=' or a blank, counts the lines
+ * that begin with it.
+ */
 static int nr_lines(const char *path, const char *line)
 {
 	FILE *file = fopen(path, "r");
@@ -87,7 +90,10 @@ static bool env_has(const char *path, const char *name, const char *value)
 	return nr_lines(path, line) == 1;
 }
 
-/* A keeper that has its name, or has not set it yet, in a session of its own. */
+/*
+ * Returns whether the process is a keeper. A keeper has a separate session, and has set its name or
+ * has not set it yet.
+ */
 static bool is_keeper(const char *name, int session, bool named)
 {
 	return !strcmp(name, "gpupart-mps") ||
@@ -96,8 +102,8 @@ static bool is_keeper(const char *name, int session, bool named)
 }
 
 /*
- * The living keepers, or only those that already wait for clients. Orphans become children of
- * this process. The last one found is stored in @keeper.
+ * Counts the living keepers, or only the keepers that already wait for clients. Orphans become
+ * children of this process. Stores the last keeper that was found in @keeper.
  */
 static int count_keepers(int *keeper, bool named)
 {
@@ -154,10 +160,13 @@ struct user {
 	pid_t pid;
 	bool joined, childless;
 	char noted[2048];
-	int answer;		/* where it writes the above */
+	int answer;		/* the descriptor to which it writes the above */
 };
 
-/* Starts a user whose stdout is @out (-1: this process's). The result is read later. */
+/*
+ * Starts a user whose stdout is @out, or the stdout of this process if @out is -1. The result is
+ * read later.
+ */
 static void begin(struct user *user, int out)
 {
 	int fds[2];
@@ -325,7 +334,10 @@ static void test_two_users(void)
 	unsetenv("CUDA_VISIBLE_DEVICES");
 }
 
-/* stdout of a program that has ended reaches its end while the daemon that it started continues. */
+/*
+ * When a program has ended, a reader of its stdout must see the end of file, even if the daemon
+ * that the program started continues.
+ */
 static void test_end_of_file(void)
 {
 	struct user a = { 0 }, b;
@@ -348,7 +360,10 @@ static void test_end_of_file(void)
 	tap_ok(SOON(!nr_keepers(NULL)) && nr_done("quit") == 1, "and ends with the other");
 }
 
-/* A user arrives while the last one leaves: it has a daemon that stays, the old or a new one. */
+/*
+ * A user arrives while the last user leaves. The new user must get a daemon that stays, which is
+ * the old daemon or a new one.
+ */
 static void test_race(void)
 {
 	int bad = 0, rounds = 12;
@@ -418,7 +433,10 @@ static void test_named(void)
 	tap_ok(SOON(!nr_keepers(NULL)) && nr_done("quit") == 1, "and ends with the inner one");
 }
 
-/* Only the pipes are visible, as in a container: the kernel knows whether a process listens. */
+/*
+ * As in a container, only the pipes are visible. The kernel knows whether a process listens on
+ * them.
+ */
 static void test_no_program(void)
 {
 	char path[4096], folder[4096] = "";
@@ -433,7 +451,10 @@ static void test_no_program(void)
 	snprintf(path, sizeof(path), "%s", getenv("PATH"));
 	if (!getcwd(folder, sizeof(folder)))
 		return;
-	/* A relative folder in PATH would mean another folder to a daemon: it is left out. */
+	/*
+	 * A relative folder in PATH would be a different folder for a daemon, so it must be left
+	 * out.
+	 */
 	setenv("PATH", "/bin:bin:.", 1);
 	if (chdir(top))
 		printf("# not in %s\n", top);
@@ -619,8 +640,8 @@ static void test_failures(void)
 }
 
 /*
- * gpupart's own daemon lives but does not answer: no second daemon is started, and this one is
- * not ended before it answers.
+ * gpupart's own daemon is alive but does not answer. No second daemon may be started, and this
+ * daemon must not be ended before it answers.
  */
 static void test_deaf(void)
 {
@@ -665,7 +686,7 @@ static void test_killed_keeper(void)
 	tap_ok(SOON(!nr_keepers(NULL)) && nr_done("quit") == 1 && !daemon_of(own), "and ends it");
 }
 
-/* A process that a program left running is still a client: the daemon waits for it. */
+/* A process that a program left running is still a client, so the daemon waits for it. */
 static void test_quitting(void)
 {
 	struct user user;
@@ -727,7 +748,7 @@ static void test_wait(void)
 	tap_ok(!process_lives(&process), "one that started at another time is another");
 }
 
-/* Whether user 65534 finds the node's daemon: 0 or -errno. */
+/* Returns 0 if user 65534 finds the node's daemon, or -errno. */
 static int find_as_user(void)
 {
 	struct mps_daemon daemon = { 0 };
@@ -831,7 +852,7 @@ static void test_turns(void)
 	clear();
 	if (gpupart_open(&gp) || pipe(ready))
 		return;
-	/* For no GPU: other tests may run on this machine. */
+	/* The daemon is for no GPU, because other tests may run on this machine. */
 	snprintf(pci, sizeof(pci), "f%03x:%02x:01.0", getpid() >> 8 & 0xfff, getpid() & 0xff);
 	snprintf(other, sizeof(other), "f%03x:%02x:02.0", getpid() >> 8 & 0xfff, getpid() & 0xff);
 	mps_note_turns(pci);
@@ -876,7 +897,7 @@ out:
 	clear();
 }
 
-/* The requests to a daemon before a client is ended. */
+/* Tests the requests to a daemon before a client is ended. */
 static void test_end_client(void)
 {
 	char wanted[64];
@@ -931,7 +952,7 @@ int main(void)
 		return 1;
 	free(source);
 
-	/* So that no test uses the machine's own daemon. */
+	/* This prevents that a test uses the machine's own daemon. */
 	has_run = !unshare(CLONE_NEWNS) && !mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) &&
 		  !mount("none", "/run", "tmpfs", 0, "mode=755");
 	if (has_run)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * How much root reads of another user's environments: a total number of bytes, independent of the
- * number of processes, and separately for each user. And how long a run waits for the lock: as
- * long as other runs take it in turn, but a minute for a run that keeps it.
+ * Tests how much root reads of another user's environments. The limit is a total number of bytes.
+ * It is independent of the number of processes, and separate for each user. Also tests how long a
+ * run waits for the lock. It waits as long as other runs acquire the lock in turn, but only a
+ * minute if one run keeps the lock.
  */
 #include <signal.h>
 #include <sys/prctl.h>
@@ -116,7 +117,8 @@ const char *state_dir_path(uid_t uid, char *path)
 }
 
 /* The test decides which process holds the lock. */
-static unsigned int nr_holders;	/* later holders, each for a second less than a minute */
+/* number of later holders, each of which holds the lock for one second less than a minute */
+static unsigned int nr_holders;
 static bool is_kept, is_free;
 static uint64_t waited_us;
 
@@ -176,7 +178,9 @@ static void try_lock(void)
 	rmdir(folder);
 }
 
-/* A process of @uid with @nr long variables; it writes a byte to its pipe when it is ready. */
+/*
+ * Starts a process of @uid with @nr long variables. It writes a byte to its pipe when it is ready.
+ */
 static pid_t start(uid_t uid, unsigned int nr)
 {
 	static char text[NR_STRINGS][STRING];

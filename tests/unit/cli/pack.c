@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * "-n N" of the command: every N on every board, compared with all subsets of GPCs; for clusters,
- * also on the TPCs that random programs leave free on boards and made-up GPUs.
+ * Tests "-n N" of the command. It tests every N on every board, and compares the result with all
+ * subsets of GPCs. For clusters it also tests the TPCs that random programs leave free, on boards
+ * and made-up GPUs.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,9 @@ void cmd_note(const char *cmd, const char *fmt, ...)
 	(void)fmt;
 }
 
-/* TPCs of @set in GPCs that are completely in @set (restricted to @from). */
+/*
+ * Counts the TPCs of @set in those GPCs that are completely in @set. Considers only TPCs of @from.
+ */
 static unsigned int in_whole(const struct gpupart_topology *topo, const struct gpupart_tpcset *from,
 			     const struct gpupart_tpcset *set, unsigned int *nr_gpcs)
 {
@@ -36,8 +39,8 @@ static unsigned int in_whole(const struct gpupart_topology *topo, const struct g
 }
 
 /*
- * By exhaustive search: the largest number of TPCs (at most @nr) of whole GPCs of @from, in the
- * fewest GPCs.
+ * Finds, by exhaustive search, the largest number of TPCs, up to @nr, in whole GPCs of @from, and
+ * the fewest GPCs for this.
  */
 static unsigned int best_whole(const struct gpupart_topology *topo,
 			       const struct gpupart_tpcset *from, unsigned int nr,
@@ -66,7 +69,7 @@ static unsigned int best_whole(const struct gpupart_topology *topo,
 	return best;
 }
 
-/* The remaining TPCs are in the smallest GPC of @from that @set does not contain completely. */
+/* The remaining TPCs must be in the smallest GPC of @from that @set does not contain completely. */
 static bool rest_in_smallest(const struct gpupart_topology *topo, const struct gpupart_tpcset *from,
 			     const struct gpupart_tpcset *set)
 {
@@ -87,7 +90,7 @@ static bool rest_in_smallest(const struct gpupart_topology *topo, const struct g
 	return !broken || broken == smallest;
 }
 
-/* uGPUs of different sizes: one has lost a GPC to another user. */
+/* The uGPUs have different sizes, because another user has a GPC of one uGPU. */
 static void unequal(const struct gpupart_topology *topo, const char *path)
 {
 	struct gpupart_tpcset ugpus[2], from, set, lost;
@@ -130,7 +133,10 @@ static void board(const char *path)
 
 		set = pack_tpcs(topo, &all, nr);
 		bad_count += gpupart_tpcset_count(&set) != nr || !gpupart_tpcset_subset(&set, &all);
-		/* Both uGPUs of these boards have the same number of TPCs: the first is used. */
+		/*
+		 * Both uGPUs of these boards have the same number of TPCs, so the first uGPU is
+		 * used.
+		 */
 		ugpu = gpupart_topology_ugpu(topo, 0);
 		if (nr > gpupart_tpcset_count(&ugpu)) {
 			bad_ugpu += !gpupart_tpcset_subset(&ugpu, &set);
@@ -151,7 +157,7 @@ static void board(const char *path)
 	tap_ok(!bad_rest, "%s: the rest from the smallest GPC not taken", path);
 	unequal(topo, path);
 
-	/* From the TPCs that another set leaves, so that no uGPU is complete. */
+	/* Chooses from the TPCs that another set leaves, so that no uGPU is complete. */
 	set = gpupart_topology_gpc(topo, 0)->tpcs;
 	all = gpupart_tpcset_andnot(&all, &set);
 	set = pack_tpcs(topo, &all, gpupart_tpcset_count(&all));
@@ -159,7 +165,10 @@ static void board(const char *path)
 	gpupart_topology_close(topo);
 }
 
-/* The most TPCs of @set in one virtual GPC, counted independently. */
+/*
+ * Returns the maximum number of TPCs of @set in one virtual GPC, counted independently of the
+ * library.
+ */
 static unsigned int most_in_vgpc(const struct gpupart_topology *topo,
 				 const struct gpupart_tpcset *set)
 {
@@ -175,7 +184,7 @@ static unsigned int most_in_vgpc(const struct gpupart_topology *topo,
 	return most;
 }
 
-/* A random @per_cent of @set. */
+/* Returns a random part of @set, which has @per_cent of its TPCs. */
 static struct gpupart_tpcset some_of(const struct gpupart_tpcset *set, int per_cent)
 {
 	struct gpupart_tpcset some = { 0 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests the QoS policy: rules that every decision must keep, on random GPUs, tenants and loads
- * with noise; and results on known loads (qos_plant.h), compared with the best fixed split
- * found by trying all.
+ * Tests the QoS policy. Every decision must keep certain rules, on random GPUs, tenants and loads
+ * with noise. On known loads (qos_plant.h), the results are compared with the best fixed split,
+ * which is found by trying all splits.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,25 +17,26 @@
 /* ---------------------------------------------------------------------- one closed loop */
 
 struct loop {
-	unsigned int lacking;	/* sets that cannot run a cluster, from check_clusters() */
+	/* number of sets that cannot run a cluster, from check_clusters() */
+	unsigned int lacking;
 	struct qos_board board;
 	struct qos_rules rules;
 	struct qos_tenant tenants[QOS_MAX_TENANTS];
 	struct plant plant;
-	unsigned int drain;		/* at most this many steps until a TPC is drained */
+	unsigned int drain;		/* maximum number of steps until a TPC is drained */
 	unsigned int nr;
 	struct qos_policy *policy;
 	struct qos_decision now;
 	unsigned int epoch;
 	struct gpupart_tpcset others;	/* TPCs in use by programs that are not tenants */
-	bool disturbed[QOS_MAX_TENANTS];	/* in the next epoch */
+	bool disturbed[QOS_MAX_TENANTS];	/* their value in the next epoch */
 
 	/* Results by epoch. */
 	unsigned int counts[MOST_EPOCHS][QOS_MAX_TENANTS];
 	uint32_t scores[MOST_EPOCHS][QOS_MAX_TENANTS];
 	uint64_t speeds[MOST_EPOCHS][QOS_MAX_TENANTS];
 	bool changed[MOST_EPOCHS];
-	char said[QOS_MESSAGE_SIZE];		/* in the last epoch */
+	char said[QOS_MESSAGE_SIZE];		/* their value in the last epoch */
 	const char *broken;		/* the first rule that was broken */
 };
 
@@ -50,7 +51,7 @@ static struct gpupart_tpcset both(const struct qos_verdict *v)
 	return gpupart_tpcset_or(&v->set, &v->coming);
 }
 
-/* Rules for every decision by itself. */
+/* Checks the rules for each single decision. */
 static void check_sets(struct loop *loop)
 {
 	struct gpupart_tpcset seen = { 0 }, in_force = { 0 }, all, has;
@@ -94,7 +95,7 @@ static void check_sets(struct loop *loop)
 		break_it(loop, "reserved overlaps");
 }
 
-/* After an epoch, tenants have none of the TPCs of other programs, except for the floors. */
+/* After an epoch, tenants must have no TPCs of other programs, except for their floors. */
 static void check_others(struct loop *loop)
 {
 	struct gpupart_tpcset all = gpupart_tpcset_first(loop->board.nr_tpcs), others, shared;
@@ -118,7 +119,7 @@ static unsigned int difference(unsigned int a, unsigned int b)
 	return a > b ? a - b : b - a;
 }
 
-/* Rules between one decision and the next. */
+/* Checks the rules for two consecutive decisions. */
 static void check_change(struct loop *loop, const struct qos_decision *before)
 {
 	unsigned int step = loop->rules.step ? loop->rules.step :
@@ -139,7 +140,8 @@ static void check_change(struct loop *loop, const struct qos_decision *before)
 		    v->nr_tpcs > old->nr_tpcs + step)
 			break_it(loop, "best effort was raised too far");
 		/*
-		 * A tenant that misses its goal keeps its TPCs, and gets more if there are any.
+		 * If a tenant misses its goal, it must keep its TPCs, and must get more TPCs if
+		 * some are available.
 		 */
 		if (guaranteed && v->state == QOS_MISSED) {
 			if (v->nr_tpcs < old->nr_tpcs && !together)
@@ -155,7 +157,7 @@ static void check_change(struct loop *loop, const struct qos_decision *before)
 		break_it(loop, "a guarantee was missed while best effort had more than its floor");
 }
 
-/* The most TPCs of @a and @b together in one virtual GPC. */
+/* Returns the maximum number of TPCs of @a and @b together in one virtual GPC. */
 static unsigned int most_in_vgpc(const struct qos_board *board, const struct gpupart_tpcset *a,
 				 const struct gpupart_tpcset *b)
 {
@@ -168,7 +170,9 @@ static unsigned int most_in_vgpc(const struct qos_board *board, const struct gpu
 	return most;
 }
 
-/* A set that is large enough for a cluster holds one if free TPCs allow it. */
+/*
+ * If a set is large enough for a cluster, it must be able to run one if the free TPCs allow this.
+ */
 static void check_clusters(struct loop *loop)
 {
 	struct gpupart_tpcset left = gpupart_tpcset_first(loop->board.nr_tpcs);
@@ -217,7 +221,7 @@ static void others_have(struct loop *loop, const char *list)
 		loop->board.held = loop->others;
 }
 
-/* Lets waiting TPCs drain, in a random order. */
+/* Lets the TPCs that are waiting drain in a random order. */
 static void swap(struct loop *loop)
 {
 	struct qos_measured m[QOS_MAX_TENANTS];
@@ -284,7 +288,7 @@ static void end(struct loop *loop)
 
 static bool with_shapes;
 
-/* Like an H200: 66 TPCs in 8 GPCs in 2 uGPUs. */
+/* A GPU like an H200, with 66 TPCs in 8 GPCs in 2 uGPUs. */
 static void h200(struct qos_board *board)
 {
 	*board = (struct qos_board){ .nr_tpcs = 66, .shapes = with_shapes };
@@ -311,7 +315,10 @@ static struct loop *new_loop(unsigned int nr)
 
 /* -------------------------------------------------------------------- required results */
 
-/* The share, in thousandths, of epochs from @from to @to in which tenant @i met its goal. */
+/*
+ * Returns the share of the epochs from @from to @to in which tenant @i met its goal, in
+ * thousandths.
+ */
 static unsigned int met(const struct loop *loop, unsigned int i, unsigned int from,
 			unsigned int to)
 {
@@ -341,7 +348,10 @@ static uint64_t mean_speed(const struct loop *loop, unsigned int i, unsigned int
 	return sum / (to - from);
 }
 
-/* In 99 of 100 epochs, as required: 2.33 standard deviations of the noise below. */
+/*
+ * The goal must be met in 99 of 100 epochs, which is 2.33 standard deviations of the noise below
+ * the mean.
+ */
 static bool meets(const struct loop *loop, unsigned int i, uint64_t speed)
 {
 	const struct qos_tenant *t = &loop->tenants[i];
@@ -353,7 +363,8 @@ static bool meets(const struct loop *loop, unsigned int i, uint64_t speed)
 }
 
 /*
- * For two tenants: the second one's speed in the best split in which the first meets its goal.
+ * For two tenants, returns the speed of the second tenant in the best split in which the first
+ * tenant meets its goal.
  */
 static uint64_t best_split(const struct loop *loop)
 {
@@ -398,8 +409,9 @@ static void want_alpha(struct loop *loop, unsigned int i, unsigned int alpha)
 }
 
 /*
- * Guarantee @load at @alpha next to @other, constant, with noise: the goal is met, best effort
- * has at least nine tenths of its speed in the best split, and the plan does not change.
+ * Guarantees @load at @alpha next to @other, with constant loads and noise. The goal must be met.
+ * Best effort must have at least nine tenths of its speed in the best split. The plan must not
+ * change.
  */
 static void steady(const char *name, const struct plant_load *load, unsigned int alpha,
 		   const struct plant_load *other, unsigned int noise)
@@ -434,7 +446,7 @@ static void steady(const char *name, const struct plant_load *load, unsigned int
 
 /* ------------------------------------------------------------------------- other loads */
 
-/* Epochs after @from until nothing has changed for 15 of them. */
+/* Returns how many epochs after @from it takes until nothing has changed for 15 epochs. */
 static unsigned int settled_after(const struct loop *loop, unsigned int from, unsigned int to)
 {
 	unsigned int last = from;
@@ -470,7 +482,7 @@ static void latency(void)
 	free(loop);
 }
 
-/* Requests come in bursts: the count for the first burst is remembered. */
+/* Requests come in bursts. The policy must remember the number of TPCs for the first burst. */
 static void bursts(void)
 {
 	struct loop *loop = new_loop(2);
@@ -533,7 +545,10 @@ static void bad_neighbour(void)
 	free(loop);
 }
 
-/* TPCs do not help a tenant without bandwidth: the user of the bandwidth is reduced. */
+/*
+ * More TPCs do not help a tenant that gets too little bandwidth. Instead, the user of the bandwidth
+ * must get fewer TPCs.
+ */
 static void pressed(void)
 {
 	struct loop *loop = new_loop(2);
@@ -557,7 +572,10 @@ static void pressed(void)
 	free(loop);
 }
 
-/* A memory-intensive tenant gets its optimum, and its neighbour the rest. */
+/*
+ * A memory-intensive tenant must get its optimum number of TPCs, and its neighbour must get the
+ * other TPCs.
+ */
 static void optimum(void)
 {
 	struct loop *loop = new_loop(3);
@@ -586,7 +604,7 @@ static void optimum(void)
 	tap_ok(changes(loop, 5, 60) <= 2, "an optimum: %u changes after five epochs",
 	       changes(loop, 5, 60));
 	end(loop);
-	/* No tenant can get them: they are reserved. */
+	/* No tenant can use the other TPCs, so they are reserved. */
 	loop->nr = 2;
 	loop->epoch = 0;
 	if (begin(loop))
@@ -635,8 +653,9 @@ static void looked_at_again(void)
 }
 
 /*
- * The counts below a large optimum are all proportional. A check with a third more TPCs, for
- * which the speeds above are forgotten, does not make the tenant compute-intensive.
+ * For all numbers of TPCs below a large optimum, the speed is proportional to the number. The
+ * policy checks with a third more TPCs, and forgets the speeds with still more TPCs. This check
+ * must not make the tenant compute-intensive.
  */
 static void large_optimum(void)
 {
@@ -663,7 +682,10 @@ static void large_optimum(void)
 	free(loop);
 }
 
-/* Nothing helps: a message says so, the raises are undone, and best effort continues. */
+/*
+ * If nothing helps, the policy must print a message and undo the raises, and best effort must
+ * continue.
+ */
 static void stuck(void)
 {
 	struct loop *loop = new_loop(2);
@@ -806,7 +828,9 @@ static void dies(void)
 	free(loop);
 }
 
-/* TPCs that a guarantee takes for a while go back to their previous owners. */
+/*
+ * If a guaranteed tenant uses TPCs for a while, the previous owners must get them back afterwards.
+ */
 static void the_same_again(void)
 {
 	struct loop *loop = new_loop(3);
@@ -841,7 +865,7 @@ static void the_same_again(void)
 	free(loop);
 }
 
-/* TPCs in use are awaited; a reserved TPC is available at once. */
+/* The policy waits for TPCs that are in use, but a reserved TPC is available at once. */
 static void swaps(void)
 {
 	struct loop *loop = new_loop(2);
@@ -856,7 +880,7 @@ static void swaps(void)
 	want_alpha(loop, 0, 500);
 	if (!begin(loop))
 		return;
-	/* Best effort begins with a part of the remaining TPCs: the others are reserved. */
+	/* Best effort begins with a part of the remaining TPCs. The other TPCs are reserved. */
 	m[0].work = 33 * 200000 * 8 / 10;
 	m[1].work = 9 * 200000;
 	old = loop->now.tenants[0].set;
@@ -866,7 +890,7 @@ static void swaps(void)
 	tap_ok(loop->now.tenants[0].nr_tpcs > 33 && !loop->now.swapping &&
 	       gpupart_tpcset_subset(&loop->now.tenants[0].set, &others),
 	       "reserved TPCs are taken at once: %u", loop->now.tenants[0].nr_tpcs);
-	/* It gets slower: best effort must give up TPCs. */
+	/* The guaranteed tenant gets slower, so best effort must give up TPCs. */
 	loop->plant.loads[0].unit = 600000;
 	for (unsigned int e = 0; e < 8 &&
 	     gpupart_tpcset_empty(&loop->now.tenants[0].coming); e++) {
@@ -934,7 +958,9 @@ static enum plant_mode served_mode(enum served load, unsigned int epoch)
 	return load == BAD && epoch >= SERVED_EPOCHS / 2 ? PLANT_COPIES : PLANT_TRAINS;
 }
 
-/* The fewest TPCs of a fixed split with which the goal is met under every load. */
+/*
+ * Returns the smallest number of TPCs of a fixed split with which the goal is met under every load.
+ */
 static unsigned int served_split(const struct loop *loop, enum served load)
 {
 	uint64_t speeds[2], goal = loop->tenants[0].alone * loop->tenants[0].alpha / 1000;
@@ -944,7 +970,7 @@ static unsigned int served_split(const struct loop *loop, enum served load)
 	for (counts[0] = 1; counts[0] < 66; counts[0]++) {
 		counts[1] = 66 - counts[0];
 		plant_served(&loop->plant, worst, counts, speeds);
-		/* One unit in an epoch is five a second. */
+		/* One unit in an epoch is a rate of five units per second. */
 		if (speeds[0] >= goal + 5000)
 			break;
 	}
@@ -952,8 +978,8 @@ static unsigned int served_split(const struct loop *loop, enum served load)
 }
 
 /*
- * The share of the previous load in an epoch, in thousandths: a load changes within one or two
- * epochs.
+ * Returns the share of the previous load in an epoch, in thousandths. A load changes within one or
+ * two epochs.
  */
 struct turn {
 	unsigned int before[2];
@@ -966,7 +992,7 @@ static unsigned int before_it_turned(enum served load, const struct turn *turn, 
 	return load == BAD && epoch >= half && epoch < half + 2 ? turn->before[epoch - half] : 0;
 }
 
-/* An epoch that contains a part of the previous load. */
+/* Computes an epoch that contains a part of the previous load. */
 static void serve_epoch(struct loop *loop, enum served load, unsigned int e,
 			const struct turn *turn, const unsigned int *counts,
 			struct plant_unit *units, struct qos_measured *m)
@@ -1007,7 +1033,7 @@ static void serve(struct loop *loop, enum served load, const struct turn *turn)
 	}
 }
 
-/* The work of best effort in @mode relative to the best fixed split, in thousandths. */
+/* Returns the work of best effort in @mode relative to the best fixed split, in thousandths. */
 static unsigned int served_share(const struct loop *loop, enum served load, enum plant_mode mode)
 {
 	unsigned int counts[2] = { served_split(loop, load), 66 - served_split(loop, load) };
@@ -1034,8 +1060,8 @@ static unsigned int most_changes(const struct loop *loop, unsigned int from, uns
 }
 
 /*
- * Cases whose load changed within an epoch; of these, the allowed misses from noise at the
- * change.
+ * Number of cases whose load changed within an epoch, and number of allowed misses that noise at
+ * the change causes in these cases.
  */
 static struct {
 	unsigned int nr, missed, lost, taken_back;
@@ -1050,9 +1076,9 @@ struct served_case {
 };
 
 /*
- * Inference next to training that is steady, comes in bursts or turns into copies; both
- * programs have all TPCs when the controller starts. @precise: measured like programs that
- * report.
+ * Runs inference next to training that is steady, comes in bursts or turns into copies. Both
+ * programs have all TPCs when the controller starts. If @precise is true, they are measured like
+ * programs that report.
  */
 static struct loop *serve_case(const struct served_case *s, bool precise)
 {
@@ -1073,7 +1099,7 @@ static struct loop *serve_case(const struct served_case *s, bool precise)
 	return loop;
 }
 
-/* In 20 epochs, until the load changes or returns. */
+/* Counts 20 epochs, or fewer if the load changes or returns earlier. */
 static unsigned int first_changes(const struct loop *loop, enum served load)
 {
 	return most_changes(loop, 5, load == STEADY ? SERVED_EPOCHS :
@@ -1110,7 +1136,10 @@ static void served(const struct served_case *s)
 		       "%s: settled in %u epochs", name, settled_after(loop, half, SERVED_EPOCHS));
 		if (turning) {
 			turned.nr++;
-			/* If a load takes two epochs to change, each of them may be a miss. */
+			/*
+			 * If a load takes two epochs to change, the goal may be missed in both
+			 * epochs.
+			 */
 			turned.missed += met(loop, 0, 5, SERVED_EPOCHS) <
 					 (turning > 1 ? 985 : 990);
 			turned.lost += served_share(loop, s->load, PLANT_COPIES) < 900;
@@ -1130,9 +1159,9 @@ static void served(const struct served_case *s)
 }
 
 /*
- * Work of the second tenant a second, in @mode, with the fewest TPCs with which the first meets
- * its goal in the required share of epochs, with the same noise and dips; 0: there is no such
- * split.
+ * Finds the smallest number of TPCs with which the first tenant meets its goal in the required
+ * share of epochs, with the same noise and dips. Returns the work per second of the second tenant
+ * in @mode in this split, or 0 if there is no such split.
  */
 static uint64_t best_fixed(const struct served_case *s, enum plant_mode mode)
 {
@@ -1164,12 +1193,14 @@ static uint64_t best_fixed(const struct served_case *s, enum plant_mode mode)
 	return 0;
 }
 
-/* What failed, over all cases whose programs report and whose speed dips that deep. */
+/*
+ * Counts the failures over all cases whose programs report and whose speed has dips of this depth.
+ */
 struct told_sums {
 	unsigned int nr, missed, train, copies, restless, spare;
 };
 
-/* The work of best effort in @mode relative to the best fixed split, in thousandths. */
+/* Returns the work of best effort in @mode relative to the best fixed split, in thousandths. */
 static unsigned int told_share(const struct loop *loop, const struct served_case *s,
 			       enum plant_mode mode)
 {
@@ -1185,8 +1216,8 @@ static unsigned int told_share(const struct loop *loop, const struct served_case
 }
 
 /*
- * As `qos run` measures programs that report, including partial units, with an inference next
- * to training that is sometimes slower, as on H200s.
+ * Measures as `qos run` measures programs that report, including partial units. As on H200s, the
+ * inference next to training is sometimes slower.
  */
 static void told_served(const struct served_case *s, struct told_sums *sums)
 {
@@ -1198,7 +1229,7 @@ static void told_served(const struct served_case *s, struct told_sums *sums)
 	sums->train += told_share(loop, s, PLANT_TRAINS) < 900;
 	if (s->load == BAD) {
 		sums->copies += told_share(loop, s, PLANT_COPIES) < 900;
-		/* With one TPC less the goal would be met by 1 % or more. */
+		/* Even with one TPC less, the goal would be met with a margin of 1 % or more. */
 		sums->spare += loop->scores[SERVED_EPOCHS - 1][0] > 1038;
 		later = most_changes(loop, SERVED_EPOCHS / 2 + 5, SERVED_EPOCHS);
 		changes = later > changes ? later : changes;
@@ -1213,7 +1244,8 @@ static void told_served(const struct served_case *s, struct told_sums *sums)
 static void all_told(void)
 {
 	/*
-	 * Allowed misses of each in 420 epochs: a dip of 35 is nearly twice the margin for it.
+	 * The allowed misses of each case in 420 epochs. A dip of 35 is nearly twice the margin for
+	 * dips.
 	 */
 	static const struct {
 		unsigned int dips;
@@ -1257,7 +1289,7 @@ static void all_served(void)
 				for (enum served load = STEADY; load <= BAD; load++)
 					served(&(struct served_case){ load, alphas[a], noise,
 								      seed, { { 0 } }, 0 });
-	/* With 0.7 copies have 10 TPCs: one TPC is more than the allowed loss. */
+	/* With 0.7 the copies have 10 TPCs, so a loss of one TPC is more than the allowed loss. */
 	for (unsigned int a = 0; alphas[a] < 700; a++)
 		for (unsigned int seed = 1; seed <= 10; seed++)
 			for (unsigned int t = 0; t < sizeof(turns) / sizeof(turns[0]); t++)
@@ -1269,7 +1301,10 @@ static void all_served(void)
 	       turned.nr, turned.missed, turned.lost, turned.taken_back);
 }
 
-/* Measurements of an H200, up to the last of @nr rows; *before: the TPCs before it. */
+/*
+ * Replays measurements of an H200 up to the last of @nr rows. Sets *before to the number of TPCs
+ * before this row.
+ */
 static struct loop *as_measured(const struct h200_row *rows, unsigned int nr, uint64_t alone,
 				const unsigned char *gpc, const unsigned char *ugpu,
 				unsigned int *before)
@@ -1307,9 +1342,10 @@ static struct loop *as_measured(const struct h200_row *rows, unsigned int nr, ui
 #define NR(rows)	(sizeof(rows) / sizeof(*(rows)))
 
 /*
- * An H200 until its neighbour began to copy. It is raised twice. Then an epoch has two requests
- * of 87 more than the goal and one fewer than the margin requires. The next epoch, with 90, is
- * enough: there is no third raise, and best effort keeps those TPCs.
+ * Replays an H200 until the neighbour began to copy. The tenant is raised twice. Then an epoch has
+ * 87 requests, which are two more than the goal and one fewer than the margin requires. The next
+ * epoch has 90 requests, which is enough. So there is no third raise, and best effort keeps its
+ * TPCs.
  */
 static void as_on_an_h200(void)
 {
@@ -1331,8 +1367,8 @@ static void as_on_an_h200(void)
 	free(loop);
 
 	/*
-	 * 48 TPCs that do less than 47 did are under another load: raised too far, then lowered
-	 * at once.
+	 * If 48 TPCs do less work than 47 TPCs did, the load has changed. The tenant was raised too
+	 * far, and must be lowered at once.
 	 */
 	loop = as_measured(h200_again, NR(h200_again), 664500, h200_gpc, h200_ugpu, &before);
 	tap_ok(before == 60 && loop->now.tenants[0].nr_tpcs < 58,
@@ -1370,7 +1406,7 @@ static void others_come(void)
 	       "the goal is met, and best effort has all but theirs: %u TPCs of both", nr);
 	before = loop->now.tenants[0].nr_tpcs;
 	others_have(loop, "0-20");
-	/* The epoch in which they came: two programs use the same TPCs. */
+	/* In the epoch in which the other programs came, two programs use the same TPCs. */
 	loop->plant.loads[0].unit /= 2;
 	epochs(loop, 1);
 	loop->plant.loads[0].unit *= 2;
@@ -1415,7 +1451,10 @@ static void others_come(void)
 	free(loop);
 }
 
-/* Other programs leave too few TPCs for the floors: some are shared, and stay the same ones. */
+/*
+ * Other programs leave too few TPCs for the floors. Some TPCs are shared, and these must stay the
+ * same TPCs.
+ */
 static void others_and_floors(void)
 {
 	struct loop *loop = new_loop(2);
@@ -1451,7 +1490,10 @@ static void others_and_floors(void)
 	free(loop);
 }
 
-/* A new controller finds other programs on TPCs of tenants, which get as many other TPCs. */
+/*
+ * A new controller finds other programs on TPCs of tenants. The tenants must get as many other
+ * TPCs.
+ */
 static void others_and_adopted(void)
 {
 	struct loop *loop = new_loop(2);
@@ -1473,7 +1515,7 @@ static void others_and_adopted(void)
 	free(loop);
 }
 
-/* Another program changed a set: nothing is learnt from that epoch. */
+/* Another program changed a set, so the policy must learn nothing from that epoch. */
 static void set_from_outside(void)
 {
 	struct loop *loop = new_loop(2);
@@ -1513,7 +1555,7 @@ static void set_from_outside(void)
 	free(loop);
 }
 
-/* A latency that nothing can meet: all TPCs are not enough, with one message. */
+/* The latency goal cannot be met even with all TPCs. There must be one message. */
 static void beyond_all(unsigned int nr_tenants, unsigned int all)
 {
 	struct loop *loop = new_loop(nr_tenants);
@@ -1543,7 +1585,7 @@ static void beyond_all(unsigned int nr_tenants, unsigned int all)
 	free(loop);
 }
 
-/* Goals need more TPCs than there are: sets stay disjoint (check_sets()), and goals are met. */
+/* The goals need more TPCs than there are. The sets must stay disjoint (check_sets()). */
 static void many(void)
 {
 	struct loop *loop = new_loop(40);
@@ -1552,7 +1594,7 @@ static void many(void)
 		loop->plant.loads[i] = compute;
 	want_alpha(loop, 0, 200);
 	want_alpha(loop, 39, 100);
-	/* More than 2^64 / 1000, in thousandths. */
+	/* The value is above 2^64 / 1000, and is converted to thousandths. */
 	loop->tenants[1].goal = QOS_RATE;
 	loop->tenants[1].alone = UINT64_MAX / 50;
 	loop->tenants[1].rate = UINT64_MAX / 500;
@@ -1571,7 +1613,7 @@ static void many(void)
 
 /* ------------------------------------------------------------------ all invariants */
 
-/* The same tenants in another order get the same sets. */
+/* If the tenants are in another order, they must get the same sets. */
 static void permuted(void)
 {
 	static const unsigned int orders[][4] = { { 1, 2, 3, 0 }, { 3, 2, 1, 0 }, { 2, 0, 3, 1 } };
@@ -1618,7 +1660,7 @@ static void random_board(struct loop *loop)
 	for (unsigned int t = 0; t < loop->board.nr_tpcs; t++) {
 		loop->board.gpc[t] = t % gpcs;
 		loop->board.ugpu[t] = gpcs > 6 ? t % gpcs * 2 / gpcs : QOS_UNKNOWN_PLACE;
-		/* A TPC of 8 is a virtual GPC by itself. */
+		/* One TPC of 8 is a separate virtual GPC. */
 		loop->board.vgpc[t] = (t * 2654435761u >> 20) % 8 ? t % gpcs : 100 + t;
 	}
 	loop->board.cluster_tpcs = plant_random(plant) % 6;
@@ -1654,7 +1696,7 @@ static void random_tenant(struct loop *loop, unsigned int i)
 		t->ceiling = 0;
 }
 
-/* From no TPC to all TPCs. */
+/* The number of TPCs changes from no TPC to all TPCs. */
 static void random_others(struct loop *loop)
 {
 	unsigned int from = plant_random(&loop->plant) % loop->board.nr_tpcs;
@@ -1725,7 +1767,10 @@ static void random_ones(unsigned int nr)
 		printf("# seed %u\n", at);
 }
 
-/* Two tenants of a real board: with any counts, both hold a cluster of 8. */
+/*
+ * On a real board with two tenants, both sets must be able to run a cluster of 8 blocks, with any
+ * numbers of TPCs.
+ */
 static void clusters(char letter)
 {
 	unsigned int lacking = 0, seed, nr_large = 0;
@@ -1745,7 +1790,10 @@ static void clusters(char letter)
 			random_tenant(loop, i);
 			loop->tenants[i].ceiling = 0;
 		}
-		/* Sets made by hand: every second TPC of the lowest 2 to 17. */
+		/*
+		 * The sets are made by hand. They consist of every second of the lowest 2 to 17
+		 * TPCs.
+		 */
 		for (unsigned int t = 0; t < seed % 17 && seed % 2; t += 2)
 			gpupart_tpcset_add(&loop->tenants[0].adopted, t);
 		loop->drain = seed % 3;
@@ -1768,7 +1816,10 @@ static void clusters(char letter)
 	gpupart_topology_close(topo);
 }
 
-/* Each tenant has two TPCs of both virtual GPCs, and no TPC is free: they exchange two. */
+/*
+ * Each tenant has two TPCs of both virtual GPCs, and no TPC is free. The tenants must exchange two
+ * TPCs.
+ */
 static void clusters_exchanged(void)
 {
 	struct loop *loop = new_loop(2);
@@ -1795,7 +1846,7 @@ static void clusters_exchanged(void)
 	free(loop);
 }
 
-/* One tenant with the same measurements in each of @nr epochs. */
+/* Runs one tenant with the same measurements in each of @nr epochs. */
 static void same_epochs(struct loop *loop, unsigned int nr, struct qos_measured m)
 {
 	m.valid = m.drained = true;
@@ -1805,7 +1856,7 @@ static void same_epochs(struct loop *loop, unsigned int nr, struct qos_measured 
 		while (loop->now.swapping);
 }
 
-/* The largest numbers that a program can report: no sum overflows. */
+/* A program reports the largest possible numbers. No sum may overflow. */
 static void large_numbers(void)
 {
 	const struct qos_measured slow = { .ns = 1000000000, .work = 2500, .reports = 16 };
@@ -1881,8 +1932,8 @@ static void refused(void)
 }
 
 /*
- * TPCs in GPCs of others that do not make a tenant slower are not blamed when best effort
- * grows.
+ * If TPCs in GPCs of other tenants do not make a tenant slower, the policy must not avoid such TPCs
+ * when best effort grows.
  */
 static void served_with_shapes(void)
 {

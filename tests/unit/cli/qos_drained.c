@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests when the TPCs of a tenant may change hands: by records of its processes, else after
- * reports or a time.
+ * Tests when the TPCs of a tenant may get another owner. The records of its processes decide this.
+ * Without records, reports or a time decide.
  */
 #include <errno.h>
 #include "cli/qos/live.h"
@@ -12,7 +12,7 @@
 #define MOST_NS		500
 
 static uint64_t now_ns;
-static int results[3];		/* of the records of each process, by address */
+static int results[3];		/* data of the records of each process, by address */
 static unsigned int asked[3];
 
 uint64_t __wrap_process_now_ns(void);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Measurements of `qos run` on an H200 for each epoch, until the neighbour had begun to copy
- * (Documentation/results/h200-qos.md, load "bad"): requests and steps.
+ * (Documentation/results/h200-qos.md, load "bad"). The values are requests and steps.
  */
 #ifndef GPUPART_TESTS_QOS_H200_H
 #define GPUPART_TESTS_QOS_H200_H
@@ -19,9 +19,9 @@ static const unsigned char h200_ugpu[] = {
 };
 
 struct h200_row {
-	unsigned char epoch;		/* or a read while TPCs drain */
+	unsigned char epoch;		/* or the row is a read while TPCs drain */
 	unsigned char heard[2], drained[2];
-	int us[2];			/* length of the epoch above 200 ms */
+	int us[2];			/* by how much the epoch was longer than 200 ms */
 	unsigned char work[2];
 };
 
@@ -204,7 +204,7 @@ static const struct h200_row h200_bad[] = {
 	{ 1, { 1, 1 }, { 0, 0 }, { 269, 269 }, { 87, 35 } },
 };
 
-/* From another run: the first epochs had both loads. */
+/* These rows are from another run. The first epochs had both loads. */
 static const struct h200_row h200_again[] = {
 	{ 0, { 0, 0 }, { 0, 1 }, { 0, 0 }, { 0, 0 } },
 	{ 0, { 0, 0 }, { 1, 1 }, { 0, 0 }, { 0, 0 } },

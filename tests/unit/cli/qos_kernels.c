@@ -10,7 +10,7 @@
 static struct kernels_look looks[2];
 static struct gpupart_records alone;
 
-/* A function in @look: @count launches have ended in @ns. */
+/* Adds a function to @look, of which @count launches have ended in @ns. */
 static void has(struct kernels_look *look, const char *name, uint64_t count, uint64_t ns)
 {
 	struct gpupart_records *r = &look->records;
@@ -22,14 +22,14 @@ static void has(struct kernels_look *look, const char *name, uint64_t count, uin
 	r->ended += count;
 }
 
-/* An epoch of a second, which begins and ends with the end of a launch. */
+/* Runs an epoch of a second, which begins and ends with the end of a launch. */
 static void begin(void)
 {
 	looks[0] = (struct kernels_look){ .at_ns = SECOND, .records.last_end_ns = 5 * SECOND };
 	looks[1] = (struct kernels_look){ .at_ns = 2 * SECOND, .records.last_end_ns = 6 * SECOND };
 }
 
-/* Equal within one ns. */
+/* The two times are equal within one ns. */
 static bool is(bool learn, uint64_t ns)
 {
 	uint64_t work = kernels_work(&alone, learn, looks);
@@ -76,7 +76,7 @@ int main(void)
 	has(&looks[1], "", 500, 500 * MS);
 	tap_ok(is(false, 100 * MS), "one without a name does not count yet");
 
-	/* The records have the time of graphs, not their number. */
+	/* The records contain the time of graphs, but not the number of graphs. */
 	times_alone();
 	has(&looks[0], "(CUDA graphs)", 1, 10 * MS);
 	has(&looks[1], "(CUDA graphs)", 2, 410 * MS);
@@ -91,7 +91,7 @@ int main(void)
 	looks[1].records.ended = 5;
 	tap_ok(is(false, 100 * MS), "5 of them, slower");
 
-	/* Launches run at both reads: the work is that between two ends. */
+	/* Launches are running at both reads, so the work is that between two ends of launches. */
 	times_alone();
 	is(true, 200 * MS);
 	begin();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests the estimate of work between two reports, with programs whose progress is known at any
- * time.
+ * Tests the estimate of work between two reports, with programs whose true progress is always
+ * known.
  */
 #include "tests/tap.h"
 #include "cli/qos/pace.c"
@@ -21,14 +21,17 @@ static uint64_t worst_error(uint64_t each_ns, uint64_t work, uint64_t epoch_ns)
 		told = nr;
 		done = told * work + pace_part(&pace, now);
 		is = now * work / each_ns;
-		/* It is not known when the first reports began. */
+		/* It is not known when the work of the first reports began. */
 		if (now > 2 * each_ns + epoch_ns && (done > is ? done - is : is - done) > worst)
 			worst = done > is ? done - is : is - done;
 	}
 	return worst;
 }
 
-/* Reports at irregular times: distance and size of the next one. */
+/*
+ * Reports come at irregular times. The function returns the time until the next report and its
+ * size.
+ */
 enum habit { REGULAR, SIZES, BURSTS, STOPS, WILD, NR_HABITS };
 
 static void next_report(enum habit habit, unsigned int i, uint64_t *ns, uint64_t *work)
@@ -48,8 +51,8 @@ static void next_report(enum habit habit, unsigned int i, uint64_t *ns, uint64_t
 }
 
 /*
- * The count is the reported work, plus at most the largest report. If
- * nothing is reported, nothing is counted. Every @forget epochs one is discarded.
+ * The counted work must be the reported work, plus at most the largest report. If no work is
+ * reported, no work is counted. One of every @forget epochs is discarded.
  */
 static void account(enum habit habit, uint64_t epoch_ns, unsigned int forget)
 {
@@ -73,7 +76,7 @@ static void account(enum habit habit, uint64_t epoch_ns, unsigned int forget)
 		pace_report(&pace, came, nr, last);
 		told += came;
 		if (forget && e % forget == 0) {
-			/* The work of this epoch, computed in the same way. */
+			/* Computes the work of this epoch in the same way. */
 			dropped += came + pace_part(&pace, now) - before;
 			pace_discard(&pace, now);
 			continue;
@@ -94,8 +97,8 @@ static void account(enum habit habit, uint64_t epoch_ns, unsigned int forget)
 }
 
 /*
- * A report each 700 ms, epochs of 200 ms: after each report the time before it counts, also at
- * swaps.
+ * There is a report every 700 ms, and an epoch takes 200 ms. After each report, the time before the
+ * report counts, even if sets are swapped.
  */
 static void slow_one(bool swaps)
 {
@@ -118,7 +121,7 @@ static void slow_one(bool swaps)
 				most = rate;
 		}
 		told = nr;
-		/* 60 ms that do not count. */
+		/* These 60 ms do not count. */
 		if (!swaps || e % 3)
 			continue;
 		now += 60 * MS;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A GPU and its tenants as a few formulas, to test the QoS policy. Speed depends on TPCs: in
- * proportion (compute), in proportion up to a knee (memory), or as n / (n + k) (saturating).
- * Each tenant uses bandwidth in proportion to its speed, and is slowed down by the bandwidth of
- * others. A latency is that of a queue with one server of that speed. Integers, and noise from
- * a seed. At the end is a plant of tables: measurements on a GPU of 66 TPCs, in whole units of
- * work.
+ * A model of a GPU and its tenants in a few formulas, to test the QoS policy. The speed depends on
+ * the number of TPCs n. It is proportional to n (compute), proportional up to a knee (memory), or
+ * proportional to n / (n + k) (saturating). Each tenant uses bandwidth in proportion to its speed,
+ * and the bandwidth of other tenants slows it down. A latency is the latency of a queue that has
+ * one server of this speed. The model uses integers, and noise from a seed. The last part of this
+ * file is a model of tables, which contain measurements on a GPU of 66 TPCs in whole units of work.
  */
 #ifndef GPUPART_TESTS_QOS_PLANT_H
 #define GPUPART_TESTS_QOS_PLANT_H
@@ -17,21 +17,24 @@ enum plant_kind { PLANT_COMPUTE, PLANT_MEMORY, PLANT_SATURATING };
 
 struct plant_load {
 	enum plant_kind kind;
-	uint64_t unit;		/* speed of one TPC, thousandths per second */
+	uint64_t unit;		/* speed of one TPC in thousandths per second */
 	unsigned int knee;	/* MEMORY: TPCs; SATURATING: k */
-	unsigned int takes;	/* bandwidth, thousandths of the GPU's, at full speed */
-	unsigned int minds;	/* slowdown if others use all bandwidth, thousandths */
-	uint64_t offered;	/* requests a second, thousandths: of a latency */
+	unsigned int takes;	/* bandwidth at full speed, in thousandths of the GPU's bandwidth */
+	unsigned int minds;	/* slowdown if other tenants use all bandwidth, in thousandths */
+	uint64_t offered;	/* for a latency: requests per second in thousandths */
 };
 
 struct plant {
 	unsigned int nr, nr_tpcs;
 	struct plant_load loads[QOS_MAX_TENANTS];
-	unsigned int noise;	/* thousandths, about a standard deviation */
+	unsigned int noise;	/* noise in thousandths, about a standard deviation */
 	uint64_t seed;
-	/* For tables: reports include partial units; the first tenant sometimes dips. */
+	/*
+	 * For tables: reports include partial units, and the speed of the first tenant sometimes
+	 * dips.
+	 */
 	bool precise;
-	unsigned int dips;	/* depth of the deepest dip, thousandths */
+	unsigned int dips;	/* depth of the deepest dip in thousandths */
 	unsigned int dip, dip_left;
 	bool silent[QOS_MAX_TENANTS], gone[QOS_MAX_TENANTS];
 };
@@ -42,7 +45,7 @@ static inline uint32_t plant_random(struct plant *plant)
 	return plant->seed >> 33;
 }
 
-/* A random number of thousandths around 1000. */
+/* Returns a random number of thousandths around 1000. */
 static inline int64_t plant_noise(struct plant *plant)
 {
 	int64_t sum = 0;
@@ -65,7 +68,7 @@ static inline uint64_t plant_alone(const struct plant_load *l, unsigned int n)
 	}
 }
 
-/* Speeds of all tenants without noise, with @counts TPCs each. */
+/* Computes the speeds of all tenants without noise. Tenant i has @counts[i] TPCs. */
 static inline void plant_speeds(const struct plant *plant, const unsigned int *counts,
 				uint64_t *speeds)
 {
@@ -83,7 +86,7 @@ static inline void plant_speeds(const struct plant *plant, const unsigned int *c
 			    (1000 + plant->loads[i].minds * (sum - taken[i]) / 1000);
 }
 
-/* The time of a request in a queue that is served at @speed; ns. */
+/* Returns the time in ns of a request in a queue that is served at @speed. */
 static inline uint64_t plant_latency(uint64_t speed, uint64_t offered)
 {
 	uint64_t spare = speed > offered + offered / 50 ? speed - offered : offered / 50 + 1;
@@ -91,7 +94,7 @@ static inline uint64_t plant_latency(uint64_t speed, uint64_t offered)
 	return 1000000000000ull / spare;
 }
 
-/* The work of @tenants in an epoch of @ns. */
+/* Computes the work of @tenants in an epoch of @ns. */
 static inline void plant_epoch(struct plant *plant, const struct qos_tenant *tenants,
 			       const unsigned int *counts, uint64_t ns, struct qos_measured *m)
 {
@@ -122,8 +125,9 @@ struct plant_point {
 };
 
 /*
- * Requests a second of a ResNet-50 (half, 16 images) on an H200, by its TPCs: alone, next to
- * training on all other TPCs, next to copies on all other TPCs; and the speeds of those two.
+ * Requests per second of a ResNet-50 (half, 16 images) on an H200, by the number of its TPCs. The
+ * columns are: alone, next to training on all other TPCs, next to copies on all other TPCs, and the
+ * speeds of the training and of the copies.
  */
 static const struct plant_point served_alone[] = {
 	{ 0, 0 }, { 8, 145 }, { 16, 226 }, { 24, 276 }, { 33, 474 }, { 38, 487 }, { 40, 491 },
@@ -134,7 +138,7 @@ static const struct plant_point served_beside_training[] = {
 	{ 38, 406 }, { 40, 411 }, { 42, 416 }, { 44, 425 }, { 46, 434 }, { 48, 439 }, { 52, 476 },
 	{ 54, 488 }, { 56, 504 }, { 58, 513 }, { 60, 534 }, { 64, 570 }, { 66, 665 },
 };
-/* The same on another board, with every TPC where the curve bends. */
+/* Measurements on another board, with every number of TPCs where the curve bends. */
 static const struct plant_point served_beside_training_again[] = {
 	{ 0, 0 }, { 36, 400 }, { 41, 414 }, { 42, 416 }, { 43, 423 }, { 44, 426 }, { 45, 436 },
 	{ 46, 438 }, { 47, 441 }, { 48, 445 }, { 49, 463 }, { 50, 468 }, { 52, 477 }, { 54, 488 },
@@ -159,7 +163,7 @@ static const struct plant_point copies_made[] = {
 
 enum plant_mode { PLANT_TRAINS, PLANT_IDLES, PLANT_COPIES };
 
-/* Interpolates between the points of @table; thousandths a second. */
+/* Interpolates between the points of @table. Returns thousandths per second. */
 static inline uint64_t plant_at(const struct plant_point *table, unsigned int n)
 {
 	while (table[1].nr_tpcs < n)
@@ -168,7 +172,10 @@ static inline uint64_t plant_at(const struct plant_point *table, unsigned int n)
 	       (n - table[0].nr_tpcs) / (table[1].nr_tpcs - table[0].nr_tpcs);
 }
 
-/* For the first of two tenants, and for the second, which is in @mode. */
+/*
+ * The first function is for the first of two tenants. The second function is for the second tenant,
+ * which is in @mode.
+ */
 static inline void plant_served(const struct plant *plant, enum plant_mode mode,
 				const unsigned int *counts, uint64_t *speeds)
 {
@@ -177,7 +184,7 @@ static inline void plant_served(const struct plant *plant, enum plant_mode mode,
 					   served_beside_training;
 	uint64_t alone = plant_at(served_alone, counts[0]), slowed = plant_at(beside, counts[0]);
 
-	/* Half as many TPCs next to it slow it down half as much. */
+	/* If the neighbour has half as many TPCs, it slows the tenant down half as much. */
 	if (mode == PLANT_IDLES || counts[0] == 66)
 		speeds[0] = alone;
 	else
@@ -186,15 +193,16 @@ static inline void plant_served(const struct plant *plant, enum plant_mode mode,
 		    plant_at(mode == PLANT_COPIES ? copies_made : steps_trained, counts[1]);
 }
 
-/* A unit in progress: the part that is done, and its speed. */
+/* A unit in progress has a part that is done, and a speed. */
 struct plant_unit {
 	uint64_t done, speed;		/* thousandths */
-	uint64_t counted;		/* of the done work, in an earlier epoch */
+	/* the part of the done work that an earlier epoch contains */
+	uint64_t counted;
 };
 
 /*
- * As inference next to training on an H200: in about one of 60 epochs it becomes slower, by at
- * least half of the deepest dip, for one to sixteen epochs.
+ * The tenant behaves like inference next to training on an H200. In about one of 60 epochs it
+ * becomes slower by at least half of the deepest dip, for one to sixteen epochs.
  */
 static inline uint64_t plant_dip(struct plant *plant, uint64_t speed)
 {
@@ -213,8 +221,8 @@ static inline uint64_t plant_dip(struct plant *plant, uint64_t speed)
 }
 
 /*
- * An epoch of @ns. A unit keeps the speed with which it began, because its blocks stay where
- * they are. Incomplete units count in the next epoch.
+ * Computes an epoch of @ns. A unit keeps the speed with which it began, because its blocks stay
+ * where they are. Incomplete units count in the next epoch.
  */
 static inline void plant_serve(struct plant *plant, enum plant_mode mode,
 			       const unsigned int *counts, uint64_t ns, struct plant_unit *unit,

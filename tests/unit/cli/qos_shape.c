@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests shapes of sets in the QoS policy, on captures of boards with seeded noise: it finds the
- * best shape for a tenant, settles after a change of load, and keeps floors and clusters.
+ * Tests shapes of sets in the QoS policy, on captures of boards with seeded noise. The policy must
+ * find the best shape for a tenant, settle after a change of load, and keep floors and clusters.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,24 +9,25 @@
 #include "tests/tap.h"
 
 #define EPOCH_NS	200000000ull
-#define SETTLED		10u	/* epochs of one load, including settling */
-#define PHASE		40u	/* epochs of one load, with settling */
+#define SETTLED		10u	/* number of epochs of one load, including settling */
+#define PHASE		40u	/* number of epochs of one load, with the time to settle */
 #define FIRST		15u
 
 /*
- * How a tenant's speed depends on its set, fitted to an H200. DRAM: a decode loop makes 114
- * steps a second on one uGPU and 135 on whole GPCs of both. STREAM: 1512 us on one TPC, at best
- * 435 us on a GPC, 220 us on a uGPU, 129 us on all (bench scaling). L2: a reader takes 1.99
- * times as long if another one has TPCs of its GPCs (bench isolation). WAITS: each launch waits
- * for its slowest TPC; a TPC next to a stream makes it 40 / 67 as fast (scenario
- * qos-neighbour).
+ * The ways in which a tenant's speed depends on its set. They were fitted to an H200. DRAM: a
+ * decode loop makes 114 steps per second on one uGPU, and 135 steps per second on whole GPCs of
+ * both uGPUs. STREAM: a stream takes 1512 us on one TPC, at best 435 us on a GPC, 220 us on a uGPU,
+ * and 129 us on all TPCs (bench scaling). L2: a reader takes 1.99 times as long if another reader
+ * has TPCs of the same GPCs (bench isolation). WAITS: each launch waits for its slowest TPC. A TPC
+ * next to a stream reduces the speed to 40 / 67 (scenario qos-neighbour).
  */
 enum kind { COMPUTE, DRAM, STREAM, L2, WAITS };
 
 struct load {
 	enum kind kind;
-	unsigned int knee;		/* TPCs above which it does not get faster; 0: none */
-	bool clusters;	/* clusters of 8: without four TPCs of a GPC 18 steps, not 118 */
+	/* number of TPCs above which the tenant does not get faster; 0: no such number */
+	unsigned int knee;
+	bool clusters;	/* clusters of 8: without four TPCs of one GPC, 18 steps instead of 118 */
 };
 
 struct world {
@@ -40,11 +41,14 @@ struct world {
 
 	/* Results. */
 	unsigned int epoch, last_change;
-	unsigned int nr_shape[QOS_SHAPES];	/* sets of 4 TPCs or more that were decided */
-	unsigned int lowered;			/* times that the set of the first tenant was */
-	unsigned int slower;			/* epochs in a row with TPCs that make it slower */
-	unsigned int lacking;			/* .. of these without TPCs for a cluster */
-	unsigned int below;			/* sets in force below the floor */
+	unsigned int nr_shape[QOS_SHAPES];	/* number of decided sets with 4 TPCs or more */
+	unsigned int lowered;			/* how often the set of the first tenant was */
+	/* number of consecutive epochs with TPCs that make the tenant slower */
+	unsigned int slower;
+	/* number of these sets without TPCs for a cluster */
+	unsigned int lacking;
+	/* number of sets in force that were below the floor */
+	unsigned int below;
 	unsigned int overlaps;
 	unsigned int met, counted;
 };
@@ -76,7 +80,7 @@ static unsigned int most_in_vgpc(const struct qos_board *board, const struct gpu
 	return most;
 }
 
-/* TPCs of @set in GPCs in which @others has a TPC. */
+/* Counts the TPCs of @set in GPCs in which @others has a TPC. */
 static unsigned int beside(const struct qos_board *board, const struct gpupart_tpcset *set,
 			   const struct gpupart_tpcset *others)
 {
@@ -87,7 +91,7 @@ static unsigned int beside(const struct qos_board *board, const struct gpupart_t
 	return nr;
 }
 
-/* The limits of GPC ports and uGPUs, in thousandths of the reads of one TPC. */
+/* Returns the limit by GPC ports and uGPUs, in thousandths of the reads of one TPC. */
 static uint64_t streamed(const struct qos_board *board, const struct gpupart_tpcset *set)
 {
 	uint64_t all = 0, of_ugpu, of_gpc;
@@ -106,7 +110,7 @@ static uint64_t streamed(const struct qos_board *board, const struct gpupart_tpc
 	return all < 1512000 / 129 ? all : 1512000 / 129;
 }
 
-/* Thousandths of a unit per second. */
+/* Returns the speed in thousandths of a unit per second. */
 static uint64_t speed_of(const struct qos_board *board, const struct load *load,
 			 const struct gpupart_tpcset *set, const struct gpupart_tpcset *others)
 {
@@ -149,7 +153,10 @@ static uint64_t speed_now(const struct world *w, unsigned int i)
 	return speed_of(&w->board, &w->loads[i], &w->now.tenants[i].set, &others);
 }
 
-/* Whether the first tenant would be a tenth faster without its TPCs in GPCs of others. */
+/*
+ * Returns whether the first tenant would be a tenth faster without its TPCs in GPCs of other
+ * tenants.
+ */
 static bool is_slower(const struct world *w)
 {
 	struct gpupart_tpcset others = others_of(w, 0), alone = w->now.tenants[0].set;
@@ -187,7 +194,10 @@ static void begin(struct world *w)
 	}
 }
 
-/* With another shape, or with more TPCs than noise explains: one, and a sixteenth. */
+/*
+ * Returns whether a set has another shape, or more TPCs than noise explains. Noise explains one TPC
+ * plus a sixteenth.
+ */
 static bool has_moved(const struct world *w, const struct qos_decision *before)
 {
 	for (unsigned int i = 0; i < w->nr; i++) {
@@ -242,8 +252,8 @@ static void epoch(struct world *w)
 }
 
 /*
- * A guaranteed tenant that needs the speed of @tpcs TPCs, next to best effort with a floor of
- * 6.
+ * Runs a guaranteed tenant that needs the speed of @tpcs TPCs, next to a best-effort tenant with a
+ * floor of 6.
  */
 static struct world *new_world(char letter, unsigned int seed, unsigned int tpcs)
 {
@@ -297,8 +307,8 @@ static void add_up(struct world *w)
 }
 
 /*
- * A phase of one load: the last of its first epochs with a change. Later, one try with fewer
- * TPCs is allowed; otherwise 99 is returned.
+ * Runs a phase of one load. Returns the last of its first epochs in which a set changed. Later, one
+ * try with fewer TPCs is allowed. If more changes, returns 99.
  */
 static unsigned int phase(struct world *w)
 {
@@ -318,7 +328,10 @@ static unsigned int phase(struct world *w)
 	return w->lowered > 1 ? 99 : settled;
 }
 
-/* A decode loop whose load changes: bound by DRAM, in the L2, compute, bound by DRAM again. */
+/*
+ * The load of a decode loop changes. It is bound by DRAM, then in the L2, then bound by compute,
+ * and then bound by DRAM again.
+ */
 static void own_load(void)
 {
 	static const enum kind kinds[] = { DRAM, L2, COMPUTE, DRAM };
@@ -342,7 +355,7 @@ static void own_load(void)
 					      kinds[k] == L2 ? QOS_SPREAD : QOS_SHAPES);
 			if (k)
 				continue;
-			/* On one uGPU it needs 135 / 114 times as many. */
+			/* On one uGPU the tenant needs 135 / 114 times as many TPCs. */
 			packed += tpcs * 135 / 114;
 			saved += v->nr_tpcs;
 		}
@@ -358,8 +371,8 @@ static void own_load(void)
 }
 
 /*
- * A stream from DRAM that needs more than one uGPU gives: nine spread TPCs are enough. If it
- * had the full DRAM bandwidth in every shape that was tried, it may stay packed.
+ * A stream from DRAM needs more bandwidth than one uGPU gives. Nine spread TPCs are enough for it.
+ * If the stream had the full DRAM bandwidth in every tried shape, its set may stay packed.
  */
 static void stream(void)
 {
@@ -384,7 +397,7 @@ static void stream(void)
 	tap_ok(!unsettled, "a stream: settles within %u epochs: not in %u", SETTLED + 5, unsettled);
 }
 
-/* A best-effort stream gets few spread TPCs, and another tenant the rest. */
+/* A best-effort stream gets a few spread TPCs, and another tenant gets the remaining TPCs. */
 static void stream_beside(void)
 {
 	unsigned int packed = 0, most = 0, least = 99;
@@ -414,7 +427,10 @@ static void stream_beside(void)
 	       most, least);
 }
 
-/* Its launches wait for their slowest block: a TPC next to the neighbour is worse than none. */
+/*
+ * The launches of this tenant wait for their slowest block, so a TPC next to the neighbour is worse
+ * than no TPC.
+ */
 static void waits(void)
 {
 	unsigned int nr = 0, longest = 0, kept = 0, missed = 0;
@@ -442,7 +458,10 @@ static void waits(void)
 	tap_ok(!missed, "its goal is met at the end: not in %u", missed);
 }
 
-/* Best effort has little more than its floor, and keeps its floor while TPCs are exchanged. */
+/*
+ * Best effort has only a few TPCs more than its floor, and must keep its floor while TPCs are
+ * exchanged.
+ */
 static void tight(void)
 {
 	for (unsigned int i = 0; i < BOARDS * SEEDS; i++) {

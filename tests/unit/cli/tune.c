@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests the candidates of gpupart tune and the choice of the best, on boards with invented
- * speeds.
+ * Tests the candidates of gpupart tune and the choice of the best candidate, on boards with
+ * invented speeds.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static void list_all(unsigned int programs, const struct gpupart_tpcset *a,
 	       programs, nr, tune.nr_candidates);
 }
 
-/* Rules for all candidates of two programs. */
+/* Checks rules that all candidates of two programs must keep. */
 static void check_all(const struct gpupart_tpcset *a, const struct gpupart_tpcset *b,
 		      unsigned int shapes)
 {
@@ -60,7 +60,7 @@ static void check_lists(void)
 	       "and those 4 have room for a cluster of 8 blocks");
 	half = gpupart_topology_ugpu(topo, 0);
 	list_all(2, &half, &all, 40);
-	/* In one uGPU there are no balanced sets, and whole GPCs are packed. */
+	/* A board with one uGPU has no balanced sets, and on it whole GPCs are packed sets. */
 	check_all(&half, &all, 1 << GPUPART_SHAPE_PACKED | 1 << GPUPART_SHAPE_SPREAD);
 	list_all(1, &all, &none, 40);
 	tap_ok(gpupart_tpcset_equal(&tune.list[0].sets[0], &all) &&
@@ -72,7 +72,10 @@ static void check_lists(void)
 	tap_ok(tune_list(&tune, topo, room, 40), "one TPC is none for two");
 }
 
-/* Speeds of two programs; all slices are equal except for @noise in the first program's. */
+/*
+ * Sets the speeds of two programs. All slices are equal, except that the slices of the first
+ * program have @noise.
+ */
 static struct tune_candidate *put(unsigned int n, double a, double b, double noise)
 {
 	struct tune_candidate *x = &tune.list[n];

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-/* Reading one user's processes may take long; it does not delay the figures of other users. */
+/*
+ * Tests that figures of users are not delayed if reading the processes of another user takes long.
+ */
 #include <time.h>
 #include <unistd.h>
 #include "tests/tap.h"
 #include "cli/target/usage.c"
 
-#define MANY	100		/* processes of the slow user, SLOW_NS each */
+#define MANY	100		/* number of processes of the slow user, which take SLOW_NS each */
 #define SLOW_NS	20000000
 #define ALL	(USAGE_MAX_READERS + 8)
 
@@ -18,7 +20,7 @@ int __wrap_gpupart_records_read(struct gpupart *gp, struct gpupart_records_reade
 				struct gpupart_records *records, size_t size);
 void __wrap_gpupart_records_close(struct gpupart_records_reader *reader);
 
-/* A reader that is never used. */
+/* The test never uses this reader. */
 int __wrap_gpupart_records_open(struct gpupart *gp, int pid, const char *pci,
 				struct gpupart_records_reader **reader)
 {
@@ -56,7 +58,7 @@ void __wrap_gpupart_records_close(struct gpupart_records_reader *reader)
 	(void)reader;
 }
 
-/* Adds @nr processes of @uid to @list from index *at on, with pids that end in @of. */
+/* Adds @nr processes of @uid to @list, beginning at index *at. Their pids end in the digit @of. */
 static void add(struct gpupart_process *list, unsigned int *at, unsigned int nr, unsigned int uid,
 		unsigned int of)
 {

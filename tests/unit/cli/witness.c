@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* A scan of a process's descendants: what it finds, and how many files of /proc it opens. */
+/*
+ * Tests a scan of a process's descendants. It tests what the scan finds, and how many files of
+ * /proc it opens.
+ */
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -59,8 +62,8 @@ static void map_libcuda(void)
 }
 
 /*
- * DEPTH processes, each a child of the previous one. The last one has NR_LEAVES children, two of
- * which have libcuda: one with this program and one with a copy of it.
+ * Creates DEPTH processes, each of which is a child of the previous process. The last process has
+ * NR_LEAVES children. Two of these have libcuda: one runs this program, and one runs a copy of it.
  */
 static void __attribute__((noreturn)) chain(int ready, const char *other)
 {
@@ -104,8 +107,8 @@ int paths_package(const char *name, char *path, size_t len)
 }
 
 /*
- * SIGIO, blocked as in the parent of a program, reports that a process opened the driver's
- * library.
+ * SIGIO reports that a process opened the driver's library. SIGIO is blocked, as in the parent of a
+ * program.
  */
 static void check_watch(void)
 {
@@ -171,7 +174,7 @@ int main(int argc, char **argv)
 	       !witness_is_below(witness.processes[0].process.pid, beside), "it is below");
 	witness_look(&witness, top, true);
 	tap_ok(witness.nr == 1 && witness.processes[0].looks == 2, "and the next time");
-	/* As one that ends, whose memory is gone first, it shows no library. */
+	/* A process that is ending shows no library, because its memory is freed first. */
 	kill(witness.processes[0].process.pid, SIGUSR1);
 	for (int i = 0; i < 20000 && !is_sleep(witness.processes[0].process.pid); i++)
 		usleep(1000);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * An attach at the start, as by `gpupart run`, and another by the program itself, while its
- * threads launch: data that launches read does not move. On the simulated driver.
+ * Tests an attach at the start, as by `gpupart run`, and another attach by the program itself while
+ * its threads launch. Data that launches read must not move. On the simulated driver.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +14,8 @@
 #define CAPTURE "tests/data/gh100-h200-b/capture.txt"
 
 /*
- * The loader reads its path before main, so the test execs itself with the simulated driver in
- * the path.
+ * The dynamic loader reads its search path before main(). So the test executes itself again with
+ * the simulated driver in the path.
  */
 static void start_anew(char **argv)
 {
@@ -34,7 +34,7 @@ static void start_anew(char **argv)
 	exit(2);
 }
 
-/* Another process proves the bits first, so that this one finds the proof. */
+/* Another process proves the mask bits first, so that this process finds the proof. */
 static bool proven_before(void)
 {
 	struct gpupart_gpu *gpu;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Tests internal functions of graph_rebuild.c: nodes that refuse one change or all changes. The
- * driver is a few functions of this test: a graph of kernels with the values that each accepts.
+ * driver consists of a few functions of this test. It has a graph of kernels, and the values that
+ * each kernel accepts.
  */
 #include <string.h>
 #include "lib/confine/graph_rebuild.c"
@@ -10,10 +11,10 @@
 #define NR 4
 
 static struct kernel {
-	unsigned int shared, most;	/* dynamic shared memory: present and maximum */
+	unsigned int shared, most;	/* dynamic shared memory: present value and maximum */
 	int priority;
 	bool stubborn;			/* also keeps its priority */
-	unsigned int nr_changes;	/* seen by an update: its TMD is rebuilt */
+	unsigned int nr_changes;	/* an update saw the node, so its TMD is rebuilt */
 	unsigned int old_shared;
 	int old_priority;
 } kernels[NR];
@@ -74,7 +75,7 @@ static cuda_result attr_set(void *node, int id, const union cuda_attr_value *val
 	return 0;
 }
 
-/* All or nothing, like the driver's function. */
+/* Like the driver's function, this function changes all nodes or none. */
 static cuda_result graph_update(void *exec, void *graph, struct cuda_graph_update *info)
 {
 	(void)exec;
@@ -108,7 +109,10 @@ static void begin(void)
 	nr_updates = 0;
 }
 
-/* Each node except @but (-1: none) was changed and changed back, and has its old values. */
+/*
+ * Checks that each node except @but was changed and changed back, and has its old values. If @but
+ * is -1, checks all nodes.
+ */
 static bool built_again(int but)
 {
 	bool good = nr_updates == 2;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Names of kernels, compared with those of c++filt without arguments and template arguments. */
+/*
+ * Tests the names of kernels. They are compared with the output of c++filt without arguments and
+ * template arguments.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -78,7 +81,7 @@ static void strip(char *line)
 		to[10] = ' ';
 }
 
-/* All functions of libstdc++: the parsed names equal those of c++filt. */
+/* For all functions of libstdc++, the parsed names must equal those of c++filt. */
 static void of_library(void)
 {
 	char mangled[4096], line[16384], name[1024];

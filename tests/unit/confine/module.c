@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests internal functions of module.c: names in an image, a module whose address is reused, and
- * more modules than the table has entries.
+ * Tests internal functions of module.c with names in an image, with a module whose address is
+ * reused, and with more modules than the table has entries.
  */
 #include "lib/confine/module.c"
 #include <sched.h>
@@ -31,7 +31,7 @@ size_t __wrap_peek(const void *address, void *data, size_t len)
 	return __real_peek(address, data, len);
 }
 
-/* Distances as in a heap. */
+/* The addresses have distances as in a heap. */
 static const void *module(unsigned int n)
 {
 	return (const void *)(0x7f1200000000 + (uintptr_t)n * 0x1d0);
@@ -90,7 +90,7 @@ static void test_names(void)
 	       "nor does no module");
 }
 
-/* The name at every offset around the end of a piece, and at the end of the image. */
+/* Puts the name at every offset around the end of a piece, and at the end of the image. */
 static void test_long_images(void)
 {
 	size_t size = 3 * PIECE, most = size - sizeof(graph), page = 4096;
@@ -171,7 +171,7 @@ static void test_reused_address(void)
 	tap_ok(!atomic_load(&module_nr_launching), "the last goes");
 }
 
-/* Entries on the way that belong to other modules and become free again. */
+/* Entries that a search passes belong to other modules and become free again. */
 static void test_crowd(void)
 {
 	unsigned int missed = 0, wrong = 0, left;
@@ -190,7 +190,9 @@ static void test_crowd(void)
 	tap_ok(!left, "with the last the places are as new (%u are not)", left);
 }
 
-/* Modules are loaded and unloaded for a long time: entries of unloaded ones are reused. */
+/*
+ * Modules are loaded and unloaded for a long time. The entries of unloaded modules must be reused.
+ */
 static void test_long_life(void)
 {
 	unsigned int lost = 0, wrong = 0;
@@ -234,7 +236,7 @@ static void *load_in_thread(void *unused)
 	return unused;
 }
 
-/* Reading a large image takes long: a fork does not wait for it. */
+/* Reading a large image takes long, but a fork must not wait for it. */
 static void test_fork(void)
 {
 	pthread_t thread;

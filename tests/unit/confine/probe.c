@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The probe of a context is created once, also if two threads ask for it at the same time, and a
- * primary context is retained once, however often it is asked for. On the simulated driver, with
- * counted calls.
+ * Tests that the probe of a context is created only once, even if two threads request it at the
+ * same time. A primary context must be retained only once, regardless of the number of requests.
+ * The test uses the simulated driver and counts calls.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -21,8 +21,8 @@ static struct gpupart_gpu *gpu;
 static atomic_int nr_retained, nr_loaded, nr_allocated;
 
 /*
- * The loader reads its path before main, so the test execs itself with the simulated driver in
- * the path.
+ * The dynamic loader reads its search path before main(). So the test executes itself again with
+ * the simulated driver in the path.
  */
 static void start_anew(char **argv)
 {
@@ -53,7 +53,7 @@ static cuda_result release(int device)
 	return real->primary_release(device);
 }
 
-/* The first thread waits for a second, which arrives if both create a probe. */
+/* The first thread waits for a second thread, which arrives only if both threads create a probe. */
 static cuda_result load(void **module, const void *image)
 {
 	const struct timespec pause = { .tv_nsec = 1000000 };
@@ -118,7 +118,7 @@ static void two_at_once(void *current, const char *where)
 	tap_ok(nr_retained == !current, "the primary context is held %d times", nr_retained);
 }
 
-/* Found in a current primary context, and used later without a current context. */
+/* The probe is found in a current primary context, and used later without a current context. */
 static void current_first(int (*reset)(int))
 {
 	void *primary, *probe;
@@ -156,7 +156,7 @@ int main(int argc, char **argv)
 	counting.mem_free = deallocate;
 	tap_ok(!create(&ctx, 0, 0) && !real->ctx_pop(&ctx), "a context of its own");
 	two_at_once(ctx, "a context");
-	/* Attaching created a probe in the primary context: destroy it. */
+	/* Destroy the probe that the attach created in the primary context. */
 	tap_ok(!reset(0), "the primary context is made anew");
 	two_at_once(NULL, "the primary context");
 	current_first(reset);

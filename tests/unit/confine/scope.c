@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * scope.c without a driver: rings that are read while they are written, and the table of streams
- * under creation and destruction.
+ * Tests scope.c without a driver. It tests rings that are read while they are written, and the
+ * table of streams while streams are created and destroyed.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -14,7 +14,10 @@ static struct state_gpu shared;
 static struct gpupart_gpu gpu = { .shared = &shared };
 static atomic_bool stop;
 
-/* Whether the first word has as many bits set as the second; a torn copy has not. */
+/*
+ * Returns whether the first word has as many set bits as the second word. In a torn copy the
+ * numbers differ.
+ */
 static struct gpupart_tpcset choice(unsigned int n)
 {
 	struct gpupart_tpcset set = { { 0 } };
@@ -56,7 +59,10 @@ static void rings(void)
 	       torn, none);
 }
 
-/* TMDs of streams as in a heap, 400 bytes apart; @first is the number of the first. */
+/*
+ * Addresses of the TMDs of streams, 400 bytes apart as in a heap. @first is the number of the first
+ * TMD.
+ */
 static int add(unsigned int nr)
 {
 	struct gpupart_tpcset set = choice(nr);
@@ -81,7 +87,7 @@ static void table(void)
 	unsigned int bad = 0, lost = 0, stale = 0;
 	struct tmd_allow allow = { { 0 } };
 
-	/* The first 100 stay; at most 50 of the others exist at a time. */
+	/* The first 100 streams stay. At most 50 of the other streams exist at the same time. */
 	for (unsigned int n = 0; n < nr; n++) {
 		bad += add(n) != 0;
 		if (n >= kept + 50)
@@ -106,7 +112,7 @@ static void table(void)
 	tap_ok(!not_never() && !atomic_load(&gpu.streams.nr), "all gone: an empty table");
 }
 
-/* A launch has found its stream's entry, and before it reads the set, the entry is reused. */
+/* A launch has found its stream's entry. Before the launch reads the set, the entry is reused. */
 static void entry_reused(void)
 {
 	const uint64_t mine = 0x10000;
@@ -136,7 +142,7 @@ int main(void)
 {
 	if (gpupart_open(&gp))
 		return 1;
-	/* One bit for each TPC, with the TPC's number. */
+	/* Each TPC has one bit, whose number is the TPC's number. */
 	gpu.driver.map.nr_tpcs = 128;
 	gpu.driver.map.nr_words = 2;
 	for (unsigned int tpc = 0; tpc < 128; tpc++)

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* What a name stands for is looked at before it is opened: a device or a FIFO acts when it is. */
+/*
+ * The library must check the type of a file before it opens the file, because the open of a device
+ * or a FIFO has effects.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

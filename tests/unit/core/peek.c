@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * peek.c: which part of a range can be read, with the system call for this purpose, and in a
- * container that refuses that call.
+ * Tests peek.c, which finds out which part of a range can be read. It tests the system call for
+ * this purpose, and a container that refuses this call.
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -21,7 +21,7 @@
 
 #define NR_PAGES 5
 
-static char *pages;	/* NR_PAGES pages, the last one unmapped */
+static char *pages;	/* NR_PAGES pages, of which the last page is unmapped */
 static size_t page;
 
 static bool same(const char *at, size_t len, size_t want)
@@ -48,7 +48,7 @@ static void ranges(const char *how)
 	tap_ok(!peek((void *)(uintptr_t)0xdeadbeefcafe0000, into, 8), "%s: no canonical one", how);
 }
 
-/* Like containers that refuse it: this system call fails with @err from now on. */
+/* From now on this system call fails with @err, as in containers that refuse it. */
 static bool refuse(int err)
 {
 	struct sock_filter code[] = {
@@ -71,7 +71,9 @@ static bool is_refused(int err)
 	return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) < 0 && errno == err;
 }
 
-/* In a child, because this cannot be undone; the checks of ranges are counted here. */
+/*
+ * Runs in a child, because the refusal cannot be undone. This process counts the checks of ranges.
+ */
 static void refused(int err)
 {
 	pid_t child;

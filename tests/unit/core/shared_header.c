@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The header of shared files, byte by byte, because its layout is frozen; and headers with wrong
- * values.
+ * Tests the header of shared files byte by byte, because its layout is frozen. Also tests headers
+ * with wrong values.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -57,7 +57,10 @@ static void make_later(void)
 	strcpy((char *)bytes + 320 + 104, "0123456789abcdef");
 	strcpy((char *)bytes + 520, "0000:1a:00.0");
 	put(520 + 20, 8, 2);
-	/* The set: the third of three, 48 bytes apart; the memory: two numbers. */
+	/*
+	 * The set is the third of three sets, which are 48 bytes apart. The memory consists of two
+	 * numbers.
+	 */
 	put(520 + 72, 1000, 4);
 	put(520 + 76, 48, 4);
 	put(520 + 80, 3, 4);

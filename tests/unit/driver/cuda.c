@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Tests internal functions of cuda.c: the symbol names by which each entry point is found. */
+/*
+ * Tests internal functions of cuda.c. It tests the symbol names by which each entry point is found.
+ */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <string.h>
@@ -13,7 +15,7 @@ static void *fake_dlopen(const char *name, int flags)
 	return &library;
 }
 
-/* For each name the address of a separate copy; NULL for the missing one. */
+/* Returns the address of a separate copy for each name, and NULL for the missing name. */
 static void *fake_dlsym(void *lib, const char *name)
 {
 	static char room[256][64];

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests internal functions of device.c: the GPU of a launch, if contexts of two GPUs share a
- * table entry, and with more contexts than entries. The driver is a few functions of this test.
+ * Tests internal functions of device.c. It tests the GPU of a launch if contexts of two GPUs share
+ * a table entry, and if there are more contexts than entries. The driver is a few functions of this
+ * test.
  */
 #include "lib/driver/device.c"
 #include "tests/tap.h"
@@ -52,7 +53,7 @@ static struct driver_gpu on[2];
 static void *ctx[2];
 static atomic_bool stop;
 
-/* Launches in its context, so that the table entry is overwritten repeatedly. */
+/* Launches in this context, so that the table entry is overwritten repeatedly. */
 static void *remembers(void *number)
 {
 	int device = (uintptr_t)number;
@@ -64,7 +65,7 @@ static void *remembers(void *number)
 	return NULL;
 }
 
-/* The next context above @at with the same table entries as @like. */
+/* Returns the next context above @at that has the same table entries as @like. */
 static void *same_place(void *at, const void *like)
 {
 	do
@@ -102,7 +103,9 @@ static void crowd(void)
 	tap_ok(gpu_by_context(crowd[4]) == &on[0], "a device that is none changes nothing");
 }
 
-/* The device of an attached GPU does not change, whatever a second enumeration returns. */
+/*
+ * The device of an attached GPU must not change, regardless of the result of a second enumeration.
+ */
 static void learn(void)
 {
 	static struct gpupart_topology topo[2] = {
@@ -129,8 +132,8 @@ static void tell(int cbid, void *of)
 }
 
 /*
- * Launches in @of, current on @device, are found on that GPU; returns the number of calls of
- * CUDA.
+ * Checks that launches in @of, which is current on @device, are found on that GPU. Returns the
+ * number of calls of CUDA.
  */
 static unsigned int launches(void *of, int device, const char *words)
 {
@@ -189,7 +192,10 @@ int main(void)
 		atomic_store(&by_device[i], &on[i]);
 		pthread_create(&thread[i], NULL, remembers, (void *)i);
 	}
-	/* Neither context is current in this thread: it finds them by entries of other threads. */
+	/*
+	 * Neither context is current in this thread, so it finds them by the entries of other
+	 * threads.
+	 */
 	for (unsigned int i = 0; i < 100000000; i++) {
 		struct driver_gpu *gpu = gpu_by_context(ctx[i % 2]);
 

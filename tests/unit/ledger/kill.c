@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A thousand processes that join, charge and release, each killed at a random moment. Right after
- * each kill, the ledger has exactly the charges of the living processes, and the rest of the
- * quota is available.
+ * Runs a thousand processes that join, charge and release. Each process is killed at a random
+ * moment. Immediately after each kill, the ledger must have exactly the charges of the living
+ * processes, and the rest of the quota must be available.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ static void work(unsigned int seed)
 	for (;;) {
 		if (ledger_join(tenant, &ledger))
 			_exit(1);
-		/* The number of GPUs grows with each round until it reaches the maximum. */
+		/* The number of GPUs increases with each round until it reaches the maximum. */
 		snprintf(pci, sizeof(pci), "0000:%02x:00.1", rand_r(&seed) % 20);
 		ledger_gpu(ledger, pci);
 		gpu = ledger_gpu(ledger, GPU);
@@ -46,7 +46,10 @@ static void work(unsigned int seed)
 			if (i % 500 == 0)
 				ledger_used(ledger, gpu);
 		}
-		/* Sometimes a process leaves, or only loses its state and is killed later. */
+		/*
+		 * Sometimes a process leaves the ledger, or only loses its state and is killed
+		 * later.
+		 */
 		if (rand_r(&seed) % 8)
 			ledger_leave(ledger, rand_r(&seed) % 2);
 	}
@@ -68,7 +71,10 @@ static void kill_it(pid_t pid)
 	waitpid(pid, NULL, 0);
 }
 
-/* Other processes see: never more than the quota, no dead process, and this process. */
+/*
+ * Other processes must never see more than the quota, must see no dead process, and must see this
+ * process.
+ */
 static bool look(pid_t dead, bool alone)
 {
 	struct ledger_view *view;
@@ -88,7 +94,7 @@ static bool look(pid_t dead, bool alone)
 	for (unsigned int i = 0; i < view->nr_processes; i++)
 		good = good && view->processes[i].pid != dead;
 	good = good && ours == OWN && used >= OWN;
-	/* Other processes join and leave between two reads: only unchanged values are exact. */
+	/* Other processes join and leave between two reads, so only unchanged values are exact. */
 	good = good && (!alone || (used == OWN && view->nr_processes == 1));
 	if (!good)
 		printf("# %llu bytes of %u processes, %llu ours\n", (unsigned long long)used,
@@ -122,7 +128,7 @@ int main(void)
 		usleep(rand_r(&seed) % 300);
 		kill_it(other);
 		wrong_all += !look(other, true) || ledger_used(ledger, gpu) != OWN;
-		/* Neither reservations nor locks of dead processes remain. */
+		/* No reservations and no locks of dead processes may remain. */
 		wrong_quota += ledger_charge(ledger, gpu, QUOTA - OWN + 1) == 0;
 		wrong_quota += ledger_charge(ledger, gpu, QUOTA - OWN) != 0;
 		ledger_release(ledger, gpu, QUOTA - OWN);

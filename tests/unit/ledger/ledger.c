@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The ledger of a tenant's memory: with threads, with processes, and with files that have wrong
- * contents.
+ * Tests the ledger of a tenant's memory with threads, with processes, and with files that have
+ * wrong contents.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -42,7 +42,10 @@ static struct ledger *join(void)
 	return err ? NULL : ledger;
 }
 
-/* The memory in use on a GPU, as any process sees it; @nr: the number of its processes. */
+/*
+ * Returns the memory in use on a GPU, as any process sees it. Stores the number of the GPU's
+ * processes in @nr.
+ */
 static uint64_t seen(const char *pci, unsigned int *nr)
 {
 	struct ledger_view *view;
@@ -305,7 +308,10 @@ static void ask(struct asked *asked)
 	ledger_leave(ledger, false);
 }
 
-/* If several processes ask at once for more than half, exactly one gets it in each round. */
+/*
+ * If several processes request more than half of the quota at the same time, exactly one process
+ * must get it in each round.
+ */
 static void test_one_gets_it(void)
 {
 	int none = 0, several = 0;
@@ -378,7 +384,7 @@ static void test_fork(void)
 	ledger_sweep(tenant);
 }
 
-/* A child that joins, charges 100 bytes, runs @then and stays alive. */
+/* Starts a child that joins, charges 100 bytes, runs @then and stays alive. */
 static pid_t start(void (*then)(void), int *to, int *from)
 {
 	pid_t pid = fork();
@@ -490,7 +496,9 @@ static void test_exec(void)
 	ledger_sweep(tenant);
 }
 
-/* A clone that runs no handlers and stays alive: its parent's slot ends with its parent. */
+/*
+ * A clone runs no fork handlers and stays alive. The slot of its parent must end with the parent.
+ */
 static void clone_raw(void)
 {
 	setpgid(0, 0);
@@ -559,7 +567,8 @@ static void test_outside(void)
 }
 
 /*
- * Processes join, leave and remove the file in a loop: a process that has joined is always in it.
+ * Processes join, leave and remove the file in a loop. A process that has joined must always be in
+ * the file.
  */
 static void test_race(void)
 {
@@ -600,7 +609,7 @@ static void test_race(void)
 
 /* ---------------------------------------------------------------------- pid namespaces */
 
-/* In a new user namespace with this process's uid, if that is necessary. */
+/* If necessary, uses a new user namespace, in which the uid is that of this process. */
 static bool unshare_pids(void)
 {
 	char text[40];
@@ -614,7 +623,7 @@ static bool unshare_pids(void)
 	return fd >= 0 && write(fd, text, len) == len;
 }
 
-/* Process 1 of a namespace: joins, reads the list, reports it, and waits. */
+/* Runs as process 1 of a namespace. It joins, reads the list, reports it, and waits. */
 static bool in_namespace(int to, int from)
 {
 	struct ledger *own = join();
@@ -695,7 +704,7 @@ static int write_file(const char *text, size_t len, mode_t mode)
 	return bad;
 }
 
-/* The errors of both ways to open the file at @path. */
+/* Checks the errors of both ways to open the file at @path. */
 static bool both_say(int looking, int joining)
 {
 	struct ledger *ledger = NULL;
@@ -770,7 +779,7 @@ static void test_files_that_lie(void)
 	tap_ok(ledger_sweep(tenant) && access(path, F_OK), "and can be taken away");
 }
 
-/* A damaged file of a living process is not repaired by others. */
+/* Other processes must not repair the damaged file of a living process. */
 static void test_held(void)
 {
 	int to[2], from[2];
@@ -791,7 +800,7 @@ static void test_held(void)
 	       "without processes it is created again");
 }
 
-/* Slots without an owner, full of numbers: values in a file alone do not count. */
+/* The slots have no owner but are full of numbers. Values in such slots must not count. */
 static void test_claims(void)
 {
 	struct ledger_slot slot = { .start = 1, .program = "ghost" };
@@ -818,8 +827,7 @@ static void test_claims(void)
 }
 
 /*
- * A process that is identified only by its pid: the start time and the namespace are compared
- * too.
+ * A pid alone does not identify a process, so the start time and the namespace are compared too.
  */
 static void test_lives(void)
 {
@@ -842,7 +850,7 @@ static void test_lives(void)
 	slot.start = start;
 	atomic_store(&slot.pid, pid);
 	tap_ok(!ledger_file_lives(-1, 0, &slot, own), "one that is gone does not");
-	/* The present holder of its lock: a clone that was never reported. */
+	/* The present holder of the slot's lock is a clone that was never reported. */
 	name_tenant("lives");
 	ledger = join();
 	atomic_store(&slot.gpus[ledger_gpu(ledger, GPU)].used, 77);
@@ -856,7 +864,7 @@ static void test_lives(void)
 	ledger_leave(ledger, true);
 }
 
-/* A process does not have requested memory yet: another request waits until it is decided. */
+/* While a request of one process is not decided yet, a request of another process waits. */
 static void *withdraw(void *arg)
 {
 	_Atomic uint64_t *reserved = arg;
@@ -933,7 +941,7 @@ static void test_folder(void)
 
 #define SMALL_SHM "size=512k,mode=1777"
 
-/* Fills all but @left pages of /dev/shm. */
+/* Fills /dev/shm except for @left pages. */
 static bool fill_shm(int left)
 {
 	int fd = open(STATE_DIR_ROOT "/fill", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
@@ -945,7 +953,10 @@ static bool fill_shm(int left)
 	return fd >= 0 && size > left * 4096 && !ftruncate(fd, size - left * 4096) && !close(fd);
 }
 
-/* With a private /dev/shm. Returns 0, or what failed; 77: no private /dev/shm is possible. */
+/*
+ * Runs with a private /dev/shm. Returns 0, the number of the check that failed, or 77 if a private
+ * /dev/shm is impossible.
+ */
 static int in_full_shm(void)
 {
 	uint64_t before;
@@ -955,7 +966,7 @@ static int in_full_shm(void)
 		return 77;
 	if (ledger_set_quota_of(tenant, GPU, 1000, true, &before) || !fill_shm(0))
 		return 1;
-	/* A page has five or six slots. */
+	/* Five or six slots fit into a page. */
 	for (int i = 0; i < 20; i++)
 		if (!join())
 			return 2;

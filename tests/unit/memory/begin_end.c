@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The memory quota at calls of a fake driver: frees that fail, contexts that are destroyed with
- * their allocations, and pools that belong to no GPU.
+ * Tests the memory quota at calls of a fake driver. In these tests frees fail, contexts are
+ * destroyed with their allocations, and pools belong to no GPU.
  */
 #include <unistd.h>
 #include "lib/memory/intercept.c"
@@ -12,7 +12,8 @@
 #define IMPOSSIBLE	(1ull << 62)
 #define CTX_A	((void *)0xa0)
 #define CTX_B	((void *)0xb0)
-#define NR	3000		/* allocations, more than the table's initial chains */
+/* number of allocations, which is more than the table's initial chains */
+#define NR	3000
 
 static uint64_t own;		/* memory of the process, as the driver reports it */
 static uint64_t reserved;	/* by each pool */
@@ -92,7 +93,7 @@ static const struct cuda_api fake = {
 
 static uint64_t words[8];	/* arguments of the call */
 
-/* One call of the driver; it stores @out where its first argument points. */
+/* Makes one call of the driver. The call stores @out at the address in its first argument. */
 static int call(int cbid, void *ctx, int result, uint64_t out)
 {
 	struct cuda_call_params params = { .result = &result, .arguments = words, .ctx = ctx };
@@ -103,7 +104,7 @@ static int call(int cbid, void *ctx, int result, uint64_t out)
 	params.name = driver_function_name(cbid);
 	params.site = CUDA_SITE_BEGIN;
 	on_call(&row->fn, &params);
-	/* Like the driver with a size that no GPU has. */
+	/* Behaves like the driver if no GPU has the requested size. */
 	if (words[1] == IMPOSSIBLE)
 		result = CUDA_ERROR_OUT_OF_MEMORY;
 	if (!result && out)
@@ -156,7 +157,7 @@ static void test_failed_free(void)
 		allocate(slab + i * MEMORY_SLAB, 100, CTX_A);
 	for (int i = 1; i <= 9; i++)
 		release(slab + i * MEMORY_SLAB, 0);
-	/* Five empty ones are freed at once, four remain. */
+	/* Five empty pools are freed at once, and four pools remain. */
 	tap_ok(used() == before + 4 * MEMORY_SLAB,
 	       "a slab with an allocation whose free failed is not empty");
 	release(slab, 0);
@@ -184,7 +185,9 @@ static void test_contexts(void)
 	       wrong);
 }
 
-/* @type of the location: 1 a GPU, 2 the host, 3 a NUMA node of the host. */
+/*
+ * @type is the type of the location: 1 is a GPU, 2 is the host, and 3 is a NUMA node of the host.
+ */
 static void make_pool(uint64_t pool, int type)
 {
 	struct cuda_pool_props props = { .type = 1, .location = { type, 0 } };

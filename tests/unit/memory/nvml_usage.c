@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The answers that nvml_usage.c gets from the simulated NVML, also while a tenant's audit library
- * changes the answers for programs.
+ * Tests the answers that nvml_usage.c gets from the simulated NVML. The answers must be right even
+ * while a tenant's audit library changes the answers for programs.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -30,7 +30,9 @@ static bool find_pci(void)
 	*(void **)&tell = dlsym(lib, "nvmlDeviceGetPciInfo_v3");
 	if (!start || !get || !tell || start() || get(0, &device) || tell(device, info))
 		return false;
-	/* nvmlPciInfo_t: 16 bytes with the old address, five numbers, then the address. */
+	/*
+	 * nvmlPciInfo_t consists of 16 bytes with the old address, five numbers, and the address.
+	 */
 	snprintf(pci, sizeof(pci), "%.19s", info + 36);
 	return pci[0];
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Tenants: which one a process joins, what is listed, and when it is removed. */
+/*
+ * Tests which tenant a process joins, what is listed about a tenant, and when a tenant is removed.
+ */
 #include <errno.h>
 #include <glob.h>
 #include <stdlib.h>
@@ -24,7 +26,7 @@ static bool says(const char *part)
 	return strstr(gpupart_error(gp), part);
 }
 
-/* The only row of the tenant; false if there are none or several. */
+/* Finds the only row of the tenant. Returns false if there is no row or several rows. */
 static bool find(struct gpupart_tenant *tenant)
 {
 	static struct gpupart_tenant list[256];
@@ -125,7 +127,7 @@ static void test_inside(void)
 	       "and its calls that may have got what is not counted");
 }
 
-/* A child that uses a GPU is in the tenant, with its own slot. */
+/* A child that uses a GPU must be in the tenant and have its own slot. */
 static void test_child(void)
 {
 	struct gpupart_tenant tenant;
@@ -149,7 +151,7 @@ static void test_child(void)
 	       tenant.nr_processes == 1, "and what it had goes with it");
 }
 
-/* Without a name: in a separate process, because a process joins one tenant only. */
+/* Tests a tenant without a name, in a separate process, because a process joins only one tenant. */
 static void test_own_name(void)
 {
 	char path[100];

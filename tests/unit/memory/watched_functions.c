@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* The functions at which memory is counted: numbers as in CUPTI's header, if it is installed. */
+/*
+ * Tests the functions at which memory is counted. If CUPTI's header is installed, their numbers are
+ * compared with the header.
+ */
 #include <stdio.h>
 #include <string.h>
 #include "lib/memory/watched_functions.h"
@@ -16,8 +19,8 @@ static const struct memory_call *find(int cbid)
 }
 
 /*
- * If one of these were not watched, the library would wait for the GPU inside a capture, which
- * ends the capture.
+ * If the library did not watch one of these functions, it would wait for the GPU inside a capture,
+ * and this would end the capture.
  */
 static void test_captures(void)
 {
@@ -33,8 +36,8 @@ static void test_captures(void)
 }
 
 /*
- * The stream in whose order memory is allocated: for "ptsz" forms the per-thread stream if it is
- * 0.
+ * The stream in whose order memory is allocated. If the stream is 0, the "ptsz" forms use the
+ * per-thread stream.
  */
 static void test_streams(void)
 {
