@@ -50,7 +50,7 @@ const char stat_help[] =
 "program\".\n"
 "\n"
 "With -p or NAME the report covers a process, or all processes of a job, that already\n"
-"run under gpupart, for the time from now on; it is written to stdout. The begin of a\n"
+"run under gpupart, for the time from now on; it is written to stdout. The start of a\n"
 "kernel is not recorded: stat uses its submission or the end of the previous launch on\n"
 "its stream. \"31.0 to 44.2%\" is a range, because the clocks of CPU and GPU agree only\n"
 "within a bound. Some graphs have no completion records: they count as busy.\n"

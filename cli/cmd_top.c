@@ -30,7 +30,7 @@ const char top_help[] =
 "If stdout is not a terminal with cursor movement, each update is printed below the\n"
 "previous one, in the format of 'gpupart ps', with launches per second.\n"
 "\n"
-"Busy times are upper bounds, because the begin of a kernel is not recorded. A kernel\n"
+"Busy times are upper bounds, because the start of a kernel is not recorded. A kernel\n"
 "is counted from its launch, or from the end of the previous kernel on its stream. '-'\n"
 "(in JSON null) means not known, because there are no completion records; 'gpupart\n"
 "doctor' shows the reason. '+' (partial) means that some launches, such as those of\n"

@@ -423,7 +423,7 @@ void gpupart_remote_close(struct gpupart_remote *remote);
  * three cases: its stream is not one of the 64 streams that have a ring, the ring of its stream
  * is full, or its TMD has no free release slot. Such a launch is counted as unrecorded. Times
  * are in nanoseconds of the GPU's %globaltimer. The GPU does not record when a kernel begins. As
- * the begin of a kernel, the library uses the time of the kernel's submission or the end of the
+ * the start of a kernel, the library uses the time of the kernel's submission or the end of the
  * previous launch on the same stream, whichever is later. So busy times are upper bounds if a
  * stream waits for events, copies or a time slice. gpupart-stat(1) also measures a lower bound,
  * by reading the records repeatedly while launches run. A launch of a graph counts as a launch.

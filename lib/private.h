@@ -408,7 +408,7 @@ struct gpupart_config {
 	bool own;		/* true: this user may own the file; false: only root may */
 	unsigned int line;
 	char *key, *value, *rest;
-	size_t keys_len;	/* bytes at the begin of text[] that contain the keys so far */
+	size_t keys_len;	/* bytes at the start of text[] that contain the keys so far */
 	char text[4096];	/* not on the stack, because a thread that begins to use CUDA may
 				 * have a small stack */
 };

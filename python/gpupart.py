@@ -1727,7 +1727,7 @@ class partition(contextlib.ContextDecorator):  # noqa: N801 (reads as a statemen
     not detected: the stream was destroyed inside, a new stream has its handle, and its set is
     equal. Then that set is replaced by the previous set of the first stream.
 
-    A default stream is that of the context that is current at the begin of the `with`. Its set is
+    A default stream is that of the context that is current at the start of the `with`. Its set is
     restored even if another context is current at the end. The per-thread default stream
     (stream=2) has to be left in the thread that entered it; several threads may use one object.
 

@@ -11,6 +11,7 @@ import sys
 
 INLINE = ('Nm', 'Cm', 'Ar', 'Fl', 'Pa', 'Ev', 'Xr', 'Sy', 'Em', 'Ql', 'Dq', 'Pq', 'Sx', 'Fn', 'Dv',
           'Va', 'Vt', 'Er', 'Li', 'Ic', 'In')
+SHOWN = ('Cm', 'Fl', 'Ql', 'Ev', 'Pa', 'Fn', 'Dv')	# their words have another typeface
 END = re.compile(r'(?<=[.!?:])\s+(?=[A-Z"`(*])')
 
 
@@ -43,7 +44,8 @@ def inline(line, name):
         elif macro == 'Xr' and word.isdigit():
             words[-1] += f'({word})'
         else:
-            words.append((prefix if word[0] not in '.,;:)' else '') + word)
+            quote = '`' if macro in SHOWN and word[0] not in '.,;:)' else ''
+            words.append(quote + (prefix if word[0] not in '.,;:)' else '') + word + quote)
     text = re.sub(r' ?\\c ', '', ' '.join(words)).replace('\\&', '')
     return f'({text})' if line.startswith('Pq') else text
 

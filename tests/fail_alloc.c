@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Preloaded into a program by tests/cli/fail.sh. It makes allocation number FAIL_AT of the program
- * fail, and then creates the file FAIL_MARK. Allocations are counted from the begin of main(), and
+ * fail, and then creates the file FAIL_MARK. Allocations are counted from the start of main(), and
  * include the allocations of libraries.
  */
 #include <errno.h>

@@ -7,7 +7,7 @@
 #include "cli/top/top.h"
 #include "cli/util/alloc.h"
 
-#define LABEL 7		/* "uGPU 0 " at the begin of a line, "GPC 12 " before a GPC */
+#define LABEL 7		/* "uGPU 0 " at the start of a line, "GPC 12 " before a GPC */
 
 /* A tenant for each letter. Jobs without a limit have what those with one leave. */
 static void find_owners(struct picture *picture, const struct top *top, unsigned int gpu)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Gives functions sets by their names. At the begin of a function's first launch, outside the
+ * Gives functions sets by their names. At the start of a function's first launch, outside the
  * launch callback, this code reads the name of the function and compares it with the rules. The
  * launch callback then finds this set in the same way as the set of any other function.
  */

@@ -190,7 +190,7 @@ struct scope_thread {
 extern _Thread_local struct scope_thread scope_thread;
 
 /*
- * The library observes the begin and the end of launch functions. Therefore a next-launch set
+ * The library observes the start and the end of launch functions. Therefore a next-launch set
  * applies to a launch of the program and not to a kernel of the driver.
  */
 extern atomic_bool scope_launches_watched;

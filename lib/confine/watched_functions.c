@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Handles the begin and end of driver functions. See watched_functions.h.
+ * Handles the start and end of driver functions. See watched_functions.h.
  * Documentation/internals/hardware.md, "Functions", has the measurements of how the driver
  * reports its functions. If a function does not have the expected name, this code does not
  * handle the function.
@@ -381,7 +381,7 @@ static void unload(const struct cuda_call_params *params)
 }
 
 /*
- * At the begin of a call, replaces arguments so that the call fails in the driver.
+ * At the start of a call, replaces arguments so that the call fails in the driver.
  * Documentation/internals/hardware.md, "Memory", has the measurement that the driver uses the
  * replaced arguments. At the end of the call, sets the result. @row is the last row for a
  * function without a row.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Observes the begin and end of two kinds of driver functions, and calls the code that handles
+ * Observes the start and end of two kinds of driver functions, and calls the code that handles
  * them. Functions of the first kind determine the stream, graph or capture to which a launch
  * belongs. Functions of the second kind report SMs.
  */
@@ -36,7 +36,7 @@ const char *api_other_launch(int *cbid);
 
 /*
  * Called after the calling thread has called cuLaunchKernel. Returns true if the driver reported
- * the begin and the end of that call.
+ * the start and the end of that call.
  */
 bool api_launch_told(void);
 

@@ -82,7 +82,7 @@ static char *trim(char *text)
 }
 
 /*
- * Whether the file has this line's key twice. The keys are kept at the begin of the text, in the
+ * Whether the file has this line's key twice. The keys are kept at the start of the text, in the
  * place of the lines that were read.
  */
 static bool is_repeated(struct gpupart_config *config)

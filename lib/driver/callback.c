@@ -30,7 +30,7 @@ static struct driver_table table;
 static const struct cuda_api *cuda;
 
 /*
- * The observers, in the order in which they are called at the begin of a function. Inner
+ * The observers, in the order in which they are called at the start of a function. Inner
  * observers are at the end of the array, and all others are at the start.
  */
 static _Atomic(const struct driver_observer *) observers[MAX_OBSERVERS];

@@ -58,7 +58,7 @@ struct driver_function {
 };
 
 /*
- * At the begin of a driver function, observers are called in the order in which they were
+ * At the start of a driver function, observers are called in the order in which they were
  * registered. At the end of the function, observers are called in reverse order. Each observer
  * is called for the functions that it watches, and for all resource events.
  */
@@ -70,7 +70,7 @@ struct driver_observer {
 	/* the subscription cannot end while the observer is registered */
 	bool stays;
 	/*
-	 * True if this observer changes arguments of driver functions. At the begin of a
+	 * True if this observer changes arguments of driver functions. At the start of a
 	 * function, this observer is called after all other observers. At the end of the
 	 * function, this observer is called before all other observers.
 	 */

@@ -282,7 +282,7 @@ struct cuda_graph_update {
 	F(alloc_node_get, "cuGraphMemAllocNodeGetParams", (void *, struct cuda_alloc_node *))
 
 /*
- * The parameters of a callback at the begin or end of a driver function. Measured in
+ * The parameters of a callback at the start or end of a driver function. Measured in
  * Documentation/internals/hardware.md, "Functions".
  */
 struct cuda_call_params {

@@ -12,7 +12,7 @@
 
 /*
  * Returns a callback, which the caller must subscribe instead of @ours. This callback calls
- * @ours for events that the library enabled through the table of tools_let_in(). At the begin of
+ * @ours for events that the library enabled through the table of tools_let_in(). At the start of
  * a function, the tool is called before @ours. At the end of the function, the tool is called
  * after @ours. @own returns true for launches and calls of the library, and the tool is not
  * called for them.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The state of a driver call that allocates or frees memory, from the begin to the end of the
+ * The state of a driver call that allocates or frees memory, from the start to the end of the
  * call. Also declares functions that the handlers of such calls share. The caller of each
  * function except memory_uncounted() holds memory_device_lock().
  */
@@ -80,7 +80,7 @@ void memory_now_flight_ends(struct memory_now *now);
 struct memory_item *memory_now_note(const struct memory_now *now, enum memory_key by,
 				    uint64_t key, uint64_t bytes);
 
-/* Makes the driver refuse the call. This function may be called only at the begin of the call. */
+/* Makes the driver refuse the call. This function may be called only at the start of the call. */
 void memory_now_refuse(struct memory_now *now);
 /*
  * Makes the call fail with the error "out of memory". This function is called at the end of the

@@ -21,7 +21,7 @@ static void on_call(const struct driver_function *fn, const struct cuda_call_par
 static void on_other_call(const struct driver_function *fn, const struct cuda_call_params *params);
 
 /*
- * Other observers handle graphs too. At the begin of a call, this observer changes the arguments
+ * Other observers handle graphs too. At the start of a call, this observer changes the arguments
  * after all other observers. At the end of a call, this observer restores the arguments before
  * the other observers are called. Memory that the library itself allocates is counted too.
  */

@@ -12,7 +12,7 @@
 #define CONTEXT_BYTES (518ull << 20)
 
 /*
- * Called at the begin of a call. If the driver reports this process's usage, the amount of the call
+ * Called at the start of a call. If the driver reports this process's usage, the amount of the call
  * is the growth of this usage.
  */
 static void begins(struct memory_now *now, struct memory_gpu *gpu)

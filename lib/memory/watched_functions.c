@@ -247,7 +247,7 @@ int memory_calls_device(const struct memory_call *call, const uint64_t *words)
 
 /*
  * This size is larger than any GPU and a multiple of every granularity. On an H200,
- * cuMemAlloc_v2 returned "out of memory" when its size was changed to this value at the begin of
+ * cuMemAlloc_v2 returned "out of memory" when its size was changed to this value at the start of
  * the call.
  */
 #define IMPOSSIBLE	(1ull << 62)

@@ -23,7 +23,7 @@ static void text_value(const char *text, const char *key, char *value, size_t le
 }
 
 /*
- * Converts a name for captures. Removes blanks at the begin and at the end. A name that is not
+ * Converts a name for captures. Removes blanks at the start and at the end. A name that is not
  * valid text becomes "".
  */
 static void take_name(char *name, size_t len, char *text)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The driver reports calls of these entry points to subscribers, at the begin and the end of each
+ * The driver reports calls of these entry points to subscribers, at the start and the end of each
  * call. The numbers are those in CUPTI's cupti_driver_cbid.h.
  */
 #ifndef GPUPART_SIM_CUDA_CALLBACK_NUMBERS_H

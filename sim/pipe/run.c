@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Runs the pipeline from the begin to the end. Creates the stages, and handles events in the order
+ * Runs the pipeline from the start to the end. Creates the stages, and handles events in the order
  * of time.
  */
 #include <errno.h>

@@ -45,12 +45,12 @@ static U64 out;
 /* --------------------------------------------------------------- callbacks of the driver */
 
 static int nr_built;		/* number of TMDs of the program's kernel */
-static P begun, ended;		/* the graphs at the begin and at the end of the last launch */
+static P begun, ended;		/* the graphs at the start and at the end of the last launch */
 static int nr_replaced;		/* number of launches for which these two differ */
 static int nr_destroyed;	/* executable graphs */
 static struct program p;
 
-/* A second subscriber. At the begin of a call, the driver calls it after the library. */
+/* A second subscriber. At the start of a call, the driver calls it after the library. */
 static void on_callback(void *user, int domain, int cbid, const void *params)
 {
 	const struct cuda_call_params *call = params;

@@ -534,7 +534,7 @@ static void nested(const char *arg)
 	TRY(cu.cuStreamSynchronize(NULL));
 	for (i = 0; i < 6; i++)
 		bad += inside[i] != 0;
-	check(!bad, "at the begin of a launch every call works");
+	check(!bad, "at the start of a launch every call works");
 	check(seen.built == 1 && blocks_ran() == 5, "and takes effect in that launch");
 	check(seen.nr == 4 && seen.event[0].cbid == 514 && seen.event[1].cbid == 696 &&
 		      seen.event[2].cbid == 696 && seen.event[3].cbid == 514,
