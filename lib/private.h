@@ -252,13 +252,32 @@ void gpupart_lend_bound(struct gpupart_report *report, uint64_t depth_ns, uint64
 
 /*
  * The results of lending. @lent: the number of launches that used lent TPCs. @revoked: the
- * number of kernels that may no longer use lent TPCs. @expired: the number of waits that timed
- * out.
+ * number of kernels that may no longer use lent TPCs. @waited: the number of launches that
+ * waited because of a bound. @expired: the number of these waits that timed out.
  */
 struct gpupart_lend_counts {
-	uint64_t lent, revoked, expired;
+	uint64_t lent, revoked, waited, expired;
 };
 void gpupart_lend_counts(const struct gpupart_report *report, struct gpupart_lend_counts *counts);
+
+/* Stores the name of the lender's job in the report of a borrower, for gpupart_lending_get(). */
+void gpupart_lend_name(struct gpupart_report *report, const char *job);
+
+/* What the processes of a run may borrow. The run writes these values itself. */
+struct gpupart_lending {
+	char lender[64];	/* the lender's job, printable ASCII; "": the run does not borrow */
+	char pci[20];		/* the GPU of @tpcs */
+	/* TPCs that may be borrowed while the lender is idle; empty: none at present */
+	struct gpupart_tpcset tpcs;
+	uint64_t depth_ns, limit_ns;	/* see gpupart_lend_bound(); 0: no bound */
+	struct gpupart_lend_counts counts;
+};
+
+/*
+ * Reads the state of lending from the report @id, the value of GPUPART_REPORT of a process.
+ * -EPROTO, -EINVAL, -ENOENT and so on: @id is not a report of this version.
+ */
+int gpupart_lending_get(struct gpupart *gp, const char *id, struct gpupart_lending *lending);
 
 /*
  * Makes the run of @report a borrower of TPCs on the GPU at @pci. The TPCs belong to the lender:

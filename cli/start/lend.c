@@ -71,6 +71,8 @@ void lend_prepare(const struct lend_wishes *wishes, struct gpupart_report *repor
 	if (!lend_is_asked(wishes))
 		return;
 	gpupart_lend_bound(report, wishes->depth_ns, wishes->limit_ns);
+	if (wishes->job)
+		gpupart_lend_name(report, wishes->job);
 }
 
 /* ------------------------------------------------------------------- finding the lender */

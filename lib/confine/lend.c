@@ -248,6 +248,7 @@ static __attribute__((noinline)) bool wait_for_room(uint64_t ns, bool lent)
 	const uint64_t until = start + (most < LEND_LEAST_WAIT ? LEND_LEAST_WAIT : most);
 	bool room;
 
+	atomic_fetch_add(&report_lend->waited, 1);
 	while (!(room = has_room(ns, lent)) && clock_monotonic_ns() < until) {
 		pthread_mutex_unlock(&lock);
 		/* A sleep takes 100 us longer than requested, and the GPU could become idle. */

@@ -50,13 +50,62 @@ void gpupart_lend_bound(struct gpupart_report *report, uint64_t depth_ns, uint64
 	lend_of(report)->limit_ns = limit_ns;
 }
 
+/* The program may write anything there: keep it in the range of a JSON number. */
+static uint64_t read_count(const _Atomic uint64_t *count)
+{
+	return atomic_load(count) & INT64_MAX;
+}
+
+static struct gpupart_lend_counts counts_of(const struct lend_block *lend)
+{
+	return (struct gpupart_lend_counts){
+		.lent = read_count(&lend->lent), .revoked = read_count(&lend->revoked),
+		.waited = read_count(&lend->waited), .expired = read_count(&lend->expired),
+	};
+}
+
 void gpupart_lend_counts(const struct gpupart_report *report, struct gpupart_lend_counts *counts)
 {
 	const struct lend_block *lend = lend_of(report);
 
-	*counts = (struct gpupart_lend_counts){
-		atomic_load(&lend->lent), atomic_load(&lend->revoked), atomic_load(&lend->expired),
+	*counts = counts_of(lend);
+}
+
+void gpupart_lend_name(struct gpupart_report *report, const char *job)
+{
+	struct lend_block *lend = lend_of(report);
+
+	snprintf(lend->name, sizeof(lend->name), "%s", job);
+}
+
+int gpupart_lending_get(struct gpupart *gp, const char *id, struct gpupart_lending *lending)
+{
+	struct lend_lender lender = { .report = "" };
+	const struct lend_block *lend;
+	struct memfd_head *head;
+	int err = memfd_map(gp, id, REPORT_NAME, REPORT_MAGIC, sizeof(struct report_block), &head);
+	uint64_t number;
+
+	if (err)
+		return err;
+	lend = &((struct report_block *)head)->lend;
+	*lending = (struct gpupart_lending){
+		.depth_ns = lend->depth_ns & INT64_MAX, .limit_ns = lend->limit_ns & INT64_MAX,
+		.counts = counts_of(lend),
 	};
+	memcpy(lending->lender, lend->name, sizeof(lending->lender));
+	memfd_clean(lending->lender, sizeof(lending->lender));
+	number = atomic_load(&lend->number);
+	lender = lend->lender;
+	atomic_thread_fence(memory_order_acquire);
+	/* While the watcher changes it, nothing is lent. */
+	if (!(number & 1) && atomic_load(&lend->number) == number && *lender.report) {
+		memcpy(lending->pci, lender.pci, sizeof(lending->pci));
+		memfd_clean(lending->pci, sizeof(lending->pci));
+		lending->tpcs = lender.tpcs;
+	}
+	munmap(head, sizeof(struct report_block));
+	return 0;
 }
 
 /* Several processes lend the union of their sets, when all of them are idle. */

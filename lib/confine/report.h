@@ -12,7 +12,7 @@
 #include "lib/core/shared_header.h"
 #include "lib/driver/cuda.h"
 
-#define REPORT_MAGIC	0x3374726f70657267	/* "greport3", little endian */
+#define REPORT_MAGIC	0x3474726f70657267	/* "greport4", little endian */
 #define REPORT_NAME	"gpupart-report"
 #define REPORT_MAX_PROCESSES 256
 
@@ -41,8 +41,9 @@ struct lend_block {
 	_Atomic uint64_t idle;
 	_Atomic uint64_t number;	/* incremented before and after each change of @lender */
 	struct lend_lender lender;
-	/* Counts by the borrower's processes: launches, kernels, waits that timed out. */
-	_Atomic uint64_t lent, revoked, expired;
+	/* Counts by the borrower's processes; see struct gpupart_lend_counts. */
+	_Atomic uint64_t lent, revoked, waited, expired;
+	char name[64];		/* the lender's job, for display; "": it does not borrow */
 	/*
 	 * In the report of a lender. A borrower's watcher sets @lends. After that, the lender's
 	 * processes write @busy.

@@ -112,6 +112,27 @@ ok $? "a program in TPCs 8-11"
 begin batch -t 0-3 --lend serve --lend-limit 1s
 waits got batch "16 0-23"
 ok $? "another one in 0-3 that borrows gets 8-11, too, while the first launches nothing"
+has "$("$gpupart" ps)" "borrows from serve: TPCs 8-11; " "ps names the lender and its TPCs"
+if command -v jq >/dev/null; then
+	"$gpupart" ps --json >"$tmp/ps.json"
+	"$gpupart" top --json -n 1 >"$tmp/top.json"
+	is "$(jq -r '.processes[] | select(.name == "batch").lending |
+		"\(.lender) \(.set.list) \(.limit_ns) \(.depth_ns) \(.launches > 0) \(.revoked)"' "$tmp/ps.json")" \
+		"serve 8-11 1000000000 2000000000 true 0" "ps --json"
+	is "$(jq -c '.processes[] | select(.name == "serve").lending' "$tmp/ps.json")" null "which borrows nothing itself"
+	is "$(jq -r '.jobs[] | select(.name == "batch") | .lending, .programs[0].lending |
+		"\(.lender) \(.set.list) \(.launches > 0)"' "$tmp/top.json")" "serve 8-11 true
+serve 8-11 true" "top --json: the job and its program"
+	is "$(jq -c '.jobs[] | select(.name == "serve").lending' "$tmp/top.json")" null "which borrows nothing itself"
+else
+	skip "no jq"
+fi
+"$gpupart" metrics >"$tmp/metrics"
+is "$(sed -n 's/^gpupart_lent_tpcs{.*name="batch".*lender="serve"} //p' "$tmp/metrics")" 4 "metrics: lent TPCs, with the lender"
+is "$(sed -n 's/^gpupart_lent_launches_total{.*name="batch".*lender="serve"} [1-9][0-9]*$/more/p' "$tmp/metrics")" more \
+	"a counter of launches that used them"
+is "$(sed -n 's/^gpupart_waited_launches_total{.*name="batch".*} \([0-9]*\)$/\1/p' "$tmp/metrics")" 0 "and one of launches that waited"
+is "$(grep -c '^gpupart_\(lent\|waited\).*name="serve"' "$tmp/metrics")" 0 "none of which the lender has"
 end batch
 is $? 0 "it ends"
 has "$(cat "$tmp/batch.err")" "launches could also use idle TPCs of 'serve' (simulated); 0" \
@@ -269,6 +290,7 @@ fi
 begin batch -t 0-3 --depth 5ms
 waits got batch "8 0-7"
 ok $? "--depth alone"
+has "$("$gpupart" ps)" "bounds outstanding launches to 5 ms: 0 launches waited" "ps shows the bound"
 end batch
 is "$(grep -c lent "$tmp/batch.err")" 0 "lends nothing"
 
