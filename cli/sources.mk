@@ -186,6 +186,7 @@ QOS_SRC := \
 	cli/qos/policy/effort.c \
 	cli/qos/policy/guarantee.c \
 	cli/qos/policy/held.c \
+	cli/qos/policy/lend.c \
 	cli/qos/policy/place.c \
 	cli/qos/policy/policy.c \
 	cli/qos/policy/progress.c \

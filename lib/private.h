@@ -260,8 +260,15 @@ struct gpupart_lend_counts {
 };
 void gpupart_lend_counts(const struct gpupart_report *report, struct gpupart_lend_counts *counts);
 
-/* Stores the name of the lender's job in the report of a borrower, for gpupart_lending_get(). */
-void gpupart_lend_name(struct gpupart_report *report, const char *job);
+/*
+ * Stores the name of the lender's job in the report of a borrower, for gpupart_lending_get(). If
+ * the lender has several borrowers, the length of a borrower's turns is proportional to @weight,
+ * which is 1 or more. Call this before the program starts.
+ */
+void gpupart_lend_name(struct gpupart_report *report, const char *job, unsigned int weight);
+
+/* Changes the bounds of a running program. Only the run's watcher may call it. */
+void gpupart_lend_change(struct gpupart_report *report, uint64_t depth_ns, uint64_t limit_ns);
 
 /* What the processes of a run may borrow. The run writes these values itself. */
 struct gpupart_lending {
@@ -271,6 +278,7 @@ struct gpupart_lending {
 	struct gpupart_tpcset tpcs;
 	uint64_t depth_ns, limit_ns;	/* see gpupart_lend_bound(); 0: no bound */
 	struct gpupart_lend_counts counts;
+	unsigned int nr_borrowers;	/* runs that may borrow TPCs of this run now */
 };
 
 /*
@@ -285,9 +293,10 @@ int gpupart_lending_get(struct gpupart *gp, const char *id, struct gpupart_lendi
  * the last call of gpupart_lender_look() found the lender idle. A TPC is lent only if it is in
  * @within, in the current set of the job in the caller's environment, and in this user's grants.
  * If @within is NULL, it allows all TPCs. Only one thread may use the object, and a run has only
- * one lender at a time. -EBUSY: the lender's processes borrow TPCs themselves. -EINVAL: the
- * lender's processes have no set. -EPERM: the limits allow none of their TPCs. Other errors are
- * those of gpupart_remote_open() and gpupart_records_open().
+ * one lender at a time. Several borrowers of a lender take turns. -EBUSY: the lender's processes borrow TPCs themselves. -EINVAL: the
+ * lender's processes have no set. -EPERM: the limits allow none of their TPCs. -ENOSPC: the lender
+ * has too many borrowers. Other errors are those of gpupart_remote_open() and
+ * gpupart_records_open().
  */
 #define GPUPART_LENDER_MAX 16	/* processes */
 struct gpupart_lender;
@@ -297,7 +306,7 @@ int gpupart_lender_open(struct gpupart *gp, struct gpupart_report *report, const
 
 /*
  * Checks whether the lender is idle. Call it again and again: a result is valid for at most 50
- * ms. Returns 1 if the lender's processes are idle, and 0 if they are busy. -EAGAIN: the
+ * ms. Returns 1 if the lender's processes are idle and it is this borrower's turn, else 0. -EAGAIN: the
  * processes or their TPCs have changed; open the lender again. -EBUSY, -ESRCH, -EINVAL, -EPERM:
  * the processes cannot lend TPCs.
  */

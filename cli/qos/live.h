@@ -49,6 +49,7 @@ struct live_tenant {
 	struct live_member *members;
 	unsigned int nr_members;
 	char note[GPUPART_TPCSET_STRLEN];	/* the set that this command gave its job; or "" */
+	bool lent;			/* programs could borrow its TPCs at the last live_lends() */
 	bool changed;			/* another program changed its set to @found */
 	struct gpupart_tpcset found;
 	uint64_t said_ns;		/* time of the last warning about such a change */
@@ -154,6 +155,9 @@ bool live_drained(struct live *live, unsigned int i, uint64_t drain_ns, uint64_t
  * once a minute.
  */
 bool live_is_changed(struct live *live, unsigned int i);
+
+/* Returns whether a program could borrow TPCs of tenant @i now, or at the last call. */
+bool live_lends(struct live *live, unsigned int i);
 
 /* Sets the TPCs of tenant @i. Returns 0, or -errno with a message in gpupart_error(). */
 int live_set(struct live *live, unsigned int i, const struct gpupart_tpcset *set);

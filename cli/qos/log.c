@@ -174,6 +174,8 @@ static void io_measured(struct io *io, json_t *o, struct qos_measured *m)
 		io_number(io, o, "reported_milli", &m->told, INT64_MAX);
 	if (m->exact || json_object_get(o, "exact"))
 		io_bool(io, o, "exact", &m->exact);
+	if (m->lent || json_object_get(o, "lent"))
+		io_bool(io, o, "lent", &m->lent);
 	if (m->disturbed || json_object_get(o, "disturbed"))
 		io_bool(io, o, "disturbed", &m->disturbed);
 }

@@ -171,6 +171,7 @@ static void measure_epoch(struct run *run, struct qos_measured *measured)
 	for (unsigned int i = 0; i < c->setup.nr; i++) {
 		live_take(&c->live, i, &c->setup.tenants[i], &c->setup.specs[i],
 			  now - run->epoch_began_ns, &measured[i]);
+		measured[i].lent = live_lends(&c->live, i);
 		measured[i].disturbed = !c->options->dry_run && live_is_changed(&c->live, i);
 	}
 	update_others(run);
@@ -216,8 +217,8 @@ static void show(struct run *run)
 }
 
 /*
- * Publishes scores for top and metrics. A best-effort tenant never has a score. A waiting or idle
- * tenant has no score at the moment.
+ * Publishes scores for top, metrics and run --lend. A best-effort tenant never has a score. A
+ * waiting or idle tenant has no score at the moment.
  */
 static void publish(struct run *run)
 {
@@ -231,9 +232,13 @@ static void publish(struct run *run)
 		const struct live_tenant *t = &run->c.live.tenants[i];
 		bool missed = v->state == QOS_MISSED || v->state == QOS_STUCK;
 
-		if (!missed && (v->state != QOS_GOOD || !v->score))
+		if (!missed && v->state != QOS_IDLE && (v->state != QOS_GOOD || !v->score))
 			continue;
-		scores[nr] = (struct score){ .pid = t->pid, .milli = v->score, .met = !missed };
+		scores[nr] = (struct score){
+			.pid = t->pid, .milli = v->score, .met = !missed,
+			.idle = v->state == QOS_IDLE, .lend_ns = v->lend_ns,
+			.has_slack = run->c.setup.tenants[i].goal == QOS_LATENCY,
+		};
 		strcpy(scores[nr++].job, t->pid ? "" : t->job);
 	}
 	/*

@@ -305,7 +305,7 @@ static void find_scores(struct model *model, unsigned int first)
 		if (row->job < 0 || row->uid != of->uid || strcmp(row->pci, of->pci))
 			continue;
 		for (const struct score *score = scores; score < scores + nr; score++)
-			if (is_tenant(model, row, score)) {
+			if (!score->idle && is_tenant(model, row, score)) {
 				row->score = model->rows[row->job].score = score->milli / 1e3;
 				row->goal_met = model->rows[row->job].goal_met = score->met;
 			}

@@ -26,8 +26,13 @@ struct lend_lender {
 	struct gpupart_tpcset tpcs;	/* TPCs that may be borrowed */
 };
 
+#define LEND_MAX_BORROWERS 16	/* of one lender at a time */
+
 struct lend_block {
-	/* In the report of a borrower. Its run sets these two members before the program starts. */
+	/*
+	 * In the report of a borrower. Its run sets these two members before the program starts.
+	 * Its watcher may change them together with @lender.
+	 */
 	/* Bound of the total time of outstanding launches with known times; 0: no bound. */
 	uint64_t depth_ns;
 	/*
@@ -39,11 +44,13 @@ struct lend_block {
 	_Atomic uint64_t lease;	/* the CPU counter until which @idle is valid */
 	/* Value of the lender's @busy when the lender had no outstanding launches. */
 	_Atomic uint64_t idle;
-	_Atomic uint64_t number;	/* incremented before and after each change of @lender */
+	/* incremented before and after each change of @lender, @depth_ns and @limit_ns */
+	_Atomic uint64_t number;
 	struct lend_lender lender;
 	/* Counts by the borrower's processes; see struct gpupart_lend_counts. */
 	_Atomic uint64_t lent, revoked, waited, expired;
 	char name[64];		/* the lender's job, for display; "": it does not borrow */
+	unsigned int weight;	/* relative length of its turns; 0 means 1 */
 	/*
 	 * In the report of a lender. A borrower's watcher sets @lends. After that, the lender's
 	 * processes write @busy.
@@ -52,6 +59,11 @@ struct lend_block {
 	_Atomic uint64_t busy;	/* the CPU counter at the last launch */
 	/* Number of GPU attaches of its processes; a GPU may be counted several times. */
 	_Atomic uint64_t attached;
+	/*
+	 * The watchers of its borrowers take turns; see Documentation/user/lending.md. The
+	 * borrower @turn may use the TPCs. An entry counts until its time, in CLOCK_MONOTONIC ns.
+	 */
+	_Atomic uint64_t turn, borrowers[LEND_MAX_BORROWERS];
 };
 
 /* The memory in which the processes of a run leave their reports. */

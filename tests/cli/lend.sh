@@ -89,6 +89,7 @@ waits() {
 	done
 }
 got() { [ "$(cat "$tmp/$1.sms" 2>/dev/null)" = "$2" ]; }
+has_nr() { [ "$(cut -d ' ' -f 1 "$tmp/$1.sms" 2>/dev/null)" = "$2" ]; }
 told() { grep -q "$2" "$tmp/$1.err"; }
 
 # begin NAME OPTIONS: starts a program of that name, with its messages in NAME.err.
@@ -287,6 +288,87 @@ else
 	skip "only root makes grants, in a namespace of its own"
 fi
 
+# Two borrowers take turns by weight.
+rm -f "$tmp/serve.sms" "$tmp/batch.sms" "$tmp/more.sms"
+NS=1000 begin serve -t 8-11
+waits got serve "8 16-23" && : >"$tmp/serve.still"
+begin batch -t 0-3 --lend serve --lend-limit 20ms
+begin more -t 4-7 --lend serve --lend-limit 20ms --lend-weight 4
+waits has_nr batch 16 && waits has_nr more 16
+ok $? "each of two borrowers gets the lender's TPCs"
+if command -v jq >/dev/null; then
+	# lent: the launches of both on lent TPCs.
+	lent() { "$gpupart" ps --json | jq -r '[.processes[] | select(.lending) | {(.name): .lending.launches}] | add | "\(.batch) \(.more)"'; }
+	first=$(lent)
+	sleep 5
+	next=$(lent)
+	turns="$((${next% *} - ${first% *})) $((${next#* } - ${first#* }))"
+	[ "${turns% *}" -gt 0 ] && [ "${turns#* }" -gt $((2 * ${turns% *})) ] && [ "${turns#* }" -lt $((8 * ${turns% *})) ]
+	ok $? "the one of weight 4 gets more than twice as many launches, less than eight times: $turns"
+else
+	skip "no jq"
+fi
+kill -9 "$pid_more"
+end more
+rm -f "$tmp/batch.sms"
+waits has_nr batch 16
+ok $? "one is killed: the other one goes on"
+end batch
+end serve
+
+# Without a limit: the slack of the goal of the lender, a tenant of qos run. Its latencies come
+# from the socket.
+if command -v python3 >/dev/null && command -v jq >/dev/null; then
+	rm -f "$tmp/serve.sms" "$tmp/batch.sms"
+	NS=1000 begin serve -t 8-11
+	waits got serve "8 16-23" && : >"$tmp/serve.still"
+	begin batch -t 0-3 --lend serve
+	waits told batch "nothing is lent (simulated): it has no latency goal of a running 'gpupart qos run': give --lend-limit"
+	ok $? "no --lend-limit and a lender without a goal: nothing is lent, and run says so"
+	"$gpupart" qos run -i sample:h200 --epoch 50ms --tenant serve:job=serve,latency=1s,floor=4,ceiling=4 \
+		--log "$tmp/slack.log" >"$tmp/qos.out" 2>"$tmp/qos.err" &
+	qos=$!
+	echo 100 >"$tmp/latency"
+	python3 - "$tmp/latency" <<'END' &
+import glob, os, socket, sys, time
+to = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+while os.path.exists(sys.argv[1]):
+    ms = open(sys.argv[1]).read().strip()
+    for path in glob.glob("/dev/shm/gpupart-*/qos-*.socket"):
+        try:
+            to.sendto(f"serve latency {ms or 1}ms".encode(), path)
+        except OSError:
+            pass
+    time.sleep(0.01)
+END
+	sender=$!
+	waits has_nr batch 16
+	ok $? "a goal of 1 s and a latency of 100 ms: TPCs are lent"
+	limit=$("$gpupart" ps --json | jq '.processes[] | select(.name == "batch").lending.limit_ns')
+	[ "$limit" -gt 850000000 ] && [ "$limit" -le 910000000 ]
+	ok $? "the limit is the slack: $limit ns"
+	waits grep -q '"lent":true' "$tmp/slack.log"
+	ok $? "the controller knows that TPCs were lent"
+	echo 1500 >"$tmp/latency"
+	waits got batch "8 0-7"
+	ok $? "the goal is missed: nothing is lent"
+	echo 100 >"$tmp/latency"
+	waits has_nr batch 16
+	ok $? "it is met again: TPCs are lent again"
+	kill "$qos" && wait "$qos"
+	waits got batch "8 0-7"
+	ok $? "the controller ends: nothing is lent"
+	rm "$tmp/latency" && wait "$sender"
+	end batch
+	is $? 0 "the borrower ends"
+	end serve
+	try qos replay "$tmp/slack.log"
+	is "$status" 0 "the log replays"
+else
+	skip "no python3 or no jq"
+fi
+
+rm -f "$tmp/batch.sms"
 begin batch -t 0-3 --depth 5ms
 waits got batch "8 0-7"
 ok $? "--depth alone"
@@ -300,8 +382,10 @@ while read -r wanted options; do
 	is "$status" 125 "run $options: refused"
 	has "$err" "$(echo "$wanted" | tr _ ' ')" "for the reason"
 done <<'END'
-needs_--lend-limit_TIME --lend serve
 needs_--lend_JOB --lend-limit 1ms
+needs_--lend_JOB --lend-weight 2
+must_be_a_number_from_1_to_1000 --lend serve --lend-weight 0
+must_be_a_number_from_1_to_1000 --lend serve --lend-weight 1001
 must_be_a_time_from_1us_to_1s --lend serve --lend-limit 0
 must_be_a_time_from_1us_to_1s --lend serve --lend-limit 0us
 must_be_a_time_from_1us_to_1s --lend serve --lend-limit 2s
