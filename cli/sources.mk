@@ -83,6 +83,7 @@ CLI_QOS_SRC := \
 	cli/qos/control.c \
 	cli/qos/file.c \
 	cli/qos/kernels.c \
+	cli/qos/lend.c \
 	cli/qos/live.c \
 	cli/qos/log.c \
 	cli/qos/other_programs.c \

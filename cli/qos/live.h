@@ -10,6 +10,7 @@
 #include "cli/qos/kernels.h"
 #include "cli/qos/pace.h"
 #include "cli/qos/qos.h"
+#include "cli/start/lend.h"
 #include "cli/util/process.h"
 #include "lib/private.h"
 
@@ -49,6 +50,12 @@ struct live_tenant {
 	struct live_member *members;
 	unsigned int nr_members;
 	char note[GPUPART_TPCSET_STRLEN];	/* the set that this command gave its job; or "" */
+	/* Lending, if this command started it; @report NULL: it neither lends nor borrows. */
+	struct gpupart_report *report;
+	const char *report_id;
+	struct lend_wishes lend;	/* of a borrower */
+	pid_t watcher;			/* the process that watches its lender; 0: none */
+	uint64_t borrowed;		/* launches on lent TPCs at the last lend_take() */
 	bool lent;			/* programs could borrow its TPCs at the last live_lends() */
 	bool changed;			/* another program changed its set to @found */
 	struct gpupart_tpcset found;

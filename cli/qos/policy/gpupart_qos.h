@@ -89,6 +89,8 @@ struct qos_measured {
 	uint64_t work;		/* work done in the epoch, in thousandths of a unit */
 	uint64_t reports;	/* number of reports of that work; 0: not known, @work is exact */
 	bool exact;		/* @work includes the parts of units that cross an epoch's ends */
+	/* launches on lent TPCs; if there are any, the speed says nothing about its own TPCs */
+	uint64_t borrowed;
 	uint64_t told;	/* reported work, if @work does not come from reports; only displayed */
 	uint64_t nr;		/* for QOS_LATENCY: number of answered requests */
 	uint64_t latency_ns;	/* for QOS_LATENCY: the goal's percentile of their latencies */

@@ -7,7 +7,8 @@
  */
 #include "cli/qos/policy/internal.h"
 
-#define BARE		3u	/* epochs without lending after which the latency is known */
+#define BARE		3u	/* least epochs without lending before TPCs are lent */
+#define BARE_MOST	20u
 #define LEND_FOR	200u	/* epochs after which that latency is measured again */
 #define WAIT		5u	/* epochs without lending after the first miss */
 #define WAIT_MOST	160u
@@ -18,7 +19,10 @@ static bool has_result(const struct qos_actor *a)
 	return a->state == QOS_GOOD || a->state == QOS_MISSED || a->state == QOS_STUCK;
 }
 
-/* An upper bound of the latency without lending, which follows a lower latency slowly. */
+/*
+ * Learns from an epoch without lending. bare_ns is an upper bound of the latency without lending,
+ * which follows a lower latency slowly.
+ */
 static void learn_bare(struct qos_actor *a, uint64_t ns)
 {
 	if (!a->nr_bare || ns >= a->bare_ns)
@@ -28,11 +32,19 @@ static void learn_bare(struct qos_actor *a, uint64_t ns)
 	a->nr_bare++;
 }
 
+/* So many that the tenant can get fewer TPCs, which needs epochs without lending. */
+static unsigned int bare_epochs(const struct qos_actor *a)
+{
+	return least_of(most_of(a->patience + 1, BARE), BARE_MOST);
+}
+
 static uint64_t limit_of(const struct qos_actor *a)
 {
+	if (a->nr_bare < bare_epochs(a))
+		return 0;
 	if (a->t.lend_ns)
 		return a->t.lend_ns;
-	if (a->t.goal != QOS_LATENCY || a->nr_bare < BARE || a->t.latency_ns <= a->bare_ns)
+	if (a->t.goal != QOS_LATENCY || a->t.latency_ns <= a->bare_ns)
 		return 0;
 	return a->t.latency_ns - a->bare_ns;
 }
@@ -47,7 +59,7 @@ void qos_lend(struct qos_actor *a, const struct qos_measured *m, bool moved)
 		return;
 	if (moved)
 		a->nr_bare = 0;
-	else if (has_result(a) && !m->lent && m->latency_ns)
+	else if (has_result(a) && !m->lent)
 		learn_bare(a, m->latency_ns);
 	a->lend_epochs = m->lent ? a->lend_epochs + 1 : 0;
 	if (a->lend_epochs >= LEND_FOR)

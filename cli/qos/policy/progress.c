@@ -351,7 +351,7 @@ static void add_score(const struct qos_policy *p, struct qos_actor *a, const str
 		return;
 	if (latency)
 		learn(p, a, score);
-	else
+	else if (!m->borrowed)
 		gather(p, a, m, ns);
 	watch(a, qos_guaranteed(a) ? score : 1000, a->state == QOS_MISSED);
 }
