@@ -293,10 +293,10 @@ int gpupart_lending_get(struct gpupart *gp, const char *id, struct gpupart_lendi
  * the last call of gpupart_lender_look() found the lender idle. A TPC is lent only if it is in
  * @within, in the current set of the job in the caller's environment, and in this user's grants.
  * If @within is NULL, it allows all TPCs. Only one thread may use the object, and a run has only
- * one lender at a time. Several borrowers of a lender take turns. -EBUSY: the lender's processes borrow TPCs themselves. -EINVAL: the
- * lender's processes have no set. -EPERM: the limits allow none of their TPCs. -ENOSPC: the lender
- * has too many borrowers. Other errors are those of gpupart_remote_open() and
- * gpupart_records_open().
+ * one lender at a time. Several borrowers of a lender take turns. -EBUSY: the lender's processes
+ * borrow TPCs themselves. -EINVAL: the lender's processes have no set. -EPERM: the limits allow
+ * none of their TPCs. -ENOSPC: the lender has too many borrowers. Other errors are those of
+ * gpupart_remote_open() and gpupart_records_open().
  */
 #define GPUPART_LENDER_MAX 16	/* processes */
 struct gpupart_lender;
@@ -306,9 +306,9 @@ int gpupart_lender_open(struct gpupart *gp, struct gpupart_report *report, const
 
 /*
  * Checks whether the lender is idle. Call it again and again: a result is valid for at most 50
- * ms. Returns 1 if the lender's processes are idle and it is this borrower's turn, else 0. -EAGAIN: the
- * processes or their TPCs have changed; open the lender again. -EBUSY, -ESRCH, -EINVAL, -EPERM:
- * the processes cannot lend TPCs.
+ * ms. Returns 1 if the lender's processes are idle and it is this borrower's turn, else 0.
+ * -EAGAIN: the processes or their TPCs have changed; open the lender again. -EBUSY, -ESRCH,
+ * -EINVAL, -EPERM: the processes cannot lend TPCs.
  */
 int gpupart_lender_look(struct gpupart *gp, struct gpupart_lender *lender);
 

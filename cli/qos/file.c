@@ -126,7 +126,8 @@ static void check_tenant(const struct qos_setup *setup, struct yaml *yaml, const
 
 	if (e->kind != QOS_FILE_SCENARIO) {
 		if (e->tenant.lend && e->spec.pid)
-			yaml_fail(yaml, node, "%s: a tenant with 'lend' needs program or job, not pid",
+			yaml_fail(yaml, node,
+				  "%s: a tenant with 'lend' needs program or job, not pid",
 				  e->tenant.name);
 		if (!!e->spec.program + !!e->spec.pid + !!*e->spec.job != 1)
 			yaml_fail(yaml, node, "%s: must have exactly one of program, pid and job",

@@ -56,7 +56,7 @@ struct live_tenant {
 	struct lend_wishes lend;	/* of a borrower */
 	pid_t watcher;			/* the process that watches its lender; 0: none */
 	uint64_t borrowed;		/* launches on lent TPCs at the last lend_take() */
-	bool lent;			/* programs could borrow its TPCs at the last live_lends() */
+	bool lent;			/* at the last live_lends() programs could borrow */
 	bool changed;			/* another program changed its set to @found */
 	struct gpupart_tpcset found;
 	uint64_t said_ns;		/* time of the last warning about such a change */

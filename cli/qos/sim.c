@@ -43,7 +43,7 @@ struct plant {
 	/* TPCs of one virtual GPC that its largest cluster needs */
 	unsigned int cluster[QOS_MAX_TENANTS];
 	struct pipe_set lent[QOS_MAX_TENANTS];	/* TPCs of a borrower and of its lender */
-	uint64_t limit_ns[QOS_MAX_TENANTS];	/* for kernels of a borrower; 0: it borrows nothing */
+	uint64_t limit_ns[QOS_MAX_TENANTS];	/* for a borrower's kernels; 0: none */
 	struct seen *seen[QOS_MAX_TENANTS];	/* by kernel, in this phase and under one set */
 	struct gpupart_tpcset seen_under[QOS_MAX_TENANTS];	/* that set */
 	bool *may_borrow[QOS_MAX_TENANTS];	/* by kernel */

@@ -223,8 +223,9 @@ static void set_limit(uint64_t limit_ns)
 {
 	const struct lend_wishes *wishes = watch.wishes;
 
-	gpupart_lend_change(watch.report, wishes->depth || !limit_ns ? wishes->depth_ns :
-								       depth_of(limit_ns), limit_ns);
+	uint64_t depth_ns = wishes->depth || !limit_ns ? wishes->depth_ns : depth_of(limit_ns);
+
+	gpupart_lend_change(watch.report, depth_ns, limit_ns);
 }
 
 /* Finds the lender's processes. Returns 0, or -EAGAIN after a message. */

@@ -46,14 +46,15 @@ const char *lending_text(char text[LENDING_STRLEN], const struct gpupart_topolog
 json_t *lending_json(const struct gpupart_lending *lending)
 {
 	const struct gpupart_lend_counts *c;
+	json_t *set;
 
 	if (!lending)
 		return json_null();
 	c = &lending->counts;
+	set = out_json_tpcs(&lending->tpcs);
 	return json_pack("{s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I}",
 			 "lender", out_json_text(lending->lender),
-			 "set", gpupart_tpcset_empty(&lending->tpcs) ? json_null() :
-								       out_json_tpcs(&lending->tpcs),
+			 "set", set,
 			 "limit_ns", lending->limit_ns ? json_integer(lending->limit_ns) :
 							 json_null(),
 			 "depth_ns", (json_int_t)lending->depth_ns,

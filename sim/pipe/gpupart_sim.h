@@ -105,8 +105,8 @@ struct pipe_stream {
 	unsigned int gpu, process, priority;	/* 0 is the lowest */
 	const struct pipe_set *set;		/* NULL: all TPCs */
 	/*
-	 * Lending: when stream @lender - 1 has no outstanding command, a launch without a set of its
-	 * own uses @lent instead of @set, if may_borrow[] is true for its kernel. A graph and a
+	 * Lending: when stream @lender - 1 has no outstanding command, a launch without a set of
+	 * its own uses @lent instead of @set, if may_borrow[] is true for its kernel. A graph and a
 	 * cooperative kernel do not. The caller may change @lent and may_borrow[] in functions of
 	 * the watch. @lender 0: none.
 	 */

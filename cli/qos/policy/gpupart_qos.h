@@ -59,7 +59,7 @@ struct qos_tenant {
 	struct gpupart_tpcset adopted;	/* its TPCs before the start of the policy; may be empty */
 	/* it lends its TPCs to best-effort tenants while it is idle; a guaranteed tenant only */
 	bool lend;
-	uint64_t lend_ns;	/* longest time for kernels on lent TPCs; 0: the slack of the goal */
+	uint64_t lend_ns;	/* longest time of kernels on lent TPCs; 0: the goal's slack */
 };
 
 /* range of a limit of lending, in ns */
