@@ -31,6 +31,8 @@ const char ps_help[] =
 "SET        the process's TPCs; 'of another version': another version of gpupart\n"
 "           confines it, and only 'gpupart set' of that version can change it\n"
 "MEMORY     GPU memory, as reported by NVIDIA's management library\n"
+"Below a process that borrows TPCs ('run --lend', 'qos run') stands the lender's job,\n"
+"the TPCs, and how many launches of its run used them or waited because of a bound.\n"
 "The rows below list the tenants of 'gpupart run --mem': the memory that is charged to\n"
 "a tenant on a GPU, its quota, and its processes. For each process ps also counts the\n"
 "calls that may have allocated memory that is not charged.\n"

@@ -16,7 +16,7 @@ const char run_help[] =
 "Usage: gpupart run SET | --plan FILE:NAME [--mem SIZE] [-i CAPTURE] [--gpu GPU]\n"
 "                   [--name NAME] [--rule PATTERN=SET]... [--sm-count] [--mps]\n"
 "                   [--profile] [--strict] [--no-device-launch] [--exec]\n"
-"                   [--lend JOB --lend-limit TIME] [--depth TIME]\n"
+"                   [--lend JOB [--lend-limit TIME] [--lend-weight N]] [--depth TIME]\n"
 "                   -- PROGRAM ARGS\n"
 "       gpupart run --mem SIZE | --rule PATTERN=SET [OPTIONS] -- PROGRAM ARGS\n"
 "Runs an unmodified program and all its descendants inside a set of TPCs. No stream or\n"
@@ -71,12 +71,17 @@ const char run_help[] =
 "                      daemon. Experimental: on an H200 the borrower gained 24%, and\n"
 "                      JOB's p99 latency rose by 15% (limit 600us)\n"
 "      --lend-limit TIME  lend only to kernels that never took longer than TIME\n"
-"                      (300us, 0.5ms, up to 1s), and only to so many kernels at a time\n"
-"                      that they take TIME together: JOB may wait that long for them\n"
+"                      (300us, 0.5ms, up to 1s). Kernels on lent TPCs take at most TIME\n"
+"                      together, so JOB waits at most TIME for them.\n"
+"                      Default: the slack of JOB's goal, if JOB is a tenant with a\n"
+"                      latency goal of 'gpupart qos run': the goal minus the latency\n"
+"                      without lending\n"
+"      --lend-weight N if several runs borrow from JOB, they take turns of a length\n"
+"                      proportional to N, 1-1000 (1)\n"
 "      --depth TIME    bound outstanding work: a launch waits, at most twice TIME,\n"
 "                      until the outstanding launches together take less than TIME,\n"
 "                      estimated from earlier launches. With --lend the default is\n"
-"                      twice the value of --lend-limit\n"
+"                      twice its limit\n"
 "\n"
 "      --profile       allow one profiler to subscribe after gpupart: CUPTI, and\n"
 "                      therefore torch.profiler, work inside the set; ncu does not\n"
@@ -207,6 +212,7 @@ int cmd_run(int argc, char **argv)
 					     .given = &wishes.no_device_launch },
 					   { .name = "lend", .value = &wishes.lend.job },
 					   { .name = "lend-limit", .value = &wishes.lend.limit },
+					   { .name = "lend-weight", .value = &wishes.lend.weight },
 					   { .name = "depth", .value = &wishes.lend.depth },
 					   { .name = "rule", .values = &wishes.rules },
 					   { .name = "exec", .given = &wishes.exec }, { 0 } };

@@ -61,7 +61,8 @@ static json_t *json_row(const struct model_row *row)
 {
 	const struct gpupart_process *p = row->job < 0 ? NULL : row->process;
 	json_t *root = json_pack(
-		"{s:o, s:I, s:s, s:b, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+		"{s:o, s:I, s:s, s:b, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o,"
+		" s:o}",
 		"name", out_json_text(row->name), "uid", (json_int_t)row->uid,
 		"user", look_user(row->uid), "limited", row->limited,
 		"set", out_json_tpcs(&row->set), "busy", json_share(row->busy),
@@ -71,7 +72,7 @@ static json_t *json_row(const struct model_row *row)
 		"memory_bytes", out_json_index(row->memory),
 		"quota_bytes", out_json_index(row->quota), "qos_score", json_share(row->score),
 		"qos_goal_met", row->score < 0 ? json_null() : json_boolean(row->goal_met),
-		"problem", out_json_text(row->problem));
+		"lending", lending_json(row->lending), "problem", out_json_text(row->problem));
 
 	if (p) {
 		json_object_set_new(root, "pid", p->pid ? json_integer(p->pid) : json_null());

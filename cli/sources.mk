@@ -83,6 +83,7 @@ CLI_QOS_SRC := \
 	cli/qos/control.c \
 	cli/qos/file.c \
 	cli/qos/kernels.c \
+	cli/qos/lend.c \
 	cli/qos/live.c \
 	cli/qos/log.c \
 	cli/qos/other_programs.c \
@@ -135,6 +136,7 @@ CLI_TARGET_SRC := \
 	cli/target/drained.c \
 	cli/target/driver.c \
 	cli/target/engines.c \
+	cli/target/lending.c \
 	cli/target/container_grant.c \
 	cli/target/process_table.c \
 	cli/target/model.c \
@@ -185,6 +187,7 @@ QOS_SRC := \
 	cli/qos/policy/effort.c \
 	cli/qos/policy/guarantee.c \
 	cli/qos/policy/held.c \
+	cli/qos/policy/lend.c \
 	cli/qos/policy/place.c \
 	cli/qos/policy/policy.c \
 	cli/qos/policy/progress.c \

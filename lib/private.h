@@ -253,13 +253,40 @@ void gpupart_lend_bound(struct gpupart_report *report, uint64_t depth_ns, uint64
 
 /*
  * The results of lending. @lent: the number of launches that used lent TPCs. @revoked: the
- * number of kernels that may no longer use lent TPCs. @expired: the number of waits that timed
- * out.
+ * number of kernels that may no longer use lent TPCs. @waited: the number of launches that
+ * waited because of a bound. @expired: the number of these waits that timed out.
  */
 struct gpupart_lend_counts {
-	uint64_t lent, revoked, expired;
+	uint64_t lent, revoked, waited, expired;
 };
 void gpupart_lend_counts(const struct gpupart_report *report, struct gpupart_lend_counts *counts);
+
+/*
+ * Stores the name of the lender's job in the report of a borrower, for gpupart_lending_get(). If
+ * the lender has several borrowers, the length of a borrower's turns is proportional to @weight,
+ * which is 1 or more. Call this before the program starts.
+ */
+void gpupart_lend_name(struct gpupart_report *report, const char *job, unsigned int weight);
+
+/* Changes the bounds of a running program. Only the run's watcher may call it. */
+void gpupart_lend_change(struct gpupart_report *report, uint64_t depth_ns, uint64_t limit_ns);
+
+/* What the processes of a run may borrow. The run writes these values itself. */
+struct gpupart_lending {
+	char lender[64];	/* the lender's job, printable ASCII; "": the run does not borrow */
+	char pci[20];		/* the GPU of @tpcs */
+	/* TPCs that may be borrowed while the lender is idle; empty: none at present */
+	struct gpupart_tpcset tpcs;
+	uint64_t depth_ns, limit_ns;	/* see gpupart_lend_bound(); 0: no bound */
+	struct gpupart_lend_counts counts;
+	unsigned int nr_borrowers;	/* runs that may borrow TPCs of this run now */
+};
+
+/*
+ * Reads the state of lending from the report @id, the value of GPUPART_REPORT of a process.
+ * -EPROTO, -EINVAL, -ENOENT and so on: @id is not a report of this version.
+ */
+int gpupart_lending_get(struct gpupart *gp, const char *id, struct gpupart_lending *lending);
 
 /*
  * Makes the run of @report a borrower of TPCs on the GPU at @pci. The TPCs belong to the lender,
@@ -267,9 +294,10 @@ void gpupart_lend_counts(const struct gpupart_report *report, struct gpupart_len
  * may use these TPCs if the latest call of gpupart_lender_look() found the lender idle. A TPC is
  * lent only if it is in @within, in the current set of the job in the caller's environment, and
  * in this user's grants. A NULL @within allows all TPCs. Only one thread may use the object, and
- * a run has only one lender at a time. -EBUSY: the lender's processes borrow TPCs themselves.
- * -EINVAL: the lender's processes have no set. -EPERM: the limits allow none of their TPCs.
- * Other errors are those of gpupart_remote_open() and gpupart_records_open().
+ * a run has only one lender at a time. Several borrowers of a lender take turns. -EBUSY: the
+ * lender's processes borrow TPCs themselves. -EINVAL: the lender's processes have no set.
+ * -EPERM: the limits allow none of their TPCs. -ENOSPC: the lender has too many borrowers. Other
+ * errors are those of gpupart_remote_open() and gpupart_records_open().
  */
 #define GPUPART_LENDER_MAX 16	/* processes */
 struct gpupart_lender;
@@ -279,7 +307,8 @@ int gpupart_lender_open(struct gpupart *gp, struct gpupart_report *report, const
 
 /*
  * Checks whether the lender is idle. Call this function repeatedly, because a result is valid
- * for at most 50 ms. Returns 1 if the lender's processes are idle, and 0 if they are busy.
+ * for at most 50 ms. Returns 1 if the lender's processes are idle and it is this borrower's
+ * turn, and 0 otherwise.
  * -EAGAIN: the processes or their TPCs have changed; open the lender again. -EBUSY, -ESRCH,
  * -EINVAL, -EPERM: the processes cannot lend TPCs.
  */

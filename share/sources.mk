@@ -27,6 +27,7 @@ SCENARIO_SRC := \
 	share/scenarios/priorities.yaml \
 	share/scenarios/processes.yaml \
 	share/scenarios/qos-burst.yaml \
+	share/scenarios/qos-lend.yaml \
 	share/scenarios/qos-neighbour.yaml \
 	share/scenarios/qos-steady.yaml \
 	share/scenarios/speed-up.yaml \

@@ -102,6 +102,14 @@ static void add_job(struct metrics *metrics, unsigned int n)
 		row->values[METRIC_SCORE] = job->score;
 		row->values[METRIC_GOAL_MET] = job->goal_met;
 	}
+	if (job->lending) {
+		row->lender = job->lending->lender;
+		row->values[METRIC_WAITED] = job->lending->counts.waited;
+		if (*row->lender) {
+			row->values[METRIC_LENT] = job->lending->counts.lent;
+			row->values[METRIC_LENT_TPCS] = gpupart_tpcset_count(&job->lending->tpcs);
+		}
+	}
 	take_slurm(row, &model->look, job->id);
 }
 

@@ -9,14 +9,17 @@ enum metric {
 	/* Counters. If the first decreases, a new process has the pid of an ended one. */
 	METRIC_LAUNCHES, METRIC_OUTSIDE, METRIC_UNRECORDED, METRIC_BUSY, METRIC_NR_COUNTERS,
 	METRIC_PROCESSES = METRIC_NR_COUNTERS, METRIC_SET_TPCS, METRIC_MEMORY, METRIC_QUOTA,
-	METRIC_SCORE, METRIC_GOAL_MET, METRIC_NR
+	METRIC_SCORE, METRIC_GOAL_MET, METRIC_LENT_TPCS,
+	/* Counts of a run, which it keeps itself while it runs. */
+	METRIC_LENT, METRIC_WAITED, METRIC_NR
 };
 
 /* A job on a GPU. Strings may contain any bytes, but @job and @pci are single words. */
 struct metrics_row {
 	unsigned int uid;
 	char job[GPUPART_JOB_STRLEN], pci[20];	/* with @uid: the key of the row */
-	const char *name, *user, *uuid;		/* the model owns these; @uuid may be NULL */
+	/* The model owns these; @uuid and @lender may be NULL. */
+	const char *name, *user, *uuid, *lender;
 	struct cgroup_ids ids;
 	double values[METRIC_NR];		/* NAN: not known */
 };

@@ -25,6 +25,11 @@ static const struct { const char *name, *unit, *help; } families[METRIC_NR] = {
 		"Progress against the goal in the last epoch, 1 meets it." },
 	[METRIC_GOAL_MET] = { "gpupart_qos_goal_met", "",
 		"Whether the goal was met in the last epoch." },
+	[METRIC_LENT_TPCS] = { "gpupart_lent_tpcs", "tpcs",
+		"TPCs of the lender that the job may use while the lender is idle." },
+	[METRIC_LENT] = { "gpupart_lent_launches", "", "Launches that used lent TPCs." },
+	[METRIC_WAITED] = { "gpupart_waited_launches", "",
+		"Launches that waited because of a bound on outstanding launches." },
 };
 
 /* Prints NAME="VALUE". An unknown value is left out, which means the same as an empty one. */
@@ -89,7 +94,8 @@ static void print_gpus(FILE *file, const struct model *model, bool openmetrics)
 }
 
 /* What a sample begins with, up to its value. */
-static void print_row(FILE *file, const char *name, const struct metrics_row *row)
+static void print_row(FILE *file, const char *name, const struct metrics_row *row,
+		      const char *lender)
 {
 	char before = '{';
 
@@ -102,6 +108,7 @@ static void print_row(FILE *file, const char *name, const struct metrics_row *ro
 	print_label(file, "slurm_job", row->ids.slurm, &before);
 	print_label(file, "pod_uid", row->ids.pod, &before);
 	print_label(file, "container_id", row->ids.container, &before);
+	print_label(file, "lender", lender, &before);
 	fputs("} ", file);
 }
 
@@ -118,7 +125,7 @@ void metrics_raise(struct metrics *metrics, const char *before)
 		     row++) {
 			snprintf(name, sizeof(name), "\n%s_total", families[m].name);
 			file = alloc_file(&sample, &len);
-			print_row(file, name, row);
+			print_row(file, name, row, NULL);
 			alloc_file_close(file);
 			/* The order is mostly that of last time. */
 			found = strstr(from, sample) ?: strstr(before, sample);
@@ -141,7 +148,8 @@ char *metrics_text(const struct metrics *metrics, bool openmetrics)
 
 	print_gpus(file, &metrics->model, openmetrics);
 	for (int m = 0; m < METRIC_NR; m++) {
-		bool counter = m < METRIC_NR_COUNTERS;
+		bool counter = m < METRIC_NR_COUNTERS || m >= METRIC_LENT;
+		bool lent = m == METRIC_LENT_TPCS || m == METRIC_LENT;
 
 		snprintf(name, sizeof(name), "%s%s", families[m].name, counter ? "_total" : "");
 		print_head(file, openmetrics ? families[m].name : name,
@@ -149,7 +157,8 @@ char *metrics_text(const struct metrics *metrics, bool openmetrics)
 			   families[m].help);
 		for (unsigned int i = 0; i < metrics->nr; i++)
 			if (!isnan(metrics->rows[i].values[m])) {
-				print_row(file, name, &metrics->rows[i]);
+				print_row(file, name, &metrics->rows[i],
+					  lent ? metrics->rows[i].lender : NULL);
 				fprintf(file, "%.15g\n", metrics->rows[i].values[m]);
 			}
 	}

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "cli/qos/control.h"
+#include "cli/qos/lend.h"
 #include "cli/target/state_dir.h"
 #include "cli/start/run.h"
 #include "cli/target/process_list.h"
@@ -119,6 +120,7 @@ int control_open(struct control *c, const struct args *args, const struct qos_op
 
 void control_close(struct control *c)
 {
+	lend_close(c);
 	live_close(&c->live);
 	qos_setup_free(&c->setup);
 	if (c->signals >= 0)
@@ -268,6 +270,8 @@ static void __attribute__((noreturn)) be_program(const struct control *c, unsign
 	/* Its output must not come between lines of JSON. */
 	if (args.json && !args.output)
 		dup2(2, 1);
+	if (c->live.tenants[i].report)
+		setenv("GPUPART_REPORT", c->live.tenants[i].report_id, 1);
 	args.program = c->setup.specs[i].program;
 	args.nr_terms = 1;
 	args.terms[0].option = "-t";
@@ -294,6 +298,7 @@ int control_start(struct control *c, unsigned int i, const struct gpupart_tpcset
 	if (pipe2(fds, O_CLOEXEC))
 		return cmd_fail(cmd_name, EXIT_RUN_FAILED, "cannot create a pipe: %s",
 				strerror(errno));
+	lend_open(c, i);
 	fflush(NULL);
 	t->gone = false;
 	t->child = fork();

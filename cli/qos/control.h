@@ -22,6 +22,7 @@ struct control {
 	struct gpupart_tpcset old[QOS_MAX_TENANTS];
 	int guard;			/* a pipe to the guard process; 0: no guard process */
 	pid_t guard_pid;
+	struct lend_orders *orders;	/* one for each tenant, for watchers; NULL: none */
 };
 
 /* Functions that return int return 0 or an exit status. */

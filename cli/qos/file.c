@@ -81,7 +81,22 @@ static void take_program(struct yaml *yaml, const struct yaml_key *row, yaml_nod
 	}
 }
 
+static void take_lend(struct yaml *yaml, const struct yaml_key *row, yaml_node_t *node, void *to)
+{
+	struct entry *e = to;
+	char text[YAML_TEXT];
+
+	if (!yaml_text(yaml, node, row->name, text))
+		return;
+	e->tenant.lend = true;
+	if (strcmp(text, "auto") &&
+	    (!yaml_read_time(text, &e->tenant.lend_ns) || e->tenant.lend_ns < QOS_LEND_LEAST ||
+	     e->tenant.lend_ns > QOS_LEND_MOST))
+		yaml_fail(yaml, node, "lend: %.40s: must be auto, or a time from 1us to 1s", text);
+}
+
 #define TENANT \
+	{ "lend", .take = take_lend }, \
 	{ "goal", .take = take_goal }, \
 	{ "weight", YAML_NUMBER, ENTRY(tenant.weight), 1, 1000 }, \
 	{ "floor", YAML_NUMBER, ENTRY(tenant.floor), 1, GPUPART_MAX_TPCS }, \
@@ -110,6 +125,10 @@ static void check_tenant(const struct qos_setup *setup, struct yaml *yaml, const
 	const char *stream = e->spec.stream;
 
 	if (e->kind != QOS_FILE_SCENARIO) {
+		if (e->tenant.lend && e->spec.pid)
+			yaml_fail(yaml, node,
+				  "%s: a tenant with 'lend' needs program or job, not pid",
+				  e->tenant.name);
 		if (!!e->spec.program + !!e->spec.pid + !!*e->spec.job != 1)
 			yaml_fail(yaml, node, "%s: must have exactly one of program, pid and job",
 				  e->tenant.name);

@@ -440,6 +440,22 @@ bool live_is_changed(struct live *live, unsigned int i)
 	return t->changed && !t->gone;
 }
 
+bool live_lends(struct live *live, unsigned int i)
+{
+	struct live_tenant *t = &live->tenants[i];
+	const bool before = t->lent;
+	struct gpupart_lending lending;
+	char id[64];
+
+	t->lent = false;
+	/* All processes of a run have the same report. */
+	if (t->nr_members) {
+		process_variable(t->members[0].pid, "GPUPART_REPORT", id, sizeof(id));
+		t->lent = *id && !gpupart_lending_get(NULL, id, &lending) && lending.nr_borrowers;
+	}
+	return before || t->lent;
+}
+
 int live_set(struct live *live, unsigned int i, const struct gpupart_tpcset *set)
 {
 	struct live_tenant *t = &live->tenants[i];

@@ -10,6 +10,7 @@
 #include "cli/qos/kernels.h"
 #include "cli/qos/pace.h"
 #include "cli/qos/qos.h"
+#include "cli/start/lend.h"
 #include "cli/util/process.h"
 #include "lib/private.h"
 
@@ -49,6 +50,13 @@ struct live_tenant {
 	struct live_member *members;
 	unsigned int nr_members;
 	char note[GPUPART_TPCSET_STRLEN];	/* the set that this command gave its job; or "" */
+	/* Lending, if this command started it; @report NULL: it neither lends nor borrows. */
+	struct gpupart_report *report;
+	const char *report_id;
+	struct lend_wishes lend;	/* of a borrower */
+	pid_t watcher;			/* the process that watches its lender; 0: none */
+	uint64_t borrowed;		/* launches on lent TPCs at the last lend_take() */
+	bool lent;			/* at the last live_lends() programs could borrow */
 	bool changed;			/* another program changed its set to @found */
 	struct gpupart_tpcset found;
 	uint64_t said_ns;		/* time of the last warning about such a change */
@@ -154,6 +162,9 @@ bool live_drained(struct live *live, unsigned int i, uint64_t drain_ns, uint64_t
  * once a minute.
  */
 bool live_is_changed(struct live *live, unsigned int i);
+
+/* Returns whether a program could borrow TPCs of tenant @i now, or at the last call. */
+bool live_lends(struct live *live, unsigned int i);
 
 /* Sets the TPCs of tenant @i. Returns 0, or -errno with a message in gpupart_error(). */
 int live_set(struct live *live, unsigned int i, const struct gpupart_tpcset *set);

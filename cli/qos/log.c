@@ -156,6 +156,10 @@ static void io_tenant(struct io *io, json_t *o, struct qos_tenant *t, struct qos
 	io_uint(io, o, "floor", &t->floor, GPUPART_MAX_TPCS);
 	io_uint(io, o, "ceiling", &t->ceiling, GPUPART_MAX_TPCS);
 	io_set(io, o, "adopted", &t->adopted);
+	if (t->lend || json_object_get(o, "lend")) {
+		io_bool(io, o, "lend", &t->lend);
+		io_number(io, o, "lend_ns", &t->lend_ns, QOS_LEND_MOST);
+	}
 }
 
 /* An optional value that is false or 0 is left out, and reads as false or 0. */
@@ -174,6 +178,10 @@ static void io_measured(struct io *io, json_t *o, struct qos_measured *m)
 		io_number(io, o, "reported_milli", &m->told, INT64_MAX);
 	if (m->exact || json_object_get(o, "exact"))
 		io_bool(io, o, "exact", &m->exact);
+	if (m->borrowed || json_object_get(o, "borrowed"))
+		io_number(io, o, "borrowed", &m->borrowed, INT64_MAX);
+	if (m->lent || json_object_get(o, "lent"))
+		io_bool(io, o, "lent", &m->lent);
 	if (m->disturbed || json_object_get(o, "disturbed"))
 		io_bool(io, o, "disturbed", &m->disturbed);
 }
@@ -264,6 +272,9 @@ static void io_decision(struct io *io, json_t *line, const struct qos_session *s
 			"optimum", v->optimum, "speed_milli", (json_int_t)v->speed,
 			"score_milli", (json_int_t)v->score,
 			"since_start_milli", (json_int_t)v->since_start, "reason", v->why));
+		if (s->setup->tenants[i].lend)
+			json_object_set_new(json_array_get(tenants, i), "lend_ns",
+					    json_integer(v->lend_ns));
 		if (s->board.shapes)
 			json_object_set_new(json_array_get(tenants, i), "shape",
 					    json_string(qos_shape_name(v->shape)));

@@ -74,6 +74,12 @@ void qos_setup_free(struct qos_setup *setup);
  */
 void qos_setup_floors(struct qos_setup *setup, const struct qos_board *board);
 
+/*
+ * Returns the tenant whose TPCs tenant @i may borrow, or QOS_MAX_TENANTS. Best-effort tenants, in
+ * their order, are distributed over the tenants that lend.
+ */
+unsigned int qos_lender_of(const struct qos_setup *setup, unsigned int i);
+
 /* The same rule as for 'gpupart run --name', because a tenant's name becomes a job's name. */
 #define QOS_NAME_RULE \
 	"must be 1 to 63 characters from A-Z a-z 0-9 . _ -, and must not start with '-'"
@@ -121,6 +127,8 @@ struct qos_sum {
 	uint64_t speed;			/* the mean of these speeds */
 	unsigned int changes;
 	unsigned int least, most;	/* smallest and largest number of TPCs */
+	uint64_t borrowed;		/* launches on lent TPCs */
+	unsigned int lent;		/* epochs with lending of its TPCs */
 };
 
 /* An output file, or standard output. */

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 #include <unistd.h>
-#include "cli/qos/control.h"
+#include "cli/qos/lend.h"
 #include "cli/start/run.h"
 #include "cli/target/state_dir.h"
 #include "cli/target/scores.h"
@@ -95,6 +95,8 @@ static int start(struct qos_session *s)
 			kill(c->live.tenants[i].child, SIGTERM);
 	if (status)
 		return status;
+	if (!dry)
+		lend_begin(c);
 	*c->options->started = !dry || adopted;
 	if (dry && !adopted)
 		end(s);
@@ -171,6 +173,8 @@ static void measure_epoch(struct run *run, struct qos_measured *measured)
 	for (unsigned int i = 0; i < c->setup.nr; i++) {
 		live_take(&c->live, i, &c->setup.tenants[i], &c->setup.specs[i],
 			  now - run->epoch_began_ns, &measured[i]);
+		measured[i].borrowed = lend_take(c, i);
+		measured[i].lent = live_lends(&c->live, i);
 		measured[i].disturbed = !c->options->dry_run && live_is_changed(&c->live, i);
 	}
 	update_others(run);
@@ -216,8 +220,8 @@ static void show(struct run *run)
 }
 
 /*
- * Publishes scores for top and metrics. A best-effort tenant never has a score. A waiting or idle
- * tenant has no score at the moment.
+ * Publishes scores for top, metrics and run --lend. A best-effort tenant never has a score. A
+ * waiting or idle tenant has no score at the moment.
  */
 static void publish(struct run *run)
 {
@@ -231,9 +235,13 @@ static void publish(struct run *run)
 		const struct live_tenant *t = &run->c.live.tenants[i];
 		bool missed = v->state == QOS_MISSED || v->state == QOS_STUCK;
 
-		if (!missed && (v->state != QOS_GOOD || !v->score))
+		if (!missed && v->state != QOS_IDLE && (v->state != QOS_GOOD || !v->score))
 			continue;
-		scores[nr] = (struct score){ .pid = t->pid, .milli = v->score, .met = !missed };
+		scores[nr] = (struct score){
+			.pid = t->pid, .milli = v->score, .met = !missed,
+			.idle = v->state == QOS_IDLE, .lend_ns = v->lend_ns,
+			.has_slack = run->c.setup.tenants[i].goal == QOS_LATENCY,
+		};
 		strcpy(scores[nr++].job, t->pid ? "" : t->job);
 	}
 	/*
@@ -258,6 +266,7 @@ static int carry_out(struct qos_session *s, json_t *line)
 		if ((s->now.tenants[i].changed || live->tenants[i].changed) &&
 		    live_set(live, i, &s->now.tenants[i].set))
 			remark("%s: %s", live->tenants[i].name, gpupart_error(cmd_gp));
+	lend_order(&run->c, &s->now);
 	/* During a swap no epoch has ended. */
 	if (!s->options->dry_run && !s->now.swapping)
 		publish(run);

@@ -79,7 +79,8 @@ int qos_session_log_begin(struct qos_session *s)
 }
 
 /* Adds the result of tenant @i in the epoch that ended to its sums. */
-static void add_tenant(struct qos_session *s, unsigned int i)
+static void add_tenant(struct qos_session *s, unsigned int i,
+		       const struct qos_measured *measured)
 {
 	const struct qos_verdict *v = &s->now.tenants[i];
 	unsigned int nr_tpcs = s->counts[i];
@@ -95,6 +96,8 @@ static void add_tenant(struct qos_session *s, unsigned int i)
 	if (nr_tpcs > sum->most)
 		sum->most = nr_tpcs;
 	sum->changes += v->nr_tpcs != nr_tpcs;
+	sum->borrowed += measured->borrowed;
+	sum->lent += measured->lent;
 	if (v->state != QOS_GOOD && v->state != QOS_MISSED && v->state != QOS_STUCK)
 		return;
 	sum->heard++;
@@ -109,7 +112,7 @@ static void add_value(int value, uint64_t *sum, unsigned int *nr)
 	*nr += value >= 0;
 }
 
-static int add_epoch(struct qos_session *s)
+static int add_epoch(struct qos_session *s, const struct qos_measured *measured)
 {
 	struct qos_gpu_sum *sum = &s->gpu_sum;
 
@@ -122,7 +125,7 @@ static int add_epoch(struct qos_session *s)
 	if (s->epochs)
 		s->epochs[s->nr_epochs] = (struct qos_epoch){ .time_ns = s->time_ns };
 	for (unsigned int i = 0; i < s->setup->nr; i++)
-		add_tenant(s, i);
+		add_tenant(s, i, &measured[i]);
 	s->nr_epochs++;
 	s->nr_changed += s->now.changed || s->now.swapping;
 	add_value(s->state.power_mw, &sum->power_mw, &sum->nr_power);
@@ -141,7 +144,7 @@ int qos_session_step(struct qos_session *s, const struct qos_measured *measured)
 		qos_policy_hold(s->policy, &held);
 	qos_policy_step(s->policy, measured, &s->now);
 	if (!swap)
-		status = add_epoch(s);
+		status = add_epoch(s, measured);
 	count(s);
 	return status ?: decided(s, qos_log_step(s, swap, measured));
 }

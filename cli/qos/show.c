@@ -113,6 +113,20 @@ static void show_gpu(struct out *out, const struct qos_gpu_sum *sum)
 		fputc('\n', out->file);
 }
 
+static void show_lending(struct out *out, const struct qos_session *s, unsigned int i)
+{
+	const char *name = s->setup->tenants[i].name;
+	unsigned int lender = qos_lender_of(s->setup, i);
+
+	if (s->setup->tenants[i].lend)
+		fprintf(out->file, "%s: lent its TPCs in %u epochs, now %s %g us\n", name,
+			s->sums[i].lent, s->now.tenants[i].lend_ns ? "up to" : "for",
+			s->now.tenants[i].lend_ns / 1e3);
+	if (lender < QOS_MAX_TENANTS)
+		fprintf(out->file, "%s: %" PRIu64 " launches also used TPCs of %s\n", name,
+			s->sums[i].borrowed, s->setup->tenants[lender].name);
+}
+
 void qos_text(struct out *out, const struct qos_session *s)
 {
 	char epoch[48];
@@ -134,6 +148,8 @@ void qos_text(struct out *out, const struct qos_session *s)
 		    s->now.tenants[i].state == QOS_DISTURBED)
 			fprintf(out->file, "%s: %s\n", s->setup->tenants[i].name,
 				s->now.tenants[i].why);
+	for (unsigned int i = 0; i < s->setup->nr; i++)
+		show_lending(out, s, i);
 	if (*s->now.words)
 		out_wrap(out, 0, "", s->now.words);
 	if (s->nr_replayed)
@@ -180,6 +196,13 @@ json_t *qos_json(const struct qos_session *s)
 			"nr_tpcs", v->nr_tpcs, "least_tpcs", sum->least, "most_tpcs", sum->most,
 			"class", qos_class_name(v->class), "state", qos_state_name(v->state),
 			"set", qos_set_json(&v->set)));
+		if (t->lend)
+			json_object_update_new(json_array_get(tenants, i), json_pack(
+				"{s:i, s:I}", "epochs_lent", sum->lent, "lend_ns",
+				(json_int_t)v->lend_ns));
+		if (qos_lender_of(s->setup, i) < QOS_MAX_TENANTS)
+			json_object_set_new(json_array_get(tenants, i), "launches_borrowed",
+					    json_integer(sum->borrowed));
 	}
 	json_object_update_new(root, json_pack(
 		"{s:s, s:i, s:I, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:s}", "gpu", s->gpu,

@@ -13,11 +13,20 @@
 #include "cli/util/alloc.h"
 #include "cli/util/message.h"
 
+#define KNOWN_RUNS	5	/* runs of a kernel after which its longest time is known */
+
+/* The runs of a kernel of a borrower: without and with lent TPCs. */
+struct seen {
+	uint64_t longest_ns[2];
+	unsigned int runs;	/* without */
+};
+
 /* Sums over the launches of one tenant in an epoch. */
 struct taken {
 	uint64_t work;			/* thousandths of blocks */
 	uint64_t *latencies;
 	unsigned int nr, room;
+	uint64_t borrowed;		/* launches on lent TPCs */
 };
 
 struct plant {
@@ -33,6 +42,11 @@ struct plant {
 	struct pipe_set wide[QOS_MAX_TENANTS];	/* the same, for launches with clusters */
 	/* TPCs of one virtual GPC that its largest cluster needs */
 	unsigned int cluster[QOS_MAX_TENANTS];
+	struct pipe_set lent[QOS_MAX_TENANTS];	/* TPCs of a borrower and of its lender */
+	uint64_t limit_ns[QOS_MAX_TENANTS];	/* for a borrower's kernels; 0: none */
+	struct seen *seen[QOS_MAX_TENANTS];	/* by kernel, in this phase and under one set */
+	struct gpupart_tpcset seen_under[QOS_MAX_TENANTS];	/* that set */
+	bool *may_borrow[QOS_MAX_TENANTS];	/* by kernel */
 	struct taken taken[QOS_MAX_TENANTS];
 	struct pipe_result result;
 };
@@ -52,6 +66,27 @@ static void take_block(void *user, const struct pipe_block *block)
 		plant->taken[tenant].work += 1000 * (stop - block->start) / all;
 }
 
+static void find_may_borrow(struct plant *plant, unsigned int tenant, unsigned int kernel)
+{
+	const struct seen *seen = &plant->seen[tenant][kernel];
+	uint64_t limit = plant->limit_ns[tenant];
+
+	plant->may_borrow[tenant][kernel] = limit && seen->runs >= KNOWN_RUNS &&
+					    seen->longest_ns[0] <= limit &&
+					    seen->longest_ns[1] <= limit;
+}
+
+static void learn_time(struct plant *plant, unsigned int tenant, const struct pipe_launch *launch)
+{
+	struct seen *seen = &plant->seen[tenant][launch->kernel];
+	uint64_t ns = launch->end - launch->issued, *longest = &seen->longest_ns[launch->lent];
+
+	*longest = ns > *longest ? ns : *longest;
+	seen->runs += !launch->lent;
+	plant->taken[tenant].borrowed += launch->lent;
+	find_may_borrow(plant, tenant, launch->kernel);
+}
+
 static void take_launch(void *user, const struct pipe_launch *launch)
 {
 	struct plant *plant = user;
@@ -61,6 +96,7 @@ static void take_launch(void *user, const struct pipe_launch *launch)
 	if (tenant == QOS_MAX_TENANTS || launch->end > plant->setup.epoch_ns ||
 	    launch->kernel == UINT32_MAX)
 		return;
+	learn_time(plant, tenant, launch);
 	taken = &plant->taken[tenant];
 	if (taken->nr == taken->room) {
 		taken->room = 2 * taken->room + 64;
@@ -110,6 +146,12 @@ static void phase_free(struct plant *plant)
 	scenario_free(&plant->scenario);
 	free(plant->streams);
 	plant->streams = NULL;
+	for (unsigned int i = 0; i < QOS_MAX_TENANTS; i++) {
+		free(plant->seen[i]);
+		free(plant->may_borrow[i]);
+		plant->seen[i] = NULL;
+		plant->may_borrow[i] = NULL;
+	}
 }
 
 /*
@@ -168,6 +210,10 @@ static int phase_make(struct plant *plant, unsigned int run)
 		if (tenant < QOS_MAX_TENANTS)
 			plant->streams[s].set = &plant->sets[tenant];
 	}
+	for (tenant = 0; tenant < plant->setup.nr; tenant++) {
+		plant->seen[tenant] = alloc_zeroed(pipe->nr_kernels + 1, sizeof(struct seen));
+		plant->may_borrow[tenant] = alloc_zeroed(pipe->nr_kernels + 1, sizeof(bool));
+	}
 	pipe->streams = plant->streams;
 	memset(plant->cluster, 0, sizeof(plant->cluster));
 	for (s = 0; s < pipe->nr_programs; s++)
@@ -203,6 +249,7 @@ static int run_epoch(struct plant *plant)
 	for (unsigned int i = 0; i < plant->setup.nr; i++) {
 		plant->taken[i].work = 0;
 		plant->taken[i].nr = 0;
+		plant->taken[i].borrowed = 0;
 	}
 	err = pipe_run(&plant->scenario.pipe, &watch, &plant->result);
 	if (err)
@@ -247,6 +294,60 @@ static void give_set(struct plant *plant, unsigned int i, const struct gpupart_t
 	memcpy(plant->wide[i].allowed, wide.allowed, sizeof(wide.allowed));
 }
 
+/*
+ * Returns whether it is the turn of borrower @i of @lender. Here a turn is a number of epochs, in
+ * proportion to the borrower's weight.
+ */
+static bool has_turn(const struct plant *plant, unsigned int i, unsigned int lender)
+{
+	const struct qos_setup *setup = &plant->setup;
+	unsigned int all = 0, before = 0, n, at;
+
+	for (n = 0; n < setup->nr; n++) {
+		if (qos_lender_of(setup, n) != lender)
+			continue;
+		all += setup->tenants[n].weight ?: 1;
+		if (n < i)
+			before = all;
+	}
+	at = plant->session.now.epoch % all;
+	return at >= before && at < before + (setup->tenants[i].weight ?: 1);
+}
+
+/* Lends to tenant @i what the last decision allows. */
+static void lend(struct plant *plant, unsigned int i)
+{
+	const struct pipe_scenario *pipe = &plant->scenario.pipe;
+	unsigned int lender = qos_lender_of(&plant->setup, i), s, from;
+	const struct qos_verdict *tenants = plant->session.now.tenants;
+	struct gpupart_tpcset both;
+
+	if (lender == QOS_MAX_TENANTS)
+		return;
+	both = gpupart_tpcset_or(&tenants[i].set, &tenants[lender].set);
+	memcpy(plant->lent[i].allowed, both.allowed, sizeof(both.allowed));
+	if (!gpupart_tpcset_equal(&plant->seen_under[i], &tenants[i].set))
+		memset(plant->seen[i], 0, pipe->nr_kernels * sizeof(struct seen));
+	plant->seen_under[i] = tenants[i].set;
+	plant->limit_ns[i] = has_turn(plant, i, lender) ? tenants[lender].lend_ns : 0;
+	for (s = 0; s < pipe->nr_kernels; s++)
+		find_may_borrow(plant, i, s);
+	for (from = 0; plant->tenant_of[from] != lender; from++)
+		;
+	for (s = 0; s < pipe->nr_streams; s++)
+		if (plant->tenant_of[s] == i) {
+			plant->streams[s].lender = from + 1;
+			plant->streams[s].lent = &plant->lent[i];
+			plant->streams[s].may_borrow = plant->may_borrow[i];
+		}
+}
+
+/* Whether programs could borrow TPCs of tenant @i in the epoch. */
+static bool was_lent(const struct plant *plant, unsigned int i)
+{
+	return plant->setup.tenants[i].lend && plant->session.now.tenants[i].lend_ns;
+}
+
 static int measure(struct qos_session *session, struct qos_measured *measured)
 {
 	struct plant *plant = session->user;
@@ -268,12 +369,15 @@ static int measure(struct qos_session *session, struct qos_measured *measured)
 	}
 	for (i = 0; i < setup->nr; i++)
 		give_set(plant, i, &session->now.tenants[i].set);
+	for (i = 0; i < setup->nr && !status; i++)
+		lend(plant, i);
 	if (!status)
 		status = run_epoch(plant);
 	for (i = 0; i < setup->nr; i++)
 		measured[i] = (struct qos_measured){
 			.valid = true, .ns = setup->epoch_ns, .work = plant->taken[i].work,
-			.nr = plant->taken[i].nr,
+			.nr = plant->taken[i].nr, .lent = was_lent(plant, i),
+			.borrowed = plant->taken[i].borrowed,
 			.latency_ns = percentile(&plant->taken[i], setup->specs[i].percentile),
 		};
 	session->time_ns += setup->epoch_ns;

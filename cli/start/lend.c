@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,9 @@
 #include "cli/start/run.h"
 #include "cli/target/check.h"
 #include "cli/target/process_list.h"
+#include "cli/target/scores.h"
 #include "cli/util/message.h"
+#include "cli/util/number.h"
 #include "cli/util/process.h"
 #include "cli/util/yaml.h"
 
@@ -24,6 +27,8 @@
 #define FIND_US		50000		/* interval of the search for the lender */
 #define BUSY_US		100		/* intervals of its checks, while it is busy or idle */
 #define IDLE_US		500
+#define ORDER_US	5000		/* between two reads of an order to lend nothing */
+#define SLACK_NS	200000000	/* between two reads of the slack of the lender's goal */
 
 /* ------------------------------------------------------------------- options */
 
@@ -36,17 +41,24 @@ static int take_time(const char *option, const char *text, uint64_t *ns)
 		       text);
 }
 
+/* Twice the limit: the second kernel runs while the host finds the end of the first. */
+static uint64_t depth_of(uint64_t limit_ns)
+{
+	return 2 * limit_ns;
+}
+
 int lend_check(struct lend_wishes *wishes, const char *name, bool exec)
 {
 	const char *records = getenv("GPUPART_RECORDS");
-	const char *option = wishes->job ? "--lend" : wishes->limit ? "--lend-limit" : "--depth";
+	const char *option = wishes->job ? "--lend" : wishes->limit ? "--lend-limit" :
+			     wishes->weight ? "--lend-weight" : "--depth";
+	unsigned long weight = 1;
 	int status = 0;
 
-	if (!wishes->job && !wishes->limit && !wishes->depth)
+	if (!wishes->job && !wishes->limit && !wishes->weight && !wishes->depth)
 		return 0;
-	if (!wishes->job != !wishes->limit)
-		return failure("%s: needs %s", option,
-			       wishes->job ? "--lend-limit TIME" : "--lend JOB");
+	if (!wishes->job && (wishes->limit || wishes->weight))
+		return failure("%s: needs --lend JOB", option);
 	if (exec)
 		return failure(
 			"%s cannot be used with --exec: the process of 'gpupart run' must remain as the program's parent",
@@ -59,8 +71,13 @@ int lend_check(struct lend_wishes *wishes, const char *name, bool exec)
 		status = failure("--lend %s: a run cannot borrow from itself", name);
 	if (!status && wishes->limit)
 		status = take_time("--lend-limit", wishes->limit, &wishes->limit_ns);
-	/* Twice the limit: the second kernel runs while the host finds the end of the first. */
-	wishes->depth_ns = 2 * wishes->limit_ns;
+	if (!status && wishes->weight && !number_whole(wishes->weight, 1000, &weight))
+		status = failure("--lend-weight %s: must be a number from 1 to 1000",
+				 wishes->weight);
+	wishes->nr_weight = weight;
+	/* The watcher sets it with the limit, if that comes from a goal. */
+	wishes->depth_ns = !wishes->job ? 0 : wishes->limit_ns ? depth_of(wishes->limit_ns) :
+								 MOST_NS;
 	if (!status && wishes->depth)
 		status = take_time("--depth", wishes->depth, &wishes->depth_ns);
 	return status;
@@ -71,6 +88,8 @@ void lend_prepare(const struct lend_wishes *wishes, struct gpupart_report *repor
 	if (!lend_is_asked(wishes))
 		return;
 	gpupart_lend_bound(report, wishes->depth_ns, wishes->limit_ns);
+	if (wishes->job)
+		gpupart_lend_name(report, wishes->job, wishes->nr_weight);
 }
 
 /* ------------------------------------------------------------------- finding the lender */
@@ -79,6 +98,10 @@ struct found {
 	int pids[GPUPART_LENDER_MAX];
 	unsigned int nr;
 	char id[64];		/* GPUPART_REPORT of these processes */
+	/* The tenant of `qos run` that these processes belong to. */
+	bool is_tenant;
+	char score_job[GPUPART_JOB_STRLEN];	/* its job, or "" */
+	int score_pid;				/* its process, or 0 */
 };
 
 struct watch {
@@ -90,7 +113,10 @@ struct watch {
 	char pipes[256];	/* directory of the program's MPS daemon */
 	char pci[20];
 	struct gpupart_tpcset within;	/* the limit of the run around this one */
+	char what[80];		/* what asked for lending, before the lender's name in messages */
 	char reason[512];	/* last one printed */
+	struct found found;	/* the processes of @lender */
+	uint64_t slack_ns, slack_read_ns;	/* the slack, and when it was read last */
 	struct gpupart_lender *lender;
 };
 
@@ -107,7 +133,7 @@ static int say(const char *fmt, ...)
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	if (strcmp(text, watch.reason))
-		remark("--lend %s: nothing is lent%s: %s", watch.wishes->job,
+		remark("%s %s: nothing is lent%s: %s", watch.what, watch.wishes->job,
 		       watch.simulated ? " (simulated)" : "", text);
 	strcpy(watch.reason, text);
 	return -EAGAIN;
@@ -144,6 +170,64 @@ static int add(struct found *found, const struct gpupart_process *p)
 	return 0;
 }
 
+static bool is_same_tenant(const struct found *found, const struct score *score)
+{
+	return found->is_tenant && !strcmp(found->score_job, score->job) &&
+	       found->score_pid == score->pid;
+}
+
+/* Finds the tenant that process @p of the lender belongs to. */
+static void find_tenant(struct found *found, const struct gpupart_process *p,
+			const struct gpupart_job *jobs, int nr_jobs)
+{
+	struct score scores[SCORES_MAX];
+	unsigned int nr = scores_read(geteuid(), watch.pci, scores);
+
+	for (unsigned int n = 0; !found->is_tenant && n < nr; n++) {
+		found->is_tenant = *scores[n].job ? shown_is_inside(jobs, nr_jobs, p->job,
+								    scores[n].job) :
+						    scores[n].pid == p->pid;
+		strcpy(found->score_job, scores[n].job);
+		found->score_pid = scores[n].pid;
+	}
+}
+
+/* Returns the slack of the goal of the tenant of @found, or 0, with a message if it has none. */
+static uint64_t read_slack(const struct found *found)
+{
+	struct score scores[SCORES_MAX];
+	unsigned int nr = scores_read(geteuid(), watch.pci, scores);
+
+	for (unsigned int n = 0; n < nr; n++)
+		if (is_same_tenant(found, &scores[n]) && scores[n].has_slack)
+			return scores[n].lend_ns;
+	say("it has no latency goal of a running 'gpupart qos run': give --lend-limit");
+	return 0;
+}
+
+/* Returns the limit that applies now; 0: nothing may be lent. */
+static uint64_t limit_now(const struct found *found)
+{
+	if (watch.wishes->orders)
+		return atomic_load(&watch.wishes->orders->limit_ns);
+	if (watch.wishes->limit_ns)
+		return watch.wishes->limit_ns;
+	if (process_now_ns() - watch.slack_read_ns >= SLACK_NS) {
+		watch.slack_read_ns = process_now_ns();
+		watch.slack_ns = read_slack(found);
+	}
+	return watch.slack_ns;
+}
+
+static void set_limit(uint64_t limit_ns)
+{
+	const struct lend_wishes *wishes = watch.wishes;
+
+	uint64_t depth_ns = wishes->depth || !limit_ns ? wishes->depth_ns : depth_of(limit_ns);
+
+	gpupart_lend_change(watch.report, depth_ns, limit_ns);
+}
+
 /* Finds the lender's processes. Returns 0, or -EAGAIN after a message. */
 static int find(struct found *found)
 {
@@ -153,8 +237,10 @@ static int find(struct found *found)
 
 	memset(found, 0, sizeof(*found));
 	for (int i = 0; !err && i < nr; i++)
-		if (shown_is_named(jobs, nr_jobs, &processes[i], watch.wishes->job))
+		if (shown_is_named(jobs, nr_jobs, &processes[i], watch.wishes->job)) {
 			err = add(found, &processes[i]);
+			find_tenant(found, &processes[i], jobs, nr_jobs);
+		}
 	free(processes);
 	free(jobs);
 	if (!err && !found->nr)
@@ -193,13 +279,24 @@ static bool find_own(void)
 	return *watch.pci;
 }
 
+static void close_lender(void)
+{
+	gpupart_lender_close(watch.lender);
+	watch.lender = NULL;
+}
+
 static int open_lender(void)
 {
 	struct found first, again;
+	uint64_t limit;
 	int err = find(&first);
 
 	if (err)
 		return err;
+	limit = limit_now(&first);
+	set_limit(limit);
+	if (!limit)
+		return -EAGAIN;
 	if (gpupart_lender_open(cmd_gp, watch.report, first.id, watch.pci, first.pids, first.nr,
 				&watch.within, &watch.lender))
 		return say("%s", gpupart_error(cmd_gp));
@@ -208,12 +305,12 @@ static int open_lender(void)
 	 * before.
 	 */
 	err = find(&again);
+	watch.found = first;
 	if (!err && memcmp(&first, &again, sizeof(first)))
 		err = -EAGAIN;
 	if (!err)
 		return 0;
-	gpupart_lender_close(watch.lender);
-	watch.lender = NULL;
+	close_lender();
 	return err;
 }
 
@@ -222,10 +319,19 @@ static int open_lender(void)
 /* Checks the lender. Returns the microseconds until the next check. */
 static unsigned int look(void)
 {
+	uint64_t limit;
 	int found;
 
+	if (!watch.lender && watch.wishes->orders && !limit_now(NULL))
+		return ORDER_US;
 	if (!watch.lender && (!find_own() || open_lender()))
 		return FIND_US;
+	limit = limit_now(&watch.found);
+	if (!limit)
+		close_lender();
+	set_limit(limit);
+	if (!limit)
+		return ORDER_US;
 	found = gpupart_lender_look(cmd_gp, watch.lender);
 	if (found >= 0) {
 		*watch.reason = 0;
@@ -233,8 +339,7 @@ static unsigned int look(void)
 	}
 	if (found != -EAGAIN)
 		say("%s", gpupart_error(cmd_gp));
-	gpupart_lender_close(watch.lender);
-	watch.lender = NULL;
+	close_lender();
 	return FIND_US;
 }
 
@@ -256,22 +361,27 @@ static void __attribute__((noreturn)) be_watcher(pid_t parent)
 	}
 }
 
-void lend_watch(struct args *args, const struct lend_wishes *wishes,
+pid_t lend_watch(struct args *args, const struct lend_wishes *wishes,
 		struct gpupart_report *report, const char *id)
 {
 	pid_t parent = getpid(), pid;
 
-	if (!wishes->limit_ns)
-		return;
+	if (!wishes->job)
+		return 0;
 	watch = (struct watch){
 		.args = args, .wishes = wishes, .report = report, .id = id,
 		.simulated = args->simulated,
 	};
+	if (wishes->borrower)
+		snprintf(watch.what, sizeof(watch.what), "%s: borrows from", wishes->borrower);
+	else
+		strcpy(watch.what, "--lend");
 	pid = fork();
 	if (!pid)
 		be_watcher(parent);
 	if (pid < 0)
 		say("cannot create a process that watches the lender: %s", strerror(errno));
+	return pid < 0 ? 0 : pid;
 }
 
 void lend_say(const struct lend_wishes *wishes, const struct gpupart_report *report,

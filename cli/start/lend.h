@@ -1,17 +1,30 @@
 /* SPDX-License-Identifier: MIT */
-/* `gpupart run --lend` and `--depth`: their options, and the process that watches the lender. */
+/*
+ * `gpupart run --lend` and `--depth`: their options, and the process that watches the lender, also
+ * for `gpupart qos run`.
+ */
 #ifndef GPUPART_CLI_START_LEND_H
 #define GPUPART_CLI_START_LEND_H
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 #include "lib/private.h"
 
 struct args;
 
+/* The limit that a controller sets, in memory that it shares with the watcher; 0: lend nothing. */
+struct lend_orders {
+	_Atomic uint64_t limit_ns;
+};
+
 struct lend_wishes {
-	const char *job, *limit, *depth;	/* option values, or NULL */
-	uint64_t limit_ns, depth_ns;		/* 0 if not given */
+	const char *job, *limit, *depth, *weight;	/* option values, or NULL */
+	/* @limit_ns 0: the slack of the lender's goal. @depth_ns 0: no bound. */
+	uint64_t limit_ns, depth_ns;
+	unsigned int nr_weight;			/* 0 means 1 */
+	const struct lend_orders *orders;	/* replaces @limit_ns; NULL: none */
+	const char *borrower;			/* the tenant, for messages; NULL: `run --lend` */
 };
 
 /* Checks the options. @name: the run's own, may be NULL; @exec: --exec. Returns 0 or an error. */
@@ -27,9 +40,10 @@ void lend_prepare(const struct lend_wishes *wishes, struct gpupart_report *repor
 
 /*
  * Starts a process that watches the lender and prints on stderr why nothing is lent. It ends with
- * this one. @id identifies @report. The caller has blocked all signals.
+ * this one. @id identifies @report. The caller has blocked the signals that it handles. Returns the
+ * pid of the process, or 0 if there is none.
  */
-void lend_watch(struct args *args, const struct lend_wishes *wishes,
+pid_t lend_watch(struct args *args, const struct lend_wishes *wishes,
 		struct gpupart_report *report, const char *id);
 
 /* Prints on stderr, at the end, how many launches used lent TPCs. */

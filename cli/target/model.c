@@ -185,6 +185,17 @@ static void find_memory(const struct model *model, struct model_row *row)
 			row->quota = tenants->list[i].quota;
 }
 
+/* A bound without a lender applies on all GPUs of the process; it is shown on the first. */
+static void find_lending(const struct model *model, unsigned int n, struct model_row *row,
+			 bool first)
+{
+	struct gpupart_lending *lending = &model->lendings[n];
+
+	if (lending_of(row->process, lending) &&
+	    (*lending->pci ? !strcmp(lending->pci, row->pci) : first))
+		row->lending = lending;
+}
+
 static void find_gpu_busy(const struct model *model, struct model_row *row)
 {
 	const struct gpupart_topology *topo = model->gpus[row->gpu].topo;
@@ -232,6 +243,7 @@ static void add_program(struct model *model, unsigned int n, bool first)
 	}
 	find_memory(model, row);
 	find_gpu_busy(model, row);
+	find_lending(model, n, row, first);
 	row->nr = 1;
 	job->nr++;
 	job->busy = sum(job->busy, row->busy);
@@ -241,6 +253,7 @@ static void add_program(struct model *model, unsigned int n, bool first)
 	job->launches = sum(job->launches, row->launches);
 	job->outside = sum(job->outside, row->outside);
 	job->quota = row->quota >= 0 ? row->quota : job->quota;
+	job->lending = row->lending ?: job->lending;
 	row->problem = p->problem;
 	if (*p->problem)
 		job->problem = p->problem;
@@ -292,7 +305,7 @@ static void find_scores(struct model *model, unsigned int first)
 		if (row->job < 0 || row->uid != of->uid || strcmp(row->pci, of->pci))
 			continue;
 		for (const struct score *score = scores; score < scores + nr; score++)
-			if (is_tenant(model, row, score)) {
+			if (!score->idle && is_tenant(model, row, score)) {
 				row->score = model->rows[row->job].score = score->milli / 1e3;
 				row->goal_met = model->rows[row->job].goal_met = score->met;
 			}
@@ -341,6 +354,8 @@ int model_take(struct model *model, double age)
 	if (status)
 		return status;
 	first = take_processes(model);
+	free(model->lendings);
+	model->lendings = alloc_zeroed(model->nr_processes + 1, sizeof(*model->lendings));
 	usage_look(&model->usage, model->processes, model->nr_processes, model->look.at_ns);
 	model->rows = NULL;
 	model->nr_rows = 0;
@@ -370,5 +385,6 @@ void model_end(struct model *model)
 	look_drop(&model->look);
 	usage_drop(&model->usage);
 	free(model->processes);
+	free(model->lendings);
 	free(model->rows);
 }

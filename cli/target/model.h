@@ -6,6 +6,7 @@
 #ifndef GPUPART_CLI_TARGET_MODEL_H
 #define GPUPART_CLI_TARGET_MODEL_H
 
+#include "cli/target/lending.h"
 #include "cli/target/process_table.h"
 #include "cli/target/usage.h"
 
@@ -46,6 +47,8 @@ struct model_row {
 	int64_t launches, outside, memory, quota;
 	double score;			/* progress relative to the goal: 1 meets it */
 	bool goal_met;
+	/* NULL: no bound applies to its launches; the counts are those of the whole job */
+	const struct gpupart_lending *lending;
 	const char *problem;		/* why the program is not confined, or "" */
 	/*
 	 * The caller's values, which are -1 and false at first. Updates keep them for the row with
@@ -60,6 +63,7 @@ struct model {
 	struct look look;
 	struct usage usage;
 	struct gpupart_process *processes;	/* one for each GPU of a process */
+	struct gpupart_lending *lendings;	/* one for each of @processes */
 	unsigned int nr_processes, nr_gpus, nr_rows;
 	struct model_gpu gpus[MODEL_MAX_GPUS];
 	struct model_row *rows;

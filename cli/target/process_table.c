@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "cli/target/cgroup.h"
+#include "cli/target/lending.h"
 #include "cli/target/process_table.h"
 #include "cli/target/nvml.h"
 #include "cli/target/process_list.h"
@@ -254,7 +255,8 @@ static void print_rows(struct out *out, const struct look *now, const struct loo
 		out->plain);
 	for (int i = 0; i < now->nr; i++) {
 		const struct gpupart_process *p = &now->list[i];
-		char launches[24], widened[24], unconfined[24];
+		char launches[24], widened[24], unconfined[24], lent[LENDING_STRLEN];
+		struct gpupart_lending lending;
 		char pid[16], user[32] = "", memory[32], rate[32] = "", set[OUT_SET_STRLEN];
 		char container[16] = "";
 		double per_second = before ? rate_of(p, now, before) : -1;
@@ -280,6 +282,9 @@ static void print_rows(struct out *out, const struct look *now, const struct loo
 			p->simulated ? " (simulated)" : "");
 		if (*p->problem)
 			fprintf(out->file, "%7s %s\n", "", p->problem);
+		if (lending_of(p, &lending))
+			fprintf(out->file, "%7s %s\n", "",
+				lending_text(lent, look_topology(p), &lending));
 	}
 }
 
@@ -301,12 +306,13 @@ static json_t *json_process(const struct gpupart_process *p)
 {
 	int64_t bytes = p->simulated ? -1 : nvml_memory(p->pci, p->pid);
 	struct gpupart_tpcset set = { { 0 } };
+	struct gpupart_lending lending;
 	struct cgroup_ids ids;
 
 	if (*p->limit && gpupart_tpcset_parse_list(NULL, p->limit, &set))
 		memset(&set, 0, sizeof(set));
 	cgroup_read(p->pid, &ids);
-	return json_pack("{s:o, s:I, s:o, s:o, s:o, s:o, s:b, s:i, s:o, s:o, s:o, s:o, s:b}",
+	return json_pack("{s:o, s:I, s:o, s:o, s:o, s:o, s:b, s:i, s:o, s:o, s:o, s:o, s:b, s:o}",
 			 "pid", p->pid ? json_integer(p->pid) : json_null(),
 			 "uid", (json_int_t)p->uid,
 			 "container", out_json_text(ids.container),
@@ -317,7 +323,8 @@ static json_t *json_process(const struct gpupart_process *p)
 			 "problem", out_json_text(p->problem),
 			 "counters", p->other_version ? json_null() :
 							out_json_counters(&p->counters),
-			 "other_version", p->other_version);
+			 "other_version", p->other_version,
+			 "lending", lending_json(lending_of(p, &lending) ? &lending : NULL));
 }
 
 void look_json(struct out *out, const struct look *look)

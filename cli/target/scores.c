@@ -43,8 +43,9 @@ int scores_write(const char *pci, const struct score *list, unsigned int nr, lon
 	process_find(getpid(), &self);
 	fprintf(file, "%d %llu %ld\n", self.pid, self.start, process_now_ms() + hold_ms);
 	for (const struct score *score = list; score < list + nr; score++)
-		fprintf(file, "%s %d %u %d\n", *score->job ? score->job : "-", score->pid,
-			score->milli, score->met);
+		fprintf(file, "%s %d %u %d %llu %d %d\n", *score->job ? score->job : "-",
+			score->pid, score->milli, score->met, (unsigned long long)score->lend_ns,
+			score->has_slack, score->idle);
 	alloc_file_close(file);
 	err = atomic_file_write(path, text);
 	free(text);
@@ -96,11 +97,15 @@ unsigned int scores_read(unsigned int uid, const char *pci, struct score *list)
 	strtok_r(text, "\n", &save);
 	while (nr < SCORES_MAX && (line = strtok_r(NULL, "\n", &save))) {
 		struct score *score = &list[nr];
-		int met;
+		unsigned long long lend;
+		int met, has_slack, idle;
 
-		if (sscanf(line, "%63s %d %u %d", score->job, &score->pid, &score->milli,
-			   &met) != 4)
+		if (sscanf(line, "%63s %d %u %d %llu %d %d", score->job, &score->pid,
+			   &score->milli, &met, &lend, &has_slack, &idle) != 7)
 			continue;
+		score->idle = idle;
+		score->lend_ns = lend;
+		score->has_slack = has_slack;
 		if (!strcmp(score->job, "-"))
 			*score->job = 0;
 		score->met = met;

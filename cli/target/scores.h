@@ -10,12 +10,15 @@
 
 #define SCORES_MAX 64	/* maximum number of scores for one GPU */
 
-/* A tenant with a goal that was measured in the last epoch. */
+/* A tenant with a goal that was measured in the last epoch, or that had no requests. */
 struct score {
 	char job[GPUPART_JOB_STRLEN];	/* its job, or "" */
 	int pid;			/* its process, if it has no job */
 	unsigned int milli;		/* progress relative to the goal: 1000 meets it */
+	bool idle;			/* it had no requests: @milli and @met say nothing */
 	bool met;
+	uint64_t lend_ns;	/* kernels may use its TPCs for this time; 0: lend nothing now */
+	bool has_slack;		/* it has a latency goal, from which @lend_ns comes */
 };
 
 /*

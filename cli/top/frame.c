@@ -331,7 +331,7 @@ static void put_kernels(struct top_view *view, const struct top *top, const stru
 static void put_details(struct top_view *view, const struct top *top, unsigned int y)
 {
 	const struct model_row *row = model_find(&top->model, view->key);
-	char text[OUT_SET_STRLEN], set[OUT_SET_STRLEN], tag[PICTURE_TAG_LEN], name[64], line[1024];
+	char text[LENDING_STRLEN], set[OUT_SET_STRLEN], tag[PICTURE_TAG_LEN], name[64], line[1024];
 	const char *rest = text;
 
 	if (!row) {
@@ -358,6 +358,13 @@ static void put_details(struct top_view *view, const struct top *top, unsigned i
 		rest = picture_line(rest, view->width - 5, line, sizeof(line));
 		top_put(view, y++, 0, TOP_PLAIN, "Set: %s", line);
 	} while (*rest && y + 5 < view->height);
+	if (row->lending) {
+		rest = lending_text(text, top->model.gpus[row->gpu].topo, row->lending);
+		do {
+			rest = picture_line(rest, view->width, line, sizeof(line));
+			top_put(view, y++, 0, TOP_PLAIN, "%s", line);
+		} while (*rest && y + 5 < view->height);
+	}
 	put_kernels(view, top, row, y + 1);
 }
 

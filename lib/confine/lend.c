@@ -47,7 +47,7 @@ struct lend_from *_Atomic lend_from;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_RENEWS(lock);
 
-static uint64_t depth_ns, limit_ns;	/* of the run, set at its start */
+static uint64_t depth_ns, limit_ns;	/* of the run */
 static struct lend_kernel kernels[1 << KERNEL_BITS];
 static struct outstanding outstanding[MAX_OUTSTANDING];
 static unsigned int nr_outstanding;
@@ -108,6 +108,7 @@ static void drop_lender(void)
 static __attribute__((noinline)) void take_lender(void)
 {
 	uint64_t number = atomic_load(&report_lend->number);
+	uint64_t depth = report_lend->depth_ns, limit = report_lend->limit_ns;
 	struct lend_lender lender = report_lend->lender;
 	struct gpupart_tpcset all;
 	struct lend_from *from;
@@ -118,6 +119,8 @@ static __attribute__((noinline)) void take_lender(void)
 	if (number & 1 || atomic_load(&report_lend->number) != number)
 		return;
 	taken = number;
+	depth_ns = depth;
+	limit_ns = limit;
 	for (unsigned int n = 0; *lender.report && (gpu = scope_gpu(n)); n++)
 		if (!strncmp(gpu->driver.topo->info.pci, lender.pci, sizeof(lender.pci)))
 			break;
@@ -248,6 +251,7 @@ static __attribute__((noinline)) bool wait_for_room(uint64_t ns, bool lent)
 	const uint64_t until = start + (most < LEND_LEAST_WAIT ? LEND_LEAST_WAIT : most);
 	bool room;
 
+	atomic_fetch_add(&report_lend->waited, 1);
 	while (!(room = has_room(ns, lent)) && clock_monotonic_ns() < until) {
 		pthread_mutex_unlock(&lock);
 		/* A sleep takes 100 us longer than requested, and the GPU could become idle. */
@@ -282,7 +286,7 @@ void lend_begins(const void *function, const void *ctx, const unsigned int grid[
 
 	pthread_mutex_lock(&lock);
 	settle();
-	if (limit_ns && atomic_load(&report_lend->number) != taken)
+	if (atomic_load(&report_lend->number) != taken)
 		take_lender();
 	if (gpu)
 		what.limit = atomic_load(&gpu->shared->limit.published);

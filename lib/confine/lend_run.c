@@ -21,6 +21,7 @@
 #define LEASE_NS	50000000ull
 #define MEASURE_NS	1000000		/* time for the first measurement of the counter's rate */
 #define LIMITS_NS	100000000ull	/* time between two checks of the limits of this run */
+#define TURN_NS		10000000ull	/* idle time of the lender in a turn of weight 1 */
 #define NEVER		UINT64_MAX
 
 struct gpupart_lender {
@@ -35,6 +36,10 @@ struct gpupart_lender {
 	struct gpupart_records_reader *readers[GPUPART_LENDER_MAX];
 	uint64_t counter, ns;		/* when it was opened */
 	uint64_t limits_ns;		/* when the limits of this run were last checked */
+	unsigned int place;		/* of this run among the lender's borrowers */
+	uint64_t looked_ns;		/* time of the last look */
+	uint64_t used_ns;		/* idle time of the lender in this turn */
+	uint64_t ends_ns;		/* the turn is over, and is passed on then; 0: not over */
 	char pci[20];
 };
 
@@ -50,13 +55,83 @@ void gpupart_lend_bound(struct gpupart_report *report, uint64_t depth_ns, uint64
 	lend_of(report)->limit_ns = limit_ns;
 }
 
+/* The program may write anything there: keep it in the range of a JSON number. */
+static uint64_t read_count(const _Atomic uint64_t *count)
+{
+	return atomic_load(count) & INT64_MAX;
+}
+
+static struct gpupart_lend_counts counts_of(const struct lend_block *lend)
+{
+	return (struct gpupart_lend_counts){
+		.lent = read_count(&lend->lent), .revoked = read_count(&lend->revoked),
+		.waited = read_count(&lend->waited), .expired = read_count(&lend->expired),
+	};
+}
+
 void gpupart_lend_counts(const struct gpupart_report *report, struct gpupart_lend_counts *counts)
 {
 	const struct lend_block *lend = lend_of(report);
 
-	*counts = (struct gpupart_lend_counts){
-		atomic_load(&lend->lent), atomic_load(&lend->revoked), atomic_load(&lend->expired),
+	*counts = counts_of(lend);
+}
+
+void gpupart_lend_name(struct gpupart_report *report, const char *job, unsigned int weight)
+{
+	struct lend_block *lend = lend_of(report);
+
+	snprintf(lend->name, sizeof(lend->name), "%s", job);
+	lend->weight = weight;
+}
+
+void gpupart_lend_change(struct gpupart_report *report, uint64_t depth_ns, uint64_t limit_ns)
+{
+	struct lend_block *own = lend_of(report);
+
+	if (own->depth_ns == depth_ns && own->limit_ns == limit_ns)
+		return;
+	atomic_fetch_add(&own->number, 1);
+	own->depth_ns = depth_ns;
+	own->limit_ns = limit_ns;
+	atomic_fetch_add(&own->number, 1);
+}
+
+int gpupart_lending_get(struct gpupart *gp, const char *id, struct gpupart_lending *lending)
+{
+	struct lend_lender lender = { .report = "" };
+	const struct lend_block *lend;
+	struct memfd_head *head;
+	int err = memfd_map(gp, id, REPORT_NAME, REPORT_MAGIC, sizeof(struct report_block), &head);
+	uint64_t number;
+
+	if (err)
+		return err;
+	lend = &((struct report_block *)head)->lend;
+	*lending = (struct gpupart_lending){
+		.depth_ns = lend->depth_ns & INT64_MAX, .limit_ns = lend->limit_ns & INT64_MAX,
+		.counts = counts_of(lend),
 	};
+	memcpy(lending->lender, lend->name, sizeof(lending->lender));
+	memfd_clean(lending->lender, sizeof(lending->lender));
+	number = atomic_load(&lend->number);
+	lender = lend->lender;
+	atomic_thread_fence(memory_order_acquire);
+	/* While the watcher changes it, nothing is lent. */
+	if (!(number & 1) && atomic_load(&lend->number) == number && *lender.report) {
+		memcpy(lending->pci, lender.pci, sizeof(lending->pci));
+		memfd_clean(lending->pci, sizeof(lending->pci));
+		lending->tpcs = lender.tpcs;
+	}
+	for (unsigned int n = 0; n < LEND_MAX_BORROWERS; n++)
+		lending->nr_borrowers += atomic_load(&lend->borrowers[n]) >= clock_monotonic_ns();
+	munmap(head, sizeof(struct report_block));
+	return 0;
+}
+
+/* Also while its limit is 0, so that no cycle is possible. */
+static bool borrows(const struct report_block *block)
+{
+	return block->lend.limit_ns || *block->lend.name;
 }
 
 /* Several processes lend the union of their sets, when all of them are idle. */
@@ -80,6 +155,72 @@ static int add_process(struct gpupart *gp, struct gpupart_lender *lender, int pi
 	lender->tpcs = gpupart_tpcset_or(&lender->tpcs, &set);
 	gpupart_remote_lends(lender->remotes[n]);
 	return 0;
+}
+
+/* Finds a free place among the lender's borrowers. The earlier owner may have been killed. */
+static int take_place(struct gpupart *gp, struct gpupart_lender *lender)
+{
+	uint64_t now = clock_monotonic_ns(), until;
+
+	for (unsigned int n = 0; n < LEND_MAX_BORROWERS; n++) {
+		until = atomic_load(&lender->block->lend.borrowers[n]);
+		lender->place = n;
+		if (until < now &&
+		    atomic_compare_exchange_strong(&lender->block->lend.borrowers[n], &until,
+						   now + LEASE_NS))
+			return 0;
+	}
+	lender->place = LEND_MAX_BORROWERS;
+	return ctx_fail(gp, -ENOSPC, "it lends to %d other runs already", LEND_MAX_BORROWERS);
+}
+
+/* Returns the next borrower after this one that has not ended, or this one. */
+static unsigned int find_next(const struct gpupart_lender *lender, uint64_t now)
+{
+	for (unsigned int n = 1; n < LEND_MAX_BORROWERS; n++) {
+		unsigned int place = (lender->place + n) % LEND_MAX_BORROWERS;
+
+		if (atomic_load(&lender->block->lend.borrowers[place]) >= now)
+			return place;
+	}
+	return lender->place;
+}
+
+/*
+ * Returns whether it is this borrower's turn. A turn lasts for an amount of time in which the
+ * lender was idle. The next one begins when launches of this borrower on lent TPCs have ended.
+ */
+static bool has_turn(struct gpupart_lender *lender, bool idle)
+{
+	struct lend_block *lends = &lender->block->lend;
+	uint64_t now = clock_monotonic_ns(), since = now - lender->looked_ns;
+	uint64_t turn = atomic_load(&lends->turn);
+	unsigned int next = find_next(lender, now);
+
+	lender->looked_ns = now;
+	atomic_store(&lends->borrowers[lender->place], now + LEASE_NS);
+	/* If the borrower of this turn has ended, one of the others continues. */
+	if (turn != lender->place &&
+	    (turn < LEND_MAX_BORROWERS && atomic_load(&lends->borrowers[turn]) >= now))
+		return false;
+	if (turn != lender->place &&
+	    !atomic_compare_exchange_strong(&lends->turn, &turn, lender->place))
+		return false;
+	if (next == lender->place) {
+		lender->used_ns = lender->ends_ns = 0;
+		return true;
+	}
+	lender->used_ns += idle ? since : 0;
+	if (!lender->ends_ns &&
+	    lender->used_ns < TURN_NS * (lender->own->weight ? lender->own->weight : 1))
+		return true;
+	if (!lender->ends_ns)
+		lender->ends_ns = now + lender->own->limit_ns;
+	if (now < lender->ends_ns)
+		return false;
+	lender->used_ns = lender->ends_ns = 0;
+	atomic_store(&lends->turn, next);
+	return false;
 }
 
 /*
@@ -134,17 +275,18 @@ int gpupart_lender_open(struct gpupart *gp, struct gpupart_report *report, const
 	if (!lender)
 		return ctx_fail(gp, -ENOMEM, "out of memory for a lender");
 	lender->own = lend_of(report);
+	lender->place = LEND_MAX_BORROWERS;
 	snprintf(lender->pci, sizeof(lender->pci), "%s", pci);
 	if (within)
 		lender->within = *within;
 	else
 		memset(&lender->within, 0xff, sizeof(lender->within));
 	lender->counter = records_counter();
-	lender->ns = clock_monotonic_ns();
+	lender->ns = lender->looked_ns = clock_monotonic_ns();
 	err = memfd_map(gp, id, REPORT_NAME, REPORT_MAGIC, sizeof(*lender->block), &head);
 	if (!err) {
 		lender->block = (struct report_block *)head;
-		if (lender->block->lend.limit_ns)
+		if (borrows(lender->block))
 			err = ctx_fail(gp, -EBUSY, "the lender itself borrows TPCs");
 	}
 	/* Set this first: a process that starts now sees it, or is found here. */
@@ -158,7 +300,7 @@ int gpupart_lender_open(struct gpupart *gp, struct gpupart_report *report, const
 		if (err == -ENODEV && (n + 1 < nr || lender->nr))
 			err = 0;
 	}
-	err = err ?: find_lent(gp, lender, &lender->lent);
+	err = err ?: find_lent(gp, lender, &lender->lent) ?: take_place(gp, lender);
 	if (err) {
 		gpupart_lender_close(lender);
 		return err;
@@ -191,7 +333,7 @@ static int check_same(struct gpupart *gp, struct gpupart_lender *lender)
 		if (!err && !gpupart_tpcset_equal(&set, &lender->lent))
 			err = -EAGAIN;
 	}
-	if (!err && lender->block->lend.limit_ns)
+	if (!err && borrows(lender->block))
 		err = ctx_fail(gp, -EBUSY, "the lender itself borrows TPCs");
 	return err;
 }
@@ -205,6 +347,8 @@ int gpupart_lender_look(struct gpupart *gp, struct gpupart_lender *lender)
 
 	for (unsigned int n = 0; !busy && n < lender->nr; n++)
 		busy = gpupart_records_busy(gp, lender->readers[n]);
+	if (busy >= 0 && !has_turn(lender, !busy))
+		busy = 1;
 	/* A later launch writes another number once its record is visible. */
 	atomic_store(&own->idle, busy ? NEVER : last);
 	atomic_store(&own->lease, busy < 0 ? 0 : counter + (uint64_t)(LEASE_NS * rate));
@@ -217,6 +361,8 @@ void gpupart_lender_close(struct gpupart_lender *lender)
 		return;
 	if (lender->own)
 		show(lender->own, "", "", &(struct gpupart_tpcset){ { 0 } });
+	if (lender->place < LEND_MAX_BORROWERS)
+		atomic_store(&lender->block->lend.borrowers[lender->place], 0);
 	for (unsigned int n = 0; n < lender->nr; n++) {
 		gpupart_remote_close(lender->remotes[n]);
 		gpupart_records_close(lender->readers[n]);

@@ -12,7 +12,7 @@
 #include "lib/core/shared_header.h"
 #include "lib/driver/cuda.h"
 
-#define REPORT_MAGIC	0x3374726f70657267	/* "greport3", little endian */
+#define REPORT_MAGIC	0x3474726f70657267	/* "greport4", little endian */
 #define REPORT_NAME	"gpupart-report"
 #define REPORT_MAX_PROCESSES 256
 
@@ -26,10 +26,13 @@ struct lend_lender {
 	struct gpupart_tpcset tpcs;	/* TPCs that the run may borrow */
 };
 
+#define LEND_MAX_BORROWERS 16	/* of one lender at a time */
+
 struct lend_block {
 	/*
 	 * These members are used in the report of a borrower. The borrower's run sets the next
-	 * two members before the program starts.
+	 * two members before the program starts. Its watcher may change them together with
+	 * @lender.
 	 */
 	/* Bound of the total time of outstanding launches with known times; 0: no bound. */
 	uint64_t depth_ns;
@@ -42,10 +45,13 @@ struct lend_block {
 	_Atomic uint64_t lease;	/* @idle is valid until the CPU counter has this value */
 	/* Value of the lender's @busy when the lender had no outstanding launches. */
 	_Atomic uint64_t idle;
-	_Atomic uint64_t number;	/* incremented before and after each change of @lender */
+	/* incremented before and after each change of @lender, @depth_ns and @limit_ns */
+	_Atomic uint64_t number;
 	struct lend_lender lender;
-	/* The borrower's processes count launches, kernels, and waits that timed out. */
-	_Atomic uint64_t lent, revoked, expired;
+	/* The borrower's processes count these events; see struct gpupart_lend_counts. */
+	_Atomic uint64_t lent, revoked, waited, expired;
+	char name[64];		/* the lender's job, for display; "": the run does not borrow */
+	unsigned int weight;	/* relative length of the borrower's turns; 0 means 1 */
 	/*
 	 * These members are used in the report of a lender. A borrower's watcher sets @lends.
 	 * After that, the lender's processes write @busy.
@@ -54,6 +60,11 @@ struct lend_block {
 	_Atomic uint64_t busy;	/* value of the CPU counter at the last launch */
 	/* Number of GPU attaches by the run's processes. A GPU may be counted several times. */
 	_Atomic uint64_t attached;
+	/*
+	 * The watchers of its borrowers take turns; see Documentation/user/lending.md. The
+	 * borrower @turn may use the TPCs. An entry counts until its time, in CLOCK_MONOTONIC ns.
+	 */
+	_Atomic uint64_t turn, borrowers[LEND_MAX_BORROWERS];
 };
 
 /* The memory in which the processes of a run leave their reports. */

@@ -50,6 +50,18 @@ static void take_ask(struct task *task, const struct pipe_ask *ask)
 	balance_mask(task->machine, &ask->set, task->allowed);
 }
 
+static bool borrows(const struct pipe *pipe, const struct command *command, unsigned int kernel)
+{
+	const struct pipe_stream *stream = &pipe->scenario->streams[command->stream];
+	const struct stream *lender;
+
+	if (!stream->lender || command->step->kind != PIPE_LAUNCH || command->step->set ||
+	    pipe->scenario->kernels[kernel].cooperative || !stream->may_borrow[kernel])
+		return false;
+	lender = &pipe->streams[stream->lender - 1];
+	return lender->asked == lender->done;
+}
+
 struct task *launch_task(struct pipe *pipe, const struct command *command, unsigned int kernel)
 {
 	const struct pipe_stream *stream = &pipe->scenario->streams[command->stream];
@@ -76,7 +88,9 @@ struct task *launch_task(struct pipe *pipe, const struct command *command, unsig
 		return task;
 	}
 	task->shape = &task->machine->shapes[kernel];
-	balance_mask(task->machine, step->set ? step->set : stream->set, task->allowed);
+	task->launch.lent = borrows(pipe, command, kernel);
+	balance_mask(task->machine, task->launch.lent ? stream->lent :
+				    step->set ? step->set : stream->set, task->allowed);
 	return task;
 }
 

@@ -108,6 +108,15 @@ struct pipe_stream {
 	const char *name;
 	unsigned int gpu, process, priority;	/* 0 is the lowest */
 	const struct pipe_set *set;		/* NULL: all TPCs */
+	/*
+	 * Lending: when stream @lender - 1 has no outstanding command, a launch without a set of
+	 * its own uses @lent instead of @set, if may_borrow[] is true for its kernel. A graph and a
+	 * cooperative kernel do not. The caller may change @lent and may_borrow[] in functions of
+	 * the watch. @lender 0: none.
+	 */
+	unsigned int lender;
+	const struct pipe_set *lent;
+	const bool *may_borrow;
 	int line;
 };
 
@@ -191,6 +200,7 @@ struct pipe_launch {
 	uint64_t blocks, bytes;
 	uint64_t sms[PIPE_MAX_SMS / 64];	/* a bit for each %smid that ran a block */
 	unsigned int evicted;	/* how often the launch lost its slot */
+	bool lent;		/* it used the set @lent of its stream */
 };
 
 /* Either function may be NULL. The arguments are valid only during the call. */

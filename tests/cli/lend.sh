@@ -89,6 +89,8 @@ waits() {
 	done
 }
 got() { [ "$(cat "$tmp/$1.sms" 2>/dev/null)" = "$2" ]; }
+has_nr() { [ "$(cut -d ' ' -f 1 "$tmp/$1.sms" 2>/dev/null)" = "$2" ]; }
+gone() { ! "$gpupart" ps | grep -q ' \(serve\|batch\) '; }
 told() { grep -q "$2" "$tmp/$1.err"; }
 
 # begin NAME OPTIONS: starts a program of that name, with its messages in NAME.err.
@@ -105,6 +107,26 @@ end() {
 	eval "wait \$pid_$1"
 }
 
+# begin_latency MS: sends latencies of the tenant "serve" until end_latency; latency MS changes them.
+latency() { echo "$1" >"$tmp/latency"; }
+begin_latency() {
+	latency "$1"
+	python3 - "$tmp/latency" <<'END' &
+import glob, os, socket, sys, time
+to = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+while os.path.exists(sys.argv[1]):
+    ms = open(sys.argv[1]).read().strip()
+    for path in glob.glob("/dev/shm/gpupart-*/qos-*.socket"):
+        try:
+            to.sendto(f"serve latency {ms or 1}ms".encode(), path)
+        except OSError:
+            pass
+    time.sleep(0.01)
+END
+	sender=$!
+}
+end_latency() { rm "$tmp/latency" && wait "$sender"; }
+
 begin serve -t 8-11
 waits got serve "8 16-23"
 ok $? "a program in TPCs 8-11"
@@ -112,6 +134,27 @@ ok $? "a program in TPCs 8-11"
 begin batch -t 0-3 --lend serve --lend-limit 1s
 waits got batch "16 0-23"
 ok $? "another one in 0-3 that borrows gets 8-11, too, while the first launches nothing"
+has "$("$gpupart" ps)" "borrows from serve: TPCs 8-11; " "ps names the lender and its TPCs"
+if command -v jq >/dev/null; then
+	"$gpupart" ps --json >"$tmp/ps.json"
+	"$gpupart" top --json -n 1 >"$tmp/top.json"
+	is "$(jq -r '.processes[] | select(.name == "batch").lending |
+		"\(.lender) \(.set.list) \(.limit_ns) \(.depth_ns) \(.launches > 0) \(.revoked)"' "$tmp/ps.json")" \
+		"serve 8-11 1000000000 2000000000 true 0" "ps --json"
+	is "$(jq -c '.processes[] | select(.name == "serve").lending' "$tmp/ps.json")" null "which borrows nothing itself"
+	is "$(jq -r '.jobs[] | select(.name == "batch") | .lending, .programs[0].lending |
+		"\(.lender) \(.set.list) \(.launches > 0)"' "$tmp/top.json")" "serve 8-11 true
+serve 8-11 true" "top --json: the job and its program"
+	is "$(jq -c '.jobs[] | select(.name == "serve").lending' "$tmp/top.json")" null "which borrows nothing itself"
+else
+	skip "no jq"
+fi
+"$gpupart" metrics >"$tmp/metrics"
+is "$(sed -n 's/^gpupart_lent_tpcs{.*name="batch".*lender="serve"} //p' "$tmp/metrics")" 4 "metrics: lent TPCs, with the lender"
+is "$(sed -n 's/^gpupart_lent_launches_total{.*name="batch".*lender="serve"} [1-9][0-9]*$/more/p' "$tmp/metrics")" more \
+	"a counter of launches that used them"
+is "$(sed -n 's/^gpupart_waited_launches_total{.*name="batch".*} \([0-9]*\)$/\1/p' "$tmp/metrics")" 0 "and one of launches that waited"
+is "$(grep -c '^gpupart_\(lent\|waited\).*name="serve"' "$tmp/metrics")" 0 "none of which the lender has"
 end batch
 is $? 0 "it ends"
 has "$(cat "$tmp/batch.err")" "launches could also use idle TPCs of 'serve' (simulated); 0" \
@@ -266,9 +309,199 @@ else
 	skip "only root makes grants, in a namespace of its own"
 fi
 
+# Two borrowers take turns by weight.
+rm -f "$tmp/serve.sms" "$tmp/batch.sms" "$tmp/more.sms"
+NS=1000 begin serve -t 8-11
+waits got serve "8 16-23" && : >"$tmp/serve.still"
+begin batch -t 0-3 --lend serve --lend-limit 20ms
+begin more -t 4-7 --lend serve --lend-limit 20ms --lend-weight 4
+waits has_nr batch 16 && waits has_nr more 16
+ok $? "each of two borrowers gets the lender's TPCs"
+if command -v jq >/dev/null; then
+	# lent: the launches of both on lent TPCs.
+	lent() { "$gpupart" ps --json | jq -r '[.processes[] | select(.lending) | {(.name): .lending.launches}] | add | "\(.batch) \(.more)"'; }
+	first=$(lent)
+	sleep 5
+	next=$(lent)
+	turns="$((${next% *} - ${first% *})) $((${next#* } - ${first#* }))"
+	[ "${turns% *}" -gt 0 ] && [ "${turns#* }" -gt $((2 * ${turns% *})) ] && [ "${turns#* }" -lt $((8 * ${turns% *})) ]
+	ok $? "the one of weight 4 gets more than twice as many launches, less than eight times: $turns"
+else
+	skip "no jq"
+fi
+kill -9 "$pid_more"
+end more
+rm -f "$tmp/batch.sms"
+waits has_nr batch 16
+ok $? "one is killed: the other one goes on"
+end batch
+end serve
+
+# Without a limit: the slack of the goal of the lender, a tenant of qos run. Its latencies come
+# from the socket.
+if command -v python3 >/dev/null && command -v jq >/dev/null; then
+	rm -f "$tmp/serve.sms" "$tmp/batch.sms"
+	NS=1000 begin serve -t 8-11
+	waits got serve "8 16-23" && : >"$tmp/serve.still"
+	begin batch -t 0-3 --lend serve
+	waits told batch "nothing is lent (simulated): it has no latency goal of a running 'gpupart qos run': give --lend-limit"
+	ok $? "no --lend-limit and a lender without a goal: nothing is lent, and run says so"
+	"$gpupart" qos run -i sample:h200 --epoch 50ms --tenant serve:job=serve,latency=1s,floor=4,ceiling=4 \
+		--log "$tmp/slack.log" >"$tmp/qos.out" 2>"$tmp/qos.err" &
+	qos=$!
+	begin_latency 100
+	waits has_nr batch 16
+	ok $? "a goal of 1 s and a latency of 100 ms: TPCs are lent"
+	limit=$("$gpupart" ps --json | jq '.processes[] | select(.name == "batch").lending.limit_ns')
+	[ "$limit" -gt 850000000 ] && [ "$limit" -le 910000000 ]
+	ok $? "the limit is the slack: $limit ns"
+	waits grep -q '"lent":true' "$tmp/slack.log"
+	ok $? "the controller knows that TPCs were lent"
+	latency 1500
+	waits got batch "8 0-7"
+	ok $? "the goal is missed: nothing is lent"
+	latency 100
+	waits has_nr batch 16
+	ok $? "it is met again: TPCs are lent again"
+	kill "$qos" && wait "$qos"
+	waits got batch "8 0-7"
+	ok $? "the controller ends: nothing is lent"
+	end_latency
+	end batch
+	is $? 0 "the borrower ends"
+	end serve
+	try qos replay "$tmp/slack.log"
+	is "$status" 0 "the log replays"
+else
+	skip "no python3 or no jq"
+fi
+
+# qos run lends between its own programs. The latencies come from the socket, as above.
+if command -v python3 >/dev/null && command -v jq >/dev/null; then
+	rm -f "$tmp/serve.sms" "$tmp/batch.sms"
+	: >"$tmp/serve"
+	: >"$tmp/serve.still"
+	: >"$tmp/batch"
+	cat >"$tmp/t.yaml" <<END
+epoch: 50ms
+tenants:
+  serve: { goal: { latency: 1s }, lend: auto, floor: 4, ceiling: 4, program: [$tmp/work, $tmp/serve, "1000"] }
+  batch: { floor: 8, ceiling: 8, program: [$tmp/work, $tmp/batch, "1000"] }
+END
+	"$gpupart" qos run -i sample:h200 -f "$tmp/t.yaml" --log "$tmp/run.log" >"$tmp/none" 2>"$tmp/qos.err" &
+	qos=$!
+	waits has_nr batch 16
+	ok $? "qos run: no latency is known: best effort has its own TPCs"
+	begin_latency 100
+	waits has_nr batch 24
+	ok $? "a slack of 0.9 s: it also has those of the tenant with 'lend: auto'"
+	has "$("$gpupart" ps)" "borrows from serve: TPCs " "ps says so"
+	rm "$tmp/serve.still"
+	waits grep -q . "$tmp/serve.sms"
+	: >"$tmp/serve.still"
+	latency 1500
+	waits has_nr batch 16
+	ok $? "the goal is missed: nothing is lent"
+	latency 100
+	waits has_nr batch 24
+	ok $? "it is met again: lending goes on"
+	rm "$tmp/serve" "$tmp/batch"
+	wait "$qos"
+	is $? 0 "the programs end, and qos run"
+	is "$(jq -sc '[.[].measured // [] | .[0].lent // false, .[1].lent // false, (.[0].borrowed // 0) > 0,
+		(.[1].borrowed // 0) > 0] as $all | [range(4) as $n | [$all[range($n; $all | length; 4)]] | any]' "$tmp/run.log")" \
+		"[true,false,false,true]" "the log has who lent and who borrowed"
+	try qos replay "$tmp/run.log"
+	is "$status" 0 "the log replays"
+
+	# Killed, the controller takes its watcher with it.
+	rm -f "$tmp/batch.sms"
+	: >"$tmp/serve"
+	: >"$tmp/batch"
+	"$gpupart" qos run -i sample:h200 -f "$tmp/t.yaml" >"$tmp/none" 2>"$tmp/qos.err" &
+	qos=$!
+	waits has_nr batch 24
+	ok $? "another run lends again"
+	kill -9 "$qos" && wait "$qos"
+	waits has_nr batch 16
+	ok $? "it is killed: nothing is lent"
+	rm "$tmp/serve" "$tmp/batch"
+	waits gone
+
+	# A lender that borrows itself.
+	rm -f "$tmp/serve.still" "$tmp/serve.sms"
+	NS=1000 begin serve -t 8-11 --lend other
+	waits got serve "8 16-23"
+	: >"$tmp/batch"
+	sed 's/program: .*serve, "1000"\]/job: serve/' "$tmp/t.yaml" >"$tmp/circle.yaml"
+	"$gpupart" qos run -i sample:h200 -f "$tmp/circle.yaml" >"$tmp/none" 2>"$tmp/circle.err" &
+	qos=$!
+	waits told circle "batch: borrows from serve: nothing is lent (simulated): the lender itself borrows TPCs"
+	ok $? "a tenant that borrows itself lends nothing"
+	rm "$tmp/batch"
+	end serve
+	wait "$qos"
+	end_latency
+else
+	skip "no python3 or no jq"
+fi
+while read -r wanted options; do
+	# shellcheck disable=SC2086 # several words
+	try qos run -i sample:h200 --dry-run $options -- true
+	is "$status" 125 "qos run $options: refused"
+	has "$err" "$(echo "$wanted" | tr _ ' ')" "for the reason"
+done <<'END'
+must_be_auto,_or_a_time_from_1us_to_1s --tenant a:latency=1ms,lend=0 --tenant b:pid=1
+must_be_auto,_or_a_time_from_1us_to_1s --tenant a:latency=1ms,lend=0us --tenant b:pid=1
+must_be_auto,_or_a_time_from_1us_to_1s --tenant a:latency=1ms,lend=2s --tenant b:pid=1
+must_be_auto,_or_a_time_from_1us_to_1s --tenant a:latency=1ms,lend=yes --tenant b:pid=1
+needs_program_or_job,_not_pid --tenant a:latency=1ms,lend=auto,pid=1 --tenant b
+END
+cat >"$tmp/sim.head" <<'END'
+gpu: { chip: h200, mps: yes }
+stop: 4ms
+kernels: { k: { blocks: 528, threads: 256, work: 20000 } }
+streams: { a: { process: a }, b: { process: b } }
+programs:
+  a: { process: a, steps: [ { repeat: 9, do: [ { launch: k, on: a } ] } ] }
+  b: { process: b, steps: [ { repeat: 9, do: [ { launch: k, on: b } ] } ] }
+END
+while read -r wanted tenants; do
+	printf '%s\nqos: { epoch: 4ms, phases: [ { epochs: 2 } ], tenants: %s }\n' "$(cat "$tmp/sim.head")" "$tenants" >"$tmp/bad.yaml"
+	try qos sim "$tmp/bad.yaml"
+	is "$status" 2 "$tenants: refused"
+	has "$err" "$(echo "$wanted" | tr _ ' ')" "for the reason"
+done <<'END'
+only_a_tenant_with_a_goal_lends;_best_effort_borrows { a: { goal: { latency: 1ms }, lend: auto }, b: { lend: 1ms } }
+only_a_latency_goal_has_a_slack;_give_a_time { a: { goal: { rate: 10 }, lend: auto }, b: {} }
+no_tenant_is_best_effort,_so_none_borrows { a: { goal: { latency: 1ms }, lend: auto }, b: { goal: { rate: 1 } } }
+END
+
+# The simulated GPU shows lending.
+if command -v jq >/dev/null; then
+	try qos sim qos-lend --json --log "$tmp/sim.log"
+	cp "$tmp/out" "$tmp/sim.json"
+	sed 's/, lend: auto//' "$root/share/scenarios/qos-lend.yaml" >"$tmp/fixed.yaml"
+	try qos sim "$tmp/fixed.yaml" --json
+	is "$(jq -s '.[0].tenants[0].epochs_met == .[0].epochs and .[0].tenants[1].speed_milli > 1.3 * .[1].tenants[1].speed_milli and
+		.[0].tenants[1].launches_borrowed > 1000 and .[1].tenants[1].launches_borrowed == null' "$tmp/sim.json" "$tmp/out")" true \
+		"qos-lend: the goal is kept, and best effort is faster than without lending"
+	is "$(jq -s '[.[] | select(.measured[1].borrowed) | .measured[0].lent] | length > 40 and all' "$tmp/sim.log")" true \
+		"what is borrowed was lent"
+	try qos replay "$tmp/sim.log"
+	is "$status" 0 "its log replays"
+	sed 's/"lend_ns":86[0-9]*/"lend_ns":86/' "$tmp/sim.log" >"$tmp/changed.log"
+	try qos replay "$tmp/changed.log"
+	has "$err" "lend_ns" "with another limit it does not"
+else
+	skip "no jq"
+fi
+
+rm -f "$tmp/batch.sms"
 begin batch -t 0-3 --depth 5ms
 waits got batch "8 0-7"
 ok $? "--depth alone"
+has "$("$gpupart" ps)" "bounds outstanding launches to 5 ms: 0 launches waited" "ps shows the bound"
 end batch
 is "$(grep -c lent "$tmp/batch.err")" 0 "lends nothing"
 
@@ -278,8 +511,10 @@ while read -r wanted options; do
 	is "$status" 125 "run $options: refused"
 	has "$err" "$(echo "$wanted" | tr _ ' ')" "for the reason"
 done <<'END'
-needs_--lend-limit_TIME --lend serve
 needs_--lend_JOB --lend-limit 1ms
+needs_--lend_JOB --lend-weight 2
+must_be_a_number_from_1_to_1000 --lend serve --lend-weight 0
+must_be_a_number_from_1_to_1000 --lend serve --lend-weight 1001
 must_be_a_time_from_1us_to_1s --lend serve --lend-limit 0
 must_be_a_time_from_1us_to_1s --lend serve --lend-limit 0us
 must_be_a_time_from_1us_to_1s --lend serve --lend-limit 2s

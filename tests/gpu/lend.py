@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: MIT
 """Run by tests/gpu/lend.sh: a server and a batch program, with lending of the server's TPCs and
-without.
+without, for each load of the server and each limit.
 
 lend.py cases FOLDER          starts both under `gpupart run`, takes them through all phases,
                               prints a table and checks
 lend.py serve|batch FOLDER NAME   one of them: runs while FOLDER/NAME.go exists, until it is
                               ended, and writes one line per request, or per few kernels, to
                               FOLDER/NAME.times
-$GPUPART is the command; $LIMIT the limit; $ELEMENTS the size of the batch program's kernels, which
-the first program measures and the others use; $GPUPART_SIM: the simulated GPU.
+$GPUPART is the command; $LIMITS the limits; $DUTIES the shares of the time in which the server is
+busy alone; $GOAL the goal of the server under qos run, relative to its p99 with fixed sets;
+$ELEMENTS the size of the batch program's kernels, which the first program measures and the others
+use; $GPUPART_SIM: the simulated GPU. FOLDER/NAME.period has the seconds from one request to the
+next.
 """
 import collections
 import ctypes
@@ -20,7 +23,7 @@ import subprocess
 import sys
 import time
 
-PERIOD = 0.0125  # seconds from one request to the next
+PERIOD = 0.0125  # seconds from one request to the next, until the server was measured
 KERNELS = 40     # per request
 REQUEST = 0.0028  # target time of a request in seconds, on its TPCs
 LONG = 0.00027   # seconds of a kernel of the batch program on 66 TPCs
@@ -29,7 +32,11 @@ AHEAD = 20       # queued groups
 PATIENCE = 60    # maximum wait in seconds
 SERVER, REST = "0-23", "24-65"
 SIMULATED = bool(os.environ.get("GPUPART_SIM"))
-SECONDS = 2 if SIMULATED else 12
+SECONDS = 2 if SIMULATED else 10
+SETTLE = 3       # seconds until the controller knows the latency without lending
+DUTIES = [float(d) for d in os.environ.get("DUTIES", "0.3 0.55").split()]
+LIMITS = os.environ.get("LIMITS", "400us 600us").split()
+GOAL = float(os.environ.get("GOAL", "1.2"))
 
 
 # ----------------------------------------------------------------------------- programs
@@ -120,7 +127,11 @@ class Small:
 def serve(folder, name):
     """Periodic requests; a late one begins at once, and its time counts from its due time."""
     engine = (Small if SIMULATED else Torch)(REQUEST / KERNELS, 24)
-    due = 0
+    due, period = 0, PERIOD
+    # The library that gpupart loaded into this process.
+    library = ctypes.CDLL("libgpupart.so.0", mode=os.RTLD_NOLOAD | os.RTLD_NOW)
+    report = library.gpupart_latency_report
+    report.argtypes = [ctypes.c_uint64]
     with open(f"{folder}/{name}.times", "w", buffering=1) as f:
         f.write("ready\n")
         while True:
@@ -128,14 +139,19 @@ def serve(folder, name):
             if not os.path.exists(f"{folder}/{name}.go"):
                 time.sleep(0.01)
                 due = 0
+                if os.path.exists(f"{folder}/{name}.period"):
+                    with open(f"{folder}/{name}.period") as g:
+                        period = float(g.read() or period)
                 continue
-            due = max(due + PERIOD, now - 1) if due else now
+            due = max(due + period, now - 1) if due else now
             if due > now:
                 time.sleep(due - now)
             for _ in range(KERNELS):
                 engine.launch()
             engine.sync()
-            f.write(f"{due:.6f} {1000 * (time.monotonic() - due):.4f}\n")
+            took = time.monotonic() - due
+            report(int(took * 1e9))
+            f.write(f"{due:.6f} {1000 * took:.4f}\n")
 
 
 def batch(folder, name):
@@ -210,12 +226,12 @@ def part(values, share):
     return values[min(len(values) - 1, int(share * len(values)))] if values else float("nan")
 
 
-def phase(server, other, seconds):
+def phase(server, other, seconds, settle=1):
     """Runs both, or one of them (the other is None), for some time: a row of the table."""
     for p in (server, other):
         if p:
             p.runs(True)
-    time.sleep(1)
+    time.sleep(settle)
     begin = time.monotonic()
     time.sleep(seconds)
     end = time.monotonic()
@@ -232,53 +248,133 @@ def phase(server, other, seconds):
     return row
 
 
+def controller(folder, goal_ms):
+    """A `qos run` that gives the server a goal, so that its slack is the default limit."""
+    source = ["-i", os.environ["GPUPART_SIM"]] if SIMULATED else []
+    with open(f"{folder}/qos.err", "w") as err:
+        return subprocess.Popen(
+            [os.environ["GPUPART"], "qos", "run"] + source +
+            ["--tenant", f"serve:job=serve,latency={goal_ms:.3f}ms,floor=24,ceiling=24",
+             "--log", f"{folder}/qos.log"], stdout=err, stderr=err)
+
+
+def limits_of(folder):
+    """The limit above 0 that applies to the borrower with the default limit now, in ms."""
+    process = json.loads(subprocess.run([os.environ["GPUPART"], "ps", "--json"], check=True,
+                                        capture_output=True, text=True).stdout)["processes"]
+    lent = [p["lending"] for p in process if p["name"] == "default" and p["lending"]]
+    return [one["limit_ns"] / 1e6 for one in lent if one["limit_ns"]]
+
+
+class Table:
+    """The rows of each duty, and their ratios."""
+
+    def __init__(self):
+        self.rows = {duty: {} for duty in DUTIES}
+        self.own = self.whole = 0   # kernels/s of the batch program alone, on its TPCs, on all
+
+    def share(self, duty, row):
+        """The part of the possible gain that @row has."""
+        fixed = self.rows[duty]["fixed sets"]
+        possible = (1 - duty) * (self.whole - fixed["kernels"])
+        return (row["kernels"] - fixed["kernels"]) / possible if possible else float("nan")
+
+    def show(self):
+        print("# | duty | | requests | p50 ms | p99 ms | p99.9 ms | kernels/s | p99 to fixed | "
+              "p99.9 to fixed | p99 to alone | p99.9 to alone | share of the possible gain |")
+        for duty, rows in self.rows.items():
+            for name, r in rows.items():
+                cells = [f"{duty:.2f}", name, str(r["requests"])]
+                cells += [f"{r[k]:.3f}" for k in ("p50", "p99", "p999")]
+                cells.append(f"{r['kernels']:.0f}" if "kernels" in r else "")
+                for base in ("fixed sets", "alone"):
+                    cells += [f"{r[k] / rows[base][k]:.3f}" if name != base and name != "alone"
+                              else "" for k in ("p99", "p999")]
+                cells.append(f"{self.share(duty, r):.2f}"
+                             if name.startswith("lent") else "")
+                print("# | " + " | ".join(cells) + " |")
+
+
+def set_duty(server, folder, duty, alone_ms):
+    with open(f"{folder}/serve.period", "w") as f:
+        f.write(f"{alone_ms / 1000 / duty:.6f}")
+    time.sleep(0.1)
+
+
+def lent_launches(said):
+    """From the last message of run."""
+    found = re.search(r"(\d+) launches could also use idle TPCs", said)
+    return int(found.group(1)) if found else 0
+
+
 def cases(folder):
-    limit = os.environ.get("LIMIT", "600us")
-    rows, said = {}, ""
+    table, said, seen = Table(), {}, []
     server = Program(folder, "serve", "serve", ["-t", SERVER])
+    qos = None
     try:
-        rows["alone, 24 TPCs"] = phase(server, None, SECONDS / 2)
-        for name, options, seconds in (("fixed", ["-t", REST], SECONDS),
-                                       ("lent", ["-t", REST, "--lend", "serve", "--lend-limit",
-                                                 limit], SECONDS),
-                                       ("whole", ["-t", "0-65"], SECONDS / 2)):
-            other = Program(folder, name, "batch", options)
+        alone_ms = phase(server, None, SECONDS / 4)["p50"]
+        for duty in DUTIES:
+            set_duty(server, folder, duty, alone_ms)
+            table.rows[duty]["alone"] = phase(server, None, SECONDS / 2)
+        variants = [("fixed sets", "fixed", ["-t", REST])]
+        variants += [(f"lent, limit {limit}", f"lent-{limit}",
+                      ["-t", REST, "--lend", "serve", "--lend-limit", limit]) for limit in LIMITS]
+        variants += [("lent, default limit", "default", ["-t", REST, "--lend", "serve"]),
+                     ("whole", "whole", ["-t", "0-65"])]
+        for name, job, options in variants:
+            other = Program(folder, job, "batch", options)
             with open(other.times) as f:
                 os.environ["ELEMENTS"] = f.readline().split()[1]
             try:
-                if name != "lent":
-                    rows[f"alone, TPCs {options[1]}"] = phase(None, other, SECONDS / 4)
-                if name != "whole":
-                    rows["fixed sets" if name == "fixed" else f"lent, limit {limit}"] = \
-                        phase(server, other, seconds)
+                if name == "whole":
+                    table.whole = phase(None, other, SECONDS / 4)["kernels"]
+                    continue
+                if name == "fixed sets":
+                    table.own = phase(None, other, SECONDS / 4)["kernels"]
+                for duty in DUTIES:
+                    set_duty(server, folder, duty, alone_ms)
+                    if job == "default":
+                        qos = controller(folder, GOAL * table.rows[duty]["fixed sets"]["p99"])
+                    table.rows[duty][name] = phase(server, other, SECONDS,
+                                                   SETTLE if qos else 1)
+                    if qos:
+                        seen += limits_of(folder)
+                        qos.terminate()
+                        qos.wait(30)
+                        qos = None
             finally:
-                text = other.end()
-                said += text if name == "lent" else ""
+                said[name] = other.end()
     finally:
+        if qos:
+            qos.kill()
         server.end()
-    lent, fixed, alone = rows[f"lent, limit {limit}"], rows["fixed sets"], rows["alone, 24 TPCs"]
     if SIMULATED:
         print("# simulated: the figures mean nothing")
-    print("# | | requests | p50 ms | p99 ms | p99.9 ms | kernels/s |")
-    for name, r in rows.items():
-        cells = [name, str(r.get("requests", ""))]
-        cells += [f"{r[k]:.3f}" if k in r else "" for k in ("p50", "p99", "p999")]
-        cells.append(f"{r['kernels']:.0f}" if "kernels" in r else "")
-        print("# | " + " | ".join(cells) + " |")
-    for line in said.splitlines():
-        print("# " + line)
+    table.show()
+    print(f"# the batch program alone: {table.own:.0f} kernels/s on its TPCs, "
+          f"{table.whole:.0f} on all")
+    print(f"# default limits in ms, for a goal of {GOAL} times the p99 of fixed sets:",
+          " ".join(f"{limit:.3f}" for limit in seen) or "none")
+    for name, text in said.items():
+        for line in text.splitlines():
+            print(f"# {name}: {line}")
     with open(f"{folder}/lend.json", "w") as f:
-        json.dump({"simulated": SIMULATED, "rows": rows, "said": said}, f, indent=1)
-    found = re.search(r"(\d+) launches could use idle TPCs", said)
-    borrowed = int(found.group(1)) if found else 0
-    ok(borrowed > 0, f"{borrowed} launches were lent TPCs")
+        json.dump({"simulated": SIMULATED, "rows": {str(d): r for d, r in table.rows.items()},
+                   "own": table.own, "whole": table.whole, "goal": GOAL, "limits_ms": seen,
+                   "said": said}, f, indent=1)
+    for name, text in said.items():
+        if name.startswith("lent"):
+            ok(lent_launches(text) > 0, f"{name}: {lent_launches(text)} launches used lent TPCs")
     if SIMULATED:
         print("skip - what it is worth: processes have a simulated GPU each")
         return
-    ok(lent["kernels"] > 1.1 * fixed["kernels"],
-       f"{lent['kernels'] / fixed['kernels']:.2f} times the kernels/s of fixed sets")
-    ok(lent["p99"] < alone["p99"] + 2,
-       f"the server's p99 is {lent['p99']:.3f} ms, alone {alone['p99']:.3f}")
+    for duty, rows in table.rows.items():
+        best = max(table.share(duty, r) for name, r in rows.items() if name.startswith("lent"))
+        ok(best >= 0.7, f"duty {duty}: {100 * best:.0f}% of the possible gain with the best limit")
+        default = rows["lent, default limit"]
+        ok(default["p99"] <= 1.05 * GOAL * rows["fixed sets"]["p99"],
+           f"duty {duty}, default limit: p99 {default['p99'] / rows['fixed sets']['p99']:.3f} "
+           f"times that of fixed sets; the goal was {GOAL}")
 
 
 if __name__ == "__main__":

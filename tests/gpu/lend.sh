@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Lending on a GPU, as TAP and a table: a server with a request of 40 small kernels every 12.5 ms
-# on 24 TPCs, and a program of compute kernels on 42 other TPCs, under MPS: each alone, both in
-# fixed sets, and with the server's TPCs lent while it is idle. Needs an idle GPU and PyTorch;
-# takes about 75 s. OUT=FOLDER stores the table and all times; LIMIT= sets the limit (600us). With
-# GPUPART_SIM=CAPTURE small kernels replace them on the simulated GPU, and the figures are
-# meaningless.
+# Lending on a GPU, as TAP and a table: a server with requests of 40 small kernels on 24 TPCs, and a
+# program of compute kernels on 42 other TPCs, under MPS: each alone, both in fixed sets, and with
+# the server's TPCs lent while it is idle, for given limits and for the slack of a goal. All phases
+# use kernels of one size. Needs an idle GPU and PyTorch; takes about 170 s. OUT=FOLDER stores the
+# table and all times; LIMITS=, DUTIES= and GOAL= are described in lend.py. With GPUPART_SIM=CAPTURE
+# small kernels replace them on the simulated GPU, and the figures are meaningless.
 build=$(cd "${BUILD:-build}" && pwd) || exit 1
 here=$(cd "$(dirname "$0")" && pwd)
 skip_all() { echo "1..0 # SKIP $1"; exit 77; }
@@ -25,6 +25,6 @@ mkdir -p "$out"
 mkdir -m 700 "$tmp/run"
 export XDG_RUNTIME_DIR="$tmp/run" XDG_CACHE_HOME="$tmp/cache" GPUPART="$build/bin/gpupart" GPUPART_RECORDS=1
 . "$here/cases.subr"
-timeout -k 5 "${SECONDS_ALL:-150}" python3 "$here/lend.py" cases "$out" >"$out/lend.txt" 2>&1
+timeout -k 5 "${SECONDS_ALL:-200}" python3 "$here/lend.py" cases "$out" >"$out/lend.txt" 2>&1
 took lend $? "$out/lend.txt"
 cases_done

@@ -51,7 +51,8 @@ static struct qos_actor *largest(struct qos_policy *p)
 
 static bool calls_for_more(const struct qos_actor *a)
 {
-	return qos_guaranteed(a) && a->state == QOS_MISSED && (a->deaf || a->nr >= a->most);
+	return qos_guaranteed(a) && a->state == QOS_MISSED && !a->lent &&
+	       (a->deaf || a->nr >= a->most);
 }
 
 /* Returns whether all guarantees that were missed before have been met for a long time. */

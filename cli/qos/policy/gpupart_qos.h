@@ -57,7 +57,14 @@ struct qos_tenant {
 	unsigned int weight;	/* 1 .. 1000; 0 means 1 */
 	unsigned int floor, ceiling;	/* numbers of TPCs; floor 0 means 1, ceiling 0 means all */
 	struct gpupart_tpcset adopted;	/* its TPCs before the start of the policy; may be empty */
+	/* it lends its TPCs to best-effort tenants while it is idle; a guaranteed tenant only */
+	bool lend;
+	uint64_t lend_ns;	/* longest time of kernels on lent TPCs; 0: the goal's slack */
 };
+
+/* range of a limit of lending, in ns */
+#define QOS_LEND_LEAST	1000u
+#define QOS_LEND_MOST	1000000000u
 
 /* A value of 0 means the default, which stands at the end of each comment. */
 struct qos_rules {
@@ -76,11 +83,14 @@ struct qos_measured {
 	bool valid;		/* there was a signal */
 	bool gone;		/* the program ended */
 	bool drained;		/* no block runs any more on the TPCs that it gave up */
+	bool lent;		/* other programs could use its TPCs while it was idle */
 	bool disturbed;		/* its set was not the decided set: the epoch does not count */
 	uint64_t ns;		/* length of the epoch */
 	uint64_t work;		/* work done in the epoch, in thousandths of a unit */
 	uint64_t reports;	/* number of reports of that work; 0: not known, @work is exact */
 	bool exact;		/* @work includes the parts of units that cross an epoch's ends */
+	/* launches on lent TPCs; if there are any, the speed says nothing about its own TPCs */
+	uint64_t borrowed;
 	uint64_t told;	/* reported work, if @work does not come from reports; only displayed */
 	uint64_t nr;		/* for QOS_LATENCY: number of answered requests */
 	uint64_t latency_ns;	/* for QOS_LATENCY: the goal's percentile of their latencies */
@@ -111,6 +121,12 @@ struct qos_verdict {
 	enum qos_class class;
 	enum qos_shape shape;
 	unsigned int optimum;	/* TPCs beyond which it hardly gets faster; 0: not known */
+	/*
+	 * For a guaranteed tenant: kernels of other programs may use its TPCs for this time from
+	 * now on. 0: lend nothing. It is also set if the tenant does not lend to tenants, for
+	 * programs that borrow on their own.
+	 */
+	uint64_t lend_ns;
 	uint64_t speed;			/* speed in the epoch; 0 for QOS_LATENCY */
 	uint32_t score;		/* progress relative to the goal: 1000 meets it; 0: no goal */
 	uint32_t since_start;		/* the score over all epochs */

@@ -109,6 +109,14 @@ struct qos_actor {
 	/* largest number of TPCs while a guarantee needs the rest; 0: no limit */
 	unsigned int press;
 
+	bool lent;			/* in the last epoch other programs could use its TPCs */
+	uint64_t lend_ns;		/* the limit from now on */
+	uint64_t bare_ns;		/* its latency without lending; for QOS_LATENCY */
+	unsigned int nr_bare;		/* epochs in which @bare_ns was measured */
+	unsigned int lend_epochs;	/* consecutive epochs with lending */
+	/* epochs left without lending; their number after the last miss; epochs since then */
+	unsigned int lend_wait, lend_back, lend_good;
+
 	char why[QOS_REASON_SIZE];
 };
 
@@ -223,6 +231,12 @@ unsigned int qos_alone(const struct qos_policy *p, const struct qos_actor *a);
  * Returns whether @value is below the expectation because @a has TPCs in GPCs of other tenants.
  */
 bool qos_find_edge(const struct qos_policy *p, struct qos_actor *a, uint64_t value, uint64_t room);
+
+/*
+ * lend.c: sets lend_ns of @a after the decision about its TPCs. @moved: they have changed or will
+ * change.
+ */
+void qos_lend(struct qos_actor *a, const struct qos_measured *m, bool moved);
 
 /* guarantee.c: returns the number of TPCs that a guaranteed tenant needs. */
 unsigned int qos_want(struct qos_policy *p, struct qos_actor *a);

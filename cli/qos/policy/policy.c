@@ -84,6 +84,16 @@ static int check_tenant(const struct qos_tenant *t, const struct qos_board *boar
 		return refuse(why, -EINVAL, "%s: %s %u: the GPU has %u TPCs", t->name,
 			      t->floor > board->nr_tpcs ? "floor" : "ceiling",
 			      t->floor > board->nr_tpcs ? t->floor : t->ceiling, board->nr_tpcs);
+	if (t->lend && t->goal == QOS_BEST_EFFORT)
+		return refuse(why, -EINVAL,
+			      "%s: lend: only a tenant with a goal lends; best effort borrows",
+			      t->name);
+	if (t->lend && !t->lend_ns && t->goal != QOS_LATENCY)
+		return refuse(why, -EINVAL,
+			      "%s: lend: auto: only a latency goal has a slack; give a time",
+			      t->name);
+	if (t->lend_ns && (t->lend_ns < QOS_LEND_LEAST || t->lend_ns > QOS_LEND_MOST))
+		return refuse(why, -EINVAL, "%s: lend: must be 1us to 1s", t->name);
 	if (t->ceiling && t->floor > t->ceiling)
 		return refuse(why, -EINVAL, "%s: the floor of %u TPCs is above the ceiling of %u",
 			      t->name, t->floor, t->ceiling);
@@ -93,6 +103,7 @@ static int check_tenant(const struct qos_tenant *t, const struct qos_board *boar
 static int check(const struct qos_board *board, const struct qos_tenant *tenants,
 		 unsigned int nr, char *why)
 {
+	bool lends = false, borrows = false;
 	unsigned int least = 0;
 	int err;
 
@@ -107,7 +118,11 @@ static int check(const struct qos_board *board, const struct qos_tenant *tenants
 				return refuse(why, -EINVAL, "two tenants are named %s",
 					      tenants[i].name);
 		least += tenants[i].floor ? tenants[i].floor : 1;
+		lends |= tenants[i].lend;
+		borrows |= tenants[i].goal == QOS_BEST_EFFORT;
 	}
+	if (lends && !borrows)
+		return refuse(why, -EINVAL, "lend: no tenant is best effort, so none borrows");
 	if (least > board->nr_tpcs)
 		return refuse(why, -ENOSPC,
 			      "the floors of all tenants (each at least 1 TPC) need %u TPCs, but the GPU has only %u",
@@ -313,6 +328,7 @@ static void tell(const struct qos_policy *p, const struct gpupart_tpcset *before
 		v->state = a->state;
 		v->class = a->class;
 		v->shape = a->shape;
+		v->lend_ns = a->lend_ns;
 		v->optimum = a->optimum;
 		v->speed = a->speed;
 		v->score = a->score;
@@ -367,6 +383,12 @@ static void share_out(struct qos_policy *p)
 	qos_place(p, counts);
 }
 
+/* A miss with lending first ends the lending; the number of TPCs follows a miss without it. */
+static bool is_settled(const struct qos_actor *a)
+{
+	return a->lent && (a->state == QOS_GOOD || a->state == QOS_MISSED);
+}
+
 static void decide(struct qos_policy *p)
 {
 	unsigned int counts[QOS_MAX_TENANTS] = { 0 }, i;
@@ -379,7 +401,8 @@ static void decide(struct qos_policy *p)
 		return;
 	}
 	for (i = 0; i < p->nr && qos_guaranteed(&p->actors[i]); i++)
-		p->wants[i] = qos_want(p, &p->actors[i]);
+		p->wants[i] = is_settled(&p->actors[i]) ? p->actors[i].nr :
+							  qos_want(p, &p->actors[i]);
 	share_out(p);
 }
 
@@ -460,6 +483,10 @@ void qos_policy_step(struct qos_policy *p, const struct qos_measured *measured,
 	say_states(p);
 	forget_failures(p);
 	decide(p);
+	for (i = 0; i < p->nr; i++)
+		qos_lend(&p->actors[i], &measured[p->order[i]],
+			 !gpupart_tpcset_equal(&p->actors[i].set, &before[i]) ||
+			 !gpupart_tpcset_empty(&p->actors[i].coming));
 	tell(p, before, decision);
 }
 

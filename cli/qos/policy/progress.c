@@ -346,9 +346,12 @@ static void add_score(const struct qos_policy *p, struct qos_actor *a, const str
 	a->state = qos_guaranteed(a) && score < 1000 ? QOS_MISSED : QOS_GOOD;
 	a->sum += (unsigned __int128)a->score * weight;
 	a->sum_weight += weight;
+	/* The borrower's kernels delayed it: this says nothing about its number of TPCs. */
+	if (m->lent)
+		return;
 	if (latency)
 		learn(p, a, score);
-	else
+	else if (!m->borrowed)
 		gather(p, a, m, ns);
 	watch(a, qos_guaranteed(a) ? score : 1000, a->state == QOS_MISSED);
 }
@@ -385,6 +388,7 @@ void qos_take(struct qos_policy *p, struct qos_actor *a, const struct qos_measur
 	uint64_t rate, ns;
 
 	a->forgot = false;
+	a->lent = m->lent;
 	recheck_class(a);
 	if (a->keep_for && !--a->keep_for)
 		a->keep = 0;

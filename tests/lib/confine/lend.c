@@ -530,6 +530,7 @@ static void bound(void)
 	for (int n = 0; n < 4; n++)
 		good &= !strcmp(ask(&batch, n % 2 ? 'm' : 'l', 300000000), "0 1");
 	tap_ok(good && !block(&batch)->expired, "no two of them are outstanding");
+	tap_ok(block(&batch)->waited == 3, "%llu launches waited", (U64)block(&batch)->waited);
 	tap_ok(!block(&batch)->lent, "and nothing is lent");
 }
 

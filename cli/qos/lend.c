@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Lending between the programs of `gpupart qos run`; see lend.h. A watcher is that of `gpupart run
+ * --lend`. The limit of each lender is in memory that this process shares with the watchers.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include "cli/qos/lend.h"
+#include "cli/start/lend.h"
+#include "cli/util/message.h"
+
+unsigned int qos_lender_of(const struct qos_setup *setup, unsigned int i)
+{
+	unsigned int nr_lenders = 0, nr_before = 0, n;
+
+	if (setup->tenants[i].goal != QOS_BEST_EFFORT)
+		return QOS_MAX_TENANTS;
+	for (n = 0; n < setup->nr; n++)
+		nr_lenders += setup->tenants[n].lend;
+	if (!nr_lenders)
+		return QOS_MAX_TENANTS;
+	for (n = 0; n < i; n++)
+		nr_before += setup->tenants[n].goal == QOS_BEST_EFFORT;
+	nr_before %= nr_lenders;
+	for (n = 0; !setup->tenants[n].lend || nr_before; n++)
+		nr_before -= setup->tenants[n].lend;
+	return n;
+}
+
+/* The name by which the watcher finds the processes of tenant @i. */
+static const char *job_of(const struct control *c, unsigned int i)
+{
+	return *c->setup.specs[i].job ? c->setup.specs[i].job : c->setup.tenants[i].name;
+}
+
+void lend_open(struct control *c, unsigned int i)
+{
+	const unsigned int lender = qos_lender_of(&c->setup, i);
+	struct live_tenant *t = &c->live.tenants[i];
+	struct lend_wishes *wishes = &t->lend;
+
+	if (c->calibrating || (!c->setup.tenants[i].lend && lender == QOS_MAX_TENANTS))
+		return;
+	if (gpupart_report_open(cmd_gp, &t->report, &t->report_id)) {
+		t->report = NULL;
+		remark("%s: neither lends nor borrows TPCs: %s", t->name, gpupart_error(cmd_gp));
+		return;
+	}
+	if (lender == QOS_MAX_TENANTS)
+		return;
+	*wishes = (struct lend_wishes){
+		.job = job_of(c, lender), .borrower = t->name,
+		/* The watcher sets the bound with the limit. */
+		.depth_ns = QOS_LEND_MOST, .nr_weight = c->setup.tenants[i].weight ?: 1,
+	};
+	lend_prepare(wishes, t->report);
+}
+
+void lend_begin(struct control *c)
+{
+	struct lend_orders *orders = NULL;
+
+	for (unsigned int i = 0; i < c->setup.nr; i++) {
+		const unsigned int lender = qos_lender_of(&c->setup, i);
+		struct live_tenant *t = &c->live.tenants[i];
+
+		if (lender == QOS_MAX_TENANTS)
+			continue;
+		if (!t->report) {
+			if (t->adopted)
+				remark("%s: borrows no TPCs, because another command started it",
+				       t->name);
+			continue;
+		}
+		if (!orders)
+			orders = mmap(NULL, QOS_MAX_TENANTS * sizeof(*orders),
+				      PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+		if (orders == MAP_FAILED) {
+			remark("nothing is lent: %s", strerror(errno));
+			return;
+		}
+		c->orders = orders;
+		t->lend.orders = &orders[lender];
+		fflush(NULL);
+		t->watcher = lend_watch((struct args *)c->live.args, &t->lend, t->report,
+					t->report_id);
+	}
+}
+
+void lend_order(struct control *c, const struct qos_decision *decision)
+{
+	for (unsigned int i = 0; c->orders && i < c->setup.nr; i++)
+		if (c->setup.tenants[i].lend)
+			atomic_store(&c->orders[i].limit_ns, decision->tenants[i].lend_ns);
+}
+
+uint64_t lend_take(struct control *c, unsigned int i)
+{
+	struct live_tenant *t = &c->live.tenants[i];
+	struct gpupart_lend_counts counts;
+	uint64_t before = t->borrowed;
+
+	if (!t->watcher)
+		return 0;
+	gpupart_lend_counts(t->report, &counts);
+	t->borrowed = counts.lent;
+	return counts.lent > before ? counts.lent - before : 0;
+}
+
+void lend_close(struct control *c)
+{
+	for (unsigned int i = 0; i < c->live.nr; i++) {
+		struct live_tenant *t = &c->live.tenants[i];
+
+		if (!t->watcher)
+			continue;
+		kill(t->watcher, SIGKILL);
+		waitpid(t->watcher, NULL, 0);
+		t->watcher = 0;
+	}
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Lending between the programs of `gpupart qos run`: reports of the programs, and a watcher process
+ * for each borrower. Call all functions from one thread.
+ */
+#ifndef GPUPART_CLI_QOS_LEND_H
+#define GPUPART_CLI_QOS_LEND_H
+
+#include "cli/qos/control.h"
+
+/*
+ * Creates the report of tenant @i if it lends or borrows. Its program must then get the report's id
+ * in GPUPART_REPORT. Call it before the program starts.
+ */
+void lend_open(struct control *c, unsigned int i);
+/* Starts the watchers of all borrowers that this command started. */
+void lend_begin(struct control *c);
+/* Carries out the decision about lending. */
+void lend_order(struct control *c, const struct qos_decision *decision);
+/* Returns the number of launches of tenant @i on lent TPCs since the last call. */
+uint64_t lend_take(struct control *c, unsigned int i);
+/* Ends the watchers. */
+void lend_close(struct control *c);
+
+#endif

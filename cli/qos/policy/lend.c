@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Decides for how long kernels of other programs may use the TPCs of a guaranteed tenant, while
+ * the tenant is idle. The limit is given, or it is the slack of a latency goal: the goal minus the
+ * latency without lending. After an epoch in which the tenant missed its goal, nothing is lent for
+ * a while.
+ */
+#include "cli/qos/policy/internal.h"
+
+#define BARE		3u	/* least epochs without lending before TPCs are lent */
+#define BARE_MOST	20u
+#define LEND_FOR	200u	/* epochs after which that latency is measured again */
+#define WAIT		5u	/* epochs without lending after the first miss */
+#define WAIT_MOST	160u
+#define SURE		50u	/* good epochs after which earlier misses are forgotten */
+
+static bool has_result(const struct qos_actor *a)
+{
+	return a->state == QOS_GOOD || a->state == QOS_MISSED || a->state == QOS_STUCK;
+}
+
+/*
+ * Learns from an epoch without lending. bare_ns is an upper bound of the latency without lending,
+ * which follows a lower latency slowly.
+ */
+static void learn_bare(struct qos_actor *a, uint64_t ns)
+{
+	if (!a->nr_bare || ns >= a->bare_ns)
+		a->bare_ns = ns;
+	else
+		a->bare_ns -= (a->bare_ns - ns) / 8;
+	a->nr_bare++;
+}
+
+/* So many that the tenant can get fewer TPCs, which needs epochs without lending. */
+static unsigned int bare_epochs(const struct qos_actor *a)
+{
+	return least_of(most_of(a->patience + 1, BARE), BARE_MOST);
+}
+
+static uint64_t limit_of(const struct qos_actor *a)
+{
+	if (a->nr_bare < bare_epochs(a))
+		return 0;
+	if (a->t.lend_ns)
+		return a->t.lend_ns;
+	if (a->t.goal != QOS_LATENCY || a->t.latency_ns <= a->bare_ns)
+		return 0;
+	return a->t.latency_ns - a->bare_ns;
+}
+
+void qos_lend(struct qos_actor *a, const struct qos_measured *m, bool moved)
+{
+	const bool missed = has_result(a) && a->score < 1000;
+	uint64_t limit;
+
+	a->lend_ns = 0;
+	if (!qos_guaranteed(a))
+		return;
+	if (moved)
+		a->nr_bare = 0;
+	else if (has_result(a) && !m->lent)
+		learn_bare(a, m->latency_ns);
+	a->lend_epochs = m->lent ? a->lend_epochs + 1 : 0;
+	if (a->lend_epochs >= LEND_FOR)
+		a->nr_bare = 0;
+	if (a->lend_wait)
+		a->lend_wait--;
+	if (missed && m->lent) {
+		a->lend_back = a->lend_back ? least_of(2 * a->lend_back, WAIT_MOST) : WAIT;
+		a->lend_wait = a->lend_back;
+		a->lend_good = 0;
+	} else if (m->lent && ++a->lend_good >= SURE) {
+		a->lend_back = 0;
+	}
+	/* A tenant without a result could have missed its goal, except when it had no requests. */
+	if (a->lend_wait || missed || a->trial || (!has_result(a) && a->state != QOS_IDLE))
+		return;
+	limit = limit_of(a);
+	if (limit >= QOS_LEND_LEAST)
+		a->lend_ns = limit < QOS_LEND_MOST ? limit : QOS_LEND_MOST;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* What a process may borrow under `run --lend`, `run --depth` or `qos run`. One thread. */
+#ifndef GPUPART_CLI_TARGET_LENDING_H
+#define GPUPART_CLI_TARGET_LENDING_H
+
+#include "cli/util/out.h"
+#include "lib/private.h"
+
+#define LENDING_STRLEN (OUT_SET_STRLEN + 256)
+
+/*
+ * Reads the state of lending of process @p. Returns false if no bound applies to its launches, or
+ * if the state is not known. The counts are those of all processes of its run.
+ */
+bool lending_of(const struct gpupart_process *p, struct gpupart_lending *lending);
+
+/* Describes @lending in a sentence without a full stop. Returns @text. */
+const char *lending_text(char text[LENDING_STRLEN], const struct gpupart_topology *topo,
+			 const struct gpupart_lending *lending);
+
+/* Returns @lending as JSON, or null if @lending is NULL. */
+json_t *lending_json(const struct gpupart_lending *lending);
+
+#endif
