@@ -10,7 +10,7 @@
 #include "lib/nvml/answer.h"
 #include "lib/nvml/share.h"
 
-#define MAX_ENTRIES	65536	/* maximum length of a list; no GPU has so many processes */
+#define MAX_ENTRIES	65536	/* maximum length of a list; no GPU has more processes */
 #define FILL		0x5a	/* memory is filled with this value, to find entries
 				 * that the library did not write */
 #define SMALL		2048	/* size in bytes of a buffer on the stack, large enough
