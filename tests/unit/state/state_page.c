@@ -123,7 +123,7 @@ static void test_child(void)
 	tap_ok(!status, "the child of a fork counts from 0, its parent's threads gone");
 }
 
-/* Whether the child of a fork counts in a page of its own, and its parent's counts stay. */
+/* Tests that the child of a fork counts in a page of its own, and that its parent's counts stay. */
 static bool child_counts_apart(bool memory)
 {
 	uint64_t counts = counted();
