@@ -57,7 +57,7 @@ enum {
 };
 
 enum {
-	CHIP_PCE_NIBBLES = 1,		/* Pascal: all PCEs in one word, one byte for each GRCE */
+	CHIP_PCE_NIBBLES = 1,		/* Pascal: one word has all PCEs; each GRCE has a byte */
 	CHIP_PCE_WORDS,			/* one word for each PCE */
 };
 

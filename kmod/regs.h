@@ -124,7 +124,7 @@
 #define NV_PTOP_DEVICE_INFO_ENUM_INTR_VALID(v) REG_FIELD(v, 3, 3)
 #define NV_PTOP_DEVICE_INFO_ENUM_RESET_VALID(v) REG_FIELD(v, 2, 2)
 #define NV_PTOP_DEVICE_INFO_TYPE_ENUM(v) REG_FIELD(v, 30, 2)
-/* In the second form, the place of a word in its chain determines its kind. */
+/* In the second form, the position of a word in its chain determines the kind of the word. */
 #define NV_PTOP_DEVICE_INFO2_0_FAULT(v)	REG_FIELD(v, 10, 0)
 #define NV_PTOP_DEVICE_INFO2_0_INST(v)	REG_FIELD(v, 23, 16)
 #define NV_PTOP_DEVICE_INFO2_0_TYPE(v)	REG_FIELD(v, 30, 24)

@@ -2,7 +2,7 @@
 /*
  * Reports runlists and channels to /proc and netlink. They show the work of all users that is on a
  * GPU now. Readers need CAP_PERFMON, because this information is a side channel. A GPU that sleeps
- * is not woken. Only refusals are kept; all other values are read again. gpu->lock is held for at
+ * is not woken. Only refusals are kept. All other values are read again. gpu->lock is held for at
  * most 64 of these reads at a time.
  */
 #include <linux/capability.h>

@@ -19,7 +19,7 @@ $(B)/kmod/regs/.made: tests/kmod/regfiles $(CAPTURE_SRC)
 	@mkdir -p $(@D)
 	$(Q)tests/kmod/regfiles $(@D) && touch $@
 
-# The list of chips, from the table itself.
+# Makes the list of chips from the table of chips.
 $(B)/tests/kmod-chips: tests/kmod/chips.c kmod/chip.c $(KMOD_HDR)
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
@@ -113,13 +113,13 @@ $(B)/tests/kmod-guest-%-quick.sh: $(B)/tests/kmod-guest-%.sh
 $(B)/tests/kmod-guest-%-awake.sh: $(B)/tests/kmod-guest-%.sh
 	$(Q)printf '#!/bin/sh\nKMOD_PARTS="$(filter-out suspend,$(KMOD_PARTS))" exec $(abspath $<)\n' >$@ && chmod +x $@
 
-# With 2 and 4 processors, for errors that only races show.
+# Uses 2 and 4 processors, to find errors that only races show.
 KMOD_SMP_PARTS := plug netlink runlists power cache others vfio faults leaks
 $(B)/tests/kmod-guest-%-smp2.sh $(B)/tests/kmod-guest-%-smp4.sh: $(B)/tests/kmod-guest-%.sh
 	$(Q)for n in 2 4; do printf '#!/bin/sh\nVM_MEMORY=1024 VM_SMP=%d exec $(CURDIR)/tests/kmod/guest $* $(abspath $(B)) $(KMOD_SMP_PARTS)\n' $$n \
 		>$(B)/tests/kmod-guest-$*-smp$$n.sh && chmod +x $(B)/tests/kmod-guest-$*-smp$$n.sh || exit; done
 
-# With an IOMMU, for vfio-pci. If QEMU 7.2 also has x-pci-proxy-dev, it sometimes crashes before a
+# Uses an IOMMU, for vfio-pci. If QEMU 7.2 also has x-pci-proxy-dev, it sometimes crashes before a
 # test, when the kernel switches the IOMMU on. The guest then boots again.
 $(B)/tests/kmod-guest-%-vfio.sh: $(B)/tests/kmod-guest-%.sh
 	$(Q)printf '#!/bin/sh\nfor try in 1 2 3 4 5 6; do\n\tVM_IOMMU=1 $(CURDIR)/tests/kmod/guest $* $(abspath $(B)) vfio others >$(abspath $@).log\n\tstatus=$$?\n\tgrep -q "^ok" $(abspath $@).log && break\ndone\ncat $(abspath $@).log\nexit $$status\n' >$@ && chmod +x $@
@@ -133,13 +133,14 @@ KMOD_RUN := VM_TIMEOUT=900 TEST_TIMEOUT=1000 TEST_JOBS=$$(nproc) tests/runtests.
 check-kmod: $(KMOD_TESTS) $(KMOD_GUESTS)
 	@$(KMOD_RUN) $^
 
-# The same on a kernel with KASAN, UBSAN, lockdep, kmemleak and fault injection, which is
-# built once (some minutes) and kept.
+# Runs the same tests on a kernel with KASAN, UBSAN, lockdep, kmemleak and fault injection. This
+# kernel is built once, which takes some minutes, and is kept.
 check-kmod-debug: $(B)/tests/kmod-guest-debug.sh $(B)/tests/kmod-guest-debug-smp4.sh
 	@VM_TIMEOUT=2400 TEST_TIMEOUT=2500 tests/runtests.sh $^
 
 # On arm64. "quick" tests the library with the module's answers, and integrated GPUs. "both" is for
-# scripts/check: it is check-kmod with the quick test of arm64, and only one guest that suspends.
+# scripts/check. It is check-kmod with the quick test of arm64, but with only one guest that
+# suspends.
 check-kmod-arm64: $(B)/tests/kmod-guest-6.1-arm64.sh $(B)/tests/kmod-guest-6.12-arm64.sh
 check-kmod-arm64-quick: $(B)/tests/kmod-guest-6.1-arm64-quick.sh
 check-kmod-both: $(KMOD_TESTS) $(B)/tests/kmod-guest-6.12.sh $(B)/tests/kmod-guest-6.1-awake.sh $(B)/tests/kmod-guest-6.1-arm64-quick.sh

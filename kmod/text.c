@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/* Formats the pages of /proc/gpuN. In all of them a set bit is a unit that is present. */
+/*
+ * Formats the pages of /proc/gpuN. In all these masks a set bit stands for a unit that is present.
+ */
 #include "text.h"
 #include "regs.h"
 

@@ -66,7 +66,7 @@ void gp_text_runlists_head(struct text *text, const struct chip *chip);
 void gp_text_runlist(struct text *text, const struct gpu_runlist *runlist,
 		     const struct topo_fault *fault);
 
-/* These write files with exactly the same text as those of nvdebug. */
+/* These functions write files with exactly the same text as the files of nvdebug. */
 void gp_text_device_info(struct text *text, const struct chip *chip,
 			 const struct gpu_engines *engines);
 void gp_text_copy_topology(struct text *text, const struct gpu_copy *copy);

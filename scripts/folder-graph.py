@@ -26,7 +26,7 @@ LAYERS = [
 ]
 ROW = {"lib/" + folder: n for n, row in enumerate(LAYERS) for folder in row}
 
-# Cycles of files in one folder: at most three, each with its reason.
+# The allowed cycles of files in one folder. There are at most three, and each has a reason.
 CIRCLES = {
     "cli/sim": "a scenario has programs, whose steps name its kernels, sets and streams",
     "sim/cuda": "a context owns streams and memory, which wait for it and are charged to it",

@@ -19,7 +19,9 @@ struct words {
 	unsigned int wait;
 };
 
-/* Returns 0, or -EINVAL with a reason in @why: one line that names the invalid part. */
+/*
+ * Returns 0, or -EINVAL with a reason in @why. The reason is one line that names the invalid part.
+ */
 int words_read(const char *text, struct words *words, char *why, size_t len);
 
 #endif

@@ -194,8 +194,8 @@ static void refuse(unsigned int job, const char *why)
 }
 
 /*
- * Called for the job's first task. Reports a set that has enough TPCs for clusters of 8 blocks,
- * but no virtual GPC with room for one.
+ * Called for the job's first task. Reports a set that has enough TPCs for clusters of 8 blocks, but
+ * in which no virtual GPC has room for such a cluster.
  */
 static void note_clusters(spank_t spank, unsigned int job, const struct gpupart_grant *grant)
 {

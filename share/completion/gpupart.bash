@@ -7,7 +7,8 @@ _gpupart()
 
 	_init_completion -n := || return
 	COMPREPLY=()
-	# readline has a word begin behind each of these, whatever _init_completion says.
+	# In readline, a new word begins after each of these characters, regardless of
+	# _init_completion.
 	before=${cur%"${cur##*[:=]}"}
 	while IFS= read -r line; do
 		case $line in

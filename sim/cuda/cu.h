@@ -324,7 +324,7 @@ struct cu_memory_properties {
 	unsigned char flags[8];
 };
 
-#define CU_MEMORY_PINNED 1	/* CUmemAllocationType: the only one for pools */
+#define CU_MEMORY_PINNED 1	/* CUmemAllocationType: the only type for pools */
 
 struct cu_pool_properties {
 	int type, handle_types;

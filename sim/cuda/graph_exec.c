@@ -466,7 +466,7 @@ CUresult cuGraphLaunch_ptsz(CUgraphExec exec, CUstream stream)
 
 /* ----------------------------------------------------------------- instantiation */
 
-/* @stream: the stream for the upload, if the flags request one. */
+/* @stream is the stream for the upload, if the flags request an upload. */
 static CUresult instantiate(CUgraphExec *out, CUgraph graph, uint64_t flags, CUstream stream,
 			    struct sim_node **bad)
 {

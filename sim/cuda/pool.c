@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Stream-ordered memory pools. As measured on an H200, a pool grows in units of 32 MiB and shrinks
- * when a thread waits. A pool may reuse freed memory at once, but trims it only after a wait.
+ * when a thread waits. A pool may reuse freed memory at once, but trims freed memory only after a
+ * wait.
  */
 #include <stdlib.h>
 #include "sim/cuda/callback_numbers.h"

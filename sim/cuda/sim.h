@@ -283,7 +283,10 @@ struct sim_ctx {
 	struct sim_gpu *gpu;
 	CUdevice device;
 	bool live, primary;
-	/* For a green context: its primary context, and the TPCs outside its mask. */
+	/*
+	 * For a green context, @base is its primary context, and @off has the TPCs outside its
+	 * mask.
+	 */
 	struct sim_ctx *base;
 	uint64_t off[SIM_MASK_WORDS];
 	CUresult error;			/* an error that stays set until the context ends */
@@ -326,7 +329,9 @@ struct sim_gpu *gpu_get(CUdevice device);
 
 /* ------------------------------------------------------------------ fault.c */
 
-/* Faults and settings for tests. Only builds with SIM_FAULTS can set them. See README.md. */
+/*
+ * Faults and settings for tests. Only builds with SIM_FAULTS can set these values. See README.md.
+ */
 struct sim_faults {
 	uint64_t tmd_version;		/* 0x23, 0x24, 0x30 or 0x50; any other value means V04_00 */
 	const char *order;		/* order of the mask bits; NULL: the order in the capture */
@@ -566,7 +571,7 @@ struct sim_ctx *ctx_current_green(const struct sim_ctx *ctx);
 CUresult ctx_make_green(struct sim_ctx **green, CUdevice device, const uint64_t *off);
 CUresult ctx_end_green(struct sim_ctx *green);
 bool ctx_valid(const struct sim_ctx *ctx);
-/* Returns the head of the list of all contexts, which includes destroyed ones. */
+/* Returns the head of the list of all contexts, including destroyed contexts. */
 struct sim_ctx *ctx_first(void);
 extern bool sim_ready;			/* cuInit has succeeded; read atomically */
 

@@ -23,7 +23,7 @@ struct tmd_bytes {
 		version,
 		shared,		/* 18 bits in bytes, or 11 bits in units of 128 bytes */
 		grid,		/* u32 width, u16 height, u16 depth, 4 bytes each */
-		threads,	/* u16 each; in V05_00 the last one is a byte */
+		threads,	/* u16 each; in V05_00 the last value is a byte */
 		registers,	/* 9 bits */
 		cluster,	/* a byte each */
 		policy,		/* bit 31: spread the blocks of a cluster over SMs */

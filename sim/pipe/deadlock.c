@@ -79,8 +79,8 @@ static bool will_record(const struct program *program, unsigned int event)
 }
 
 /*
- * Finds what will record the event. This is @stream if the record was submitted there. Otherwise it
- * is a stream that has such a command, or a program.
+ * Finds the stream or program that will record the event. This is @stream if the record was
+ * submitted there. Otherwise it is a stream that has such a command, or a program.
  */
 static struct who recorder(const struct pipe *pipe, unsigned int event, unsigned int stream)
 {

@@ -193,7 +193,8 @@ struct machine {
 	struct sm *by_rank[PIPE_MAX_SMS];
 	uint16_t group_start[PIPE_MAX_SMS + 1];	/* group g has the ranks [g] to [g + 1] - 1 */
 	uint16_t by_rest[PIPE_MAX_SMS];	/* ranks in the order in which remaining blocks use them */
-	unsigned int nr_groups, nr_singles;	/* singles: the first groups, of one TPC each */
+	/* singles: the first groups, which have one TPC each */
+	unsigned int nr_groups, nr_singles;
 	unsigned int turn;		/* the next group, not counting singles */
 	unsigned int single;		/* odd: the second half of the singles begins */
 	/* half of the singles that was served last: 1 or 2; 0: none yet */
@@ -211,7 +212,7 @@ struct machine {
 
 /*
  * Call the first function when the machine has both a running block and the GPU. Call the second
- * function when it loses one of these.
+ * function when the machine loses one of these.
  */
 void machine_busy(struct pipe *pipe, struct machine *machine);
 void machine_idle(struct pipe *pipe, struct machine *machine);

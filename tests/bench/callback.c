@@ -68,7 +68,7 @@ int main(int argc, char **argv)
 	struct lend_block *lend = NULL;
 	const char *lender = NULL;
 
-	/* In the same order as in `gpupart run`. */
+	/* Makes the calls in the same order as `gpupart run`. */
 	if (gpupart_open(&gp) || ((!strncmp(what, "pool", 4) || !strcmp(what, "quota")) &&
 				  gpupart_memory_start(gp, "bench-pool", 20ull << 30)) ||
 	    (strstr(what, "lend") && !(lend = borrow_begin(gp, &lender))) ||

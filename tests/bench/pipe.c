@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Measures the speed of the scheduling pipeline on one core in block events (begins and ends) per
- * second and in launches per second, and its memory. Fails if the rate is below the required rate.
+ * Measures the speed of the scheduling pipeline on one core, in block events (begins and ends) per
+ * second and in launches per second. Also measures the memory of the pipeline. Fails if the rate is
+ * below the required rate.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -88,7 +88,7 @@ static void choose_chip(void)
 	answers[1] = (struct answer){ NV_PMC_BOOT_42, (u32)gp_chips[chip].id << 20 | 0xa1000, 0 };
 	answers[2] = (struct answer){ NV_PMC_BOOT_1, 0, 0 };
 	nr_answers = 3;
-	/* Mark the chip as newer. Only older chips have no other id than the one in BOOT_0. */
+	/* Mark the chip as newer. Older chips have an id only in BOOT_0. */
 	answers[0].value |= 1 << 8;
 }
 

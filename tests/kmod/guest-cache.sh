@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh disable=SC2034,SC2154
-# How long values are kept, and that a value that cannot be is not kept.
+# Tests how long values are kept, and that an impossible value is not kept.
 gpu0=/sys/bus/pci/devices/0000:01:00.0
 [ -e /sys/bus/pci/devices/0000:08:00.0 ] || { echo 1 >/sys/bus/pci/rescan; sleep 1; }
 good() { cmp -s /proc/gpu0/topology /pages/gh100-h200-e.topology; }
@@ -28,7 +28,7 @@ for what in 0x0=BOOT_0 0xa00=BOOT_42 0x22430=NUM_GPCS; do
 	check $? "when it is good, the GPU is read, without a change of drivers"
 	rmmod gpupart
 done
-# A value that is wrong only once.
+# Tests a value that is wrong only once.
 for what in gh100-h200-e:0x820c38 kepler-gk110:0x22504 ampere-ga100:0x820c38; do
 	name=${what%%:*}
 	host load 0 $name >/dev/null
@@ -42,7 +42,7 @@ for what in gh100-h200-e:0x820c38 kepler-gk110:0x22504 ampere-ga100:0x820c38; do
 	rmmod gpupart
 done
 host load 0 gh100-h200-e >/dev/null
-# A map of GPCs that cannot be makes the page incomplete, until the map is good.
+# An impossible map of GPCs makes the page incomplete, until the map is good.
 host bad 0 0xcc00 0 >/dev/null
 host poke 0 0xcc04 0 >/dev/null
 insmod /gpupart.ko
@@ -82,8 +82,8 @@ host poke 0 0x9400 0x80100000 >/dev/null
 [ "$(cat /proc/gpu0/timer)" != "$a" ]
 check $? "the timer is always read"
 
-# refused N GOOD REGISTER FILE: reading FILE as an ordinary user costs at most N reads a second, beside
-# GOOD reads each time that are answered.
+# refused N GOOD REGISTER FILE: tests that an ordinary user who reads FILE causes at most N refused
+# reads per second, in addition to GOOD answered reads each time.
 refused() {
 	sleep 1.2
 	host bad 0 "$3" 0xbadf1201 >/dev/null
@@ -105,7 +105,7 @@ cat /proc/gpu0/CWD_GPC_TPC_ID4 >/dev/null 2>&1
 same $? 0 "a table's word when the GPU answers"
 rmmod gpupart
 
-# Asleep, a second reader wakes nothing and reads nothing, whatever the family.
+# If the GPU sleeps, a second reader must not wake it and must read no register, for every family.
 n=0
 for name in gh100-h200-e gh100-h200-a ampere-ga100 ampere-ga102 turing-tu102 kepler-gk110 ada-ad102 volta-gv100; do
 	host load $n $name >/dev/null

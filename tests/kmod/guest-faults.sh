@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh disable=SC2034,SC2154
-# Every allocation of a load, a read and a dump fails once. Needs a kernel that can.
+# Tests a load, a read and a dump. In each of these, every allocation fails once. Needs a kernel
+# with fault injection.
 if [ -d /sys/kernel/debug/failslab ]; then
 	for what in failslab fail_page_alloc; do
 		echo N >/sys/kernel/debug/$what/ignore-gfp-wait
-		# The splat-like report of each failure is not one.
+		# The kernel reports each injected failure in a form that looks like an error, but
+		# this is not an error.
 		echo 0 >/sys/kernel/debug/$what/verbose
 	done
 	echo N >/sys/kernel/debug/fail_page_alloc/ignore-gfp-highmem 2>/dev/null
 	echo 0 >/sys/kernel/debug/fail_page_alloc/min-order
-	# One GPU is enough: each register that is kept is an allocation.
+	# One GPU is enough, because each register that is kept is an allocation.
 	for d in 2 3 4 5 6 7 8; do echo 1 >/sys/bus/pci/devices/0000:0$d:00.0/remove 2>/dev/null; done
 	host load 0 gh100-runlists-busy >/dev/null
 	failnth load /gpupart.ko >/tmp/out

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh disable=SC2034,SC2154
-# Maps and references that are left after several requests of each kind and an unload.
+# Tests that no maps and references are left after several requests of each kind and an unload.
 maps() { grep -c 'gpupart\|ioremap' /proc/vmallocinfo; }
 pci=/sys/bus/pci/devices
 [ -e $pci/0000:08:00.0 ] || { echo 1 >/sys/bus/pci/rescan; sleep 1; }
@@ -31,7 +31,7 @@ echo 1 >/sys/bus/pci/rescan
 rmmod gpupart
 same "$(maps)" "$before" "maps after the module was unloaded"
 
-# Leaks of all parts before, if the kernel has kmemleak.
+# If the kernel has kmemleak, checks for leaks of all previous parts.
 if [ -e /sys/kernel/debug/kmemleak ]; then
 	echo scan >/sys/kernel/debug/kmemleak
 	sleep 6

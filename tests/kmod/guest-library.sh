@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh disable=SC2034,SC2154
-# The library's source "kernel" against what RM said of the same boards.
+# Compares the library's source "kernel" with the values that RM reported for the same boards.
 host load 0 gh100-h200-e >/dev/null
 host load 1 gh100-h200-a >/dev/null
 host load 6 ada-ad102 >/dev/null
@@ -17,7 +17,7 @@ for gpu in 0000:01:00.0=e 1=a; do
 	[ "$(wc -l </tmp/have)" = 66 ] && cmp -s /tmp/have /tmp/want
 	check $? "$board: GPC and SMs of each TPC are RM's"
 done
-# Board e's map was asked of RM too.
+# The map of board e was also read from RM.
 kerneltopo 0 >/tmp/out
 awk '$1 == "tpc"{print $2, $4}' /tmp/out >/tmp/have
 awk '$1 == "tpc"{print $2, $8}' /expected/gh100-h200-e >/tmp/want

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh disable=SC2034,SC2154
-# The netlink family: answers, errors with their messages, notices, noise, speed.
+# Tests the netlink family: answers, errors with their messages, notices, random input, and speed.
 pci=/sys/bus/pci/devices
 [ -e $pci/0000:08:00.0 ] || { echo 1 >/sys/bus/pci/rescan; sleep 1; }
 host load 0 gh100-h200-e >/dev/null
@@ -20,7 +20,7 @@ same "$(head -n 1 /tmp/out)" "index 1" "a GPU by its bus-name"
 gpunl --netns gpus >/tmp/out
 same "$(wc -l </tmp/out)" 8 "GPUs seen from another network namespace"
 
-# The same as the page of the same GPU.
+# The answer must contain the same values as the page of the same GPU.
 same_topology() {
 	gpunl topology "$1" >/tmp/out
 	awk '/^ +[0-9]+: /{for (i = 2; i <= NF; i++) {split($i, x, "."); g = g " " x[1]; t = t " " x[2]}}
@@ -73,7 +73,7 @@ host good 0 >/dev/null
 until_true 30 sh -c 'gpunl topology 0 >/tmp/out'
 check $? "and it answers when the register does"
 
-# GPUs that are removed and added.
+# Tests GPUs that are removed and added.
 gpunl monitor 6 >/tmp/events &
 listener=$!
 n=50
@@ -90,7 +90,7 @@ sleep 0.5
 cmp -s /tmp/events /tmp/events2
 check $? "in another network namespace as well"
 
-# A GPU has all its files, also if other processes ask for it while it is added.
+# A GPU must have all its files, even if other processes request it while it is added.
 files=$(ls /proc/gpu0 | wc -l)
 whole() { [ "$(ls /proc/gpu0 2>/dev/null | wc -l)" = "$files" ]; }
 gpunl bench 500000 >/dev/null &
@@ -107,7 +107,7 @@ done
 kill $readers
 same $lacking 0 "of $i times that a GPU was added while two processes asked for it, those without all $files files"
 
-# A GPU that is not ready when it is added, an order that changes, drivers.
+# Tests a GPU that is not ready when it is added, an order that changes, and drivers.
 gpunl monitor 60 >/tmp/events &
 listener=$!
 until_true 50 grep -q listening /tmp/events
@@ -145,7 +145,7 @@ host load 5 kepler-gk110 >/dev/null
 host load 6 refused-0x1d2 >/dev/null
 insmod /gpupart.ko
 
-# Dumps while GPUs are removed and added.
+# Tests dumps while GPUs are removed and added.
 for i in 1 2 3 4; do (while [ ! -e /tmp/enough ]; do gpunl gpus; gpunl engines; gpunl topology 2; done >/dev/null) & done
 for i in 1 2 3 4 5; do
 	echo 1 >$pci/0000:03:00.0/remove
@@ -162,7 +162,7 @@ same "$(gpunl gpus | wc -l)" 8 "GPUs after dumps while some were removed and add
 same "$(second_reads 0 gpunl topology 0)" 0 "register reads of another topology request"
 gpunl fuzz "${FUZZ:-100000}" 1 >/tmp/out
 check $? "noise: $(cat /tmp/out)"
-# The kernel found 3 and 5 last; PCI order counts.
+# The kernel found GPUs 3 and 5 last, but the PCI order counts.
 rmmod gpupart
 insmod /gpupart.ko
 same "$(gpunl gpus | cut -d' ' -f2,4 | tr '\n' ' ')" "$(for i in 0 1 2 3 4 5 6 7; do printf '%d 0000:0%d:00.0 ' $i $((i + 1)); done)" \

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh disable=SC2034,SC2154
-# The module's effects on other processes, other drivers and the machine.
+# Tests the module's effects on other processes, other drivers and the machine.
 pci=/sys/bus/pci/devices
 gpu0=$pci/0000:01:00.0
 power_is() { [ "$(cat $gpu0/power/runtime_status)" = "$1" ]; }
 host load 0 gh100-h200-e >/dev/null
 
-# A GPU that takes long to wake: only a request that needs it waits.
+# A GPU takes long to wake. Only a request that needs this GPU may wait.
 insmod /sleepy.ko
 insmod /gpupart.ko
 cmp -s /proc/gpu0/topology /pages/gh100-h200-e.topology
 check $? "a GPU whose driver lets it sleep is read"
 until_true 50 power_is suspended
-# GPU 1 without its driver, which would wake it as slowly when it is removed.
+# Use GPU 1 without its driver, because the driver would wake it just as slowly when it is removed.
 echo 0000:02:00.0 >/sys/bus/pci/drivers/sleepy/unbind
 echo 8000 >/sys/module/sleepy/parameters/slow
 gpunl engines 0 >/tmp/slow &
@@ -31,7 +31,7 @@ sh -c "echo 1 >/sys/module/sleepy/parameters/family"
 check $? "and another family is registered"
 gpunl family
 check $? "after which one is looked up again"
-# The lock of the bus is free as well.
+# The lock of the bus must be free as well.
 echo 1 >$pci/0000:02:00.0/remove
 until_true 20 sh -c '[ ! -e /proc/gpu1 ]'
 check $? "and another GPU is removed"
@@ -44,7 +44,8 @@ power_is resuming && kill -0 $slow
 check $? "a reader behind it can be killed: all of this before the wake-up ends"
 wait $slow
 same "$(wc -l </tmp/slow)" "$(gpunl engines 0 | wc -l)" "engines that the slow request was answered"
-# A GPU that is plugged in is read, which wakes it: other GPUs can be removed meanwhile.
+# A GPU that is plugged in is read, which wakes it. Meanwhile it must be possible to remove other
+# GPUs.
 echo 0 >/sys/module/sleepy/parameters/slow
 echo 1 >$gpu0/remove
 echo 1 >/sys/bus/pci/rescan
@@ -62,7 +63,7 @@ echo 0 >/sys/module/sleepy/parameters/slow
 echo 1 >/sys/bus/pci/rescan
 until_true 200 sh -c '[ -e /proc/gpu0/gpc_mask ] && [ -e /proc/gpu1/gpc_mask ]'
 check $? "both are read"
-# A GPU of which nothing is known is woken for a request, and answers when it is awake.
+# If no value of a GPU is known, the GPU is woken for a request, and answers when it is awake.
 rmmod sleepy
 rmmod gpupart
 insmod /gpupart.ko
@@ -79,7 +80,7 @@ echo 0 >/sys/module/sleepy/parameters/slow
 rmmod gpupart
 rmmod sleepy
 
-# Requests of an ordinary user, and of root in a user namespace, that need no privilege.
+# Tests requests that need no privilege, from an ordinary user and from root in a user namespace.
 insmod /gpupart.ko
 [ -e /proc/self/ns/user ] && who=userns || who=
 [ -n "$who" ] || echo "ok - # SKIP root in a user namespace: this kernel has none"
@@ -116,7 +117,7 @@ grep -q 'genl_family\|family-gpupart' /gpupart.ko
 [ $? -ne 0 ]
 check $? "looking a family up, which any user can do, does not load the module"
 
-# A GPU that is reserved for a virtual machine is not read, asleep or awake.
+# A GPU that is reserved for a virtual machine must not be read, whether it is asleep or awake.
 for how in as=vfio-pci as=pci-stub as=pciback managed=1; do
 	# The name is taken: see guest-vfio.sh.
 	[ $how = as=vfio-pci ] && [ -d /sys/bus/pci/drivers/vfio-pci ] && continue
@@ -140,7 +141,8 @@ for how in as=vfio-pci as=pci-stub as=pciback managed=1; do
 	rmmod gpupart
 done
 
-# D3 outside of runtime PM: first in the device only, then in the kernel's state only.
+# Tests D3 outside of runtime PM. First only the device is in D3, and then only the kernel's state
+# says so.
 insmod /gpupart.ko
 cat /proc/gpu0/topology >/dev/null
 config() { printf "\\$2" | dd of=$gpu0/config bs=1 seek=$1 conv=notrunc 2>/dev/null; }
@@ -173,7 +175,7 @@ rmmod sleepy
 cmp -s /proc/gpu0/topology /pages/gh100-h200-e.topology
 check $? "and is read after its driver woke it and was unbound"
 
-# An error of the bus that is being recovered.
+# Tests an error of the bus while the kernel recovers from it.
 insmod /sleepy.ko frozen=1
 host reads 0 >/dev/null
 grep -q 'unreadable  being reset or configured' /proc/gpu0/topology && ! cat /proc/gpu0/timer 2>/dev/null
@@ -183,8 +185,8 @@ rmmod sleepy
 cmp -s /proc/gpu0/topology /pages/gh100-h200-e.topology
 check $? "and when it was recovered"
 
-# Resets while it is read: the function's own, and by D3hot and back. The emulated bus has none. One
-# reader gets an error with the reason while a reset is in progress.
+# Resets the GPU while it is read, by the reset of the PCI function, and by D3hot and back. The
+# emulated bus has none. One reader gets an error with the reason while a reset is in progress.
 resets_by() {
 	rm -f /tmp/reset-*
 	slept=$(host slept 0) before=$(host resets 0)
@@ -206,7 +208,7 @@ resets_by() {
 	check $? "$1: its page afterwards"
 	[ $1 = af_flr ] || return
 	same "$(($(host resets 0) - before))" $i "$1: resets that the GPU saw"
-	# Of a kernel before 6.2 without the sentence's beginning.
+	# Before Linux 6.2 the beginning of the message is missing.
 	same "$(sed 's/the GPU is //' /tmp/reset-said | sort -u)" "error 16: being reset or configured: ask again" "$1: in the midst of one"
 }
 if [ -e $gpu0/reset_method ]; then
@@ -216,7 +218,7 @@ if [ -e $gpu0/reset_method ]; then
 	done
 	echo default >$gpu0/reset_method
 elif [ -e $gpu0/reset ]; then
-	# Before 5.15 the kernel takes the first that there is.
+	# Before Linux 5.15 the kernel uses the first reset method that exists.
 	resets_by af_flr
 else
 	echo "ok - # SKIP this machine's GPUs cannot be reset"

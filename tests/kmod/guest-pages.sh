@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh disable=SC2034,SC2154
-# Every register file's pages as the module shows them, nvdebug's files to the letter,
-# what a second read costs, refusals of every register, loading and unloading.
+# Tests the pages that the module shows for every register file, and that nvdebug's files are
+# exactly equal. Also tests the cost of a second read, refusals of every register, and loading and
+# unloading.
 pci=/sys/bus/pci/devices
-# A kernel that checks every access is ten times slower: fewer of the repeated things.
+# A kernel that checks every access is ten times slower, so tests are repeated less often on it.
 loads=100 refused=999
 [ -d /sys/kernel/debug/failslab ] && loads=25 refused=40
-# Only GPU 0 from here: the others come back at the end.
+# From now on only GPU 0 exists. The others are added again at the end.
 lonely() { for d in 2 3 4 5 6 7 8; do echo 1 >"$pci/0000:0$d:00.0/remove"; done; }
 present() { ls -d /proc/gpu[0-9]* 2>/dev/null | wc -l; }
 
@@ -42,7 +43,7 @@ check $? "a refused register is an I/O error, not a number"
 same "$(cat $g/pci | sed -n 's/^address *//p')" 0000:02:00.0 "the page of the bus"
 a=$(cut -d' ' -f1 $g/timer)
 same "$a" 1795211991603700800 "the timer"
-# Odd reads, and a write.
+# Tests unusual reads, and a write.
 dd if=/proc/gpu0/topology bs=7 2>/dev/null | cmp -s - /pages/gh100-h200-e.topology
 check $? "a page read seven bytes at a time"
 dd if=/proc/gpu0/topology bs=100 skip=9 2>/dev/null >/tmp/out
@@ -79,8 +80,8 @@ for topology in /pages/*.topology; do
 done
 same $wrong 0 "loads and unloads that failed"
 
-# Refusals: whichever register is refused, no page that looks whole; afterwards all of it again.
-# Eight at a time, a register on each GPU.
+# Tests refusals. If any register is refused, no page may look complete. Afterwards all pages must
+# be complete again. Tests eight registers at a time, one on each GPU.
 host load 0 gh100-h200-e >/dev/null
 host asked 0 >/dev/null
 insmod /gpupart.ko
@@ -135,7 +136,8 @@ for value in 0xbadf1201 0xffffffff; do
 		done
 		rmmod gpupart
 	done
-	# A hundred registers already: the second value for the first ones only.
+	# There are already a hundred registers, so the second value is tested only for the first of
+	# them.
 	registers=$(echo $registers | cut -d" " -f1-20)
 done
 [ $tried -ge 110 ] || [ $refused = 40 ]

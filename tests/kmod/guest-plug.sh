@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh disable=SC2034,SC2154
-# GPUs that are added and removed while they are read.
+# Tests GPUs that are added and removed while they are read.
 pci=/sys/bus/pci/devices
 count() { ls -d /proc/gpu[0-9]* 2>/dev/null | wc -l; }
 gone() { [ ! -e "$1" ]; }
@@ -10,7 +10,7 @@ until_true 50 there $pci/0000:08:00.0
 insmod /gpupart.ko
 same "$(count)" 8 "GPUs to begin with"
 
-# By the kernel's own hand, with files open.
+# The kernel itself removes the GPU while files are open.
 exec 4</proc/gpu3/topology 5</proc/gpu3/num_gpcs
 echo 1 >$pci/0000:04:00.0/remove
 until_true 20 gone /proc/gpu3
@@ -49,7 +49,7 @@ check $? "once enabled it is read"
 [ -e /proc/gpu5/gpc_mask ]
 check $? "and has nvdebug's files"
 
-# A GPU that fell off the bus without a word.
+# Tests a GPU that disappears from the bus without a notice.
 host load 2 gh100-h200-c >/dev/null
 host dead 4 >/dev/null
 cat /proc/gpu4/timer >/tmp/page 2>/dev/null
@@ -59,7 +59,7 @@ host alive 4 >/dev/null
 cat /proc/gpu4/timer >/dev/null
 check $? "back on it, it is read again"
 
-# Sixteen readers of everything while GPUs and a driver come and go.
+# Sixteen readers read all files while GPUs and a driver are added and removed.
 cat >/tmp/reader <<'END'
 while [ ! -e /tmp/stop ]; do
 	for f in /proc/gpu/topology /proc/gpu*/topology /proc/gpu*/engines /proc/gpu*/gpc_mask /proc/gpu*/timer; do
@@ -96,7 +96,7 @@ check $? "and loaded"
 # On a busy host sixteen readers take their time.
 until_true 300 sh -c '[ "$(cat /tmp/rounds.* 2>/dev/null | wc -l)" -ge 16 ]'
 touch /tmp/stop
-# wait would wait for what the shell holds open too.
+# The command wait would also wait for processes that the shell keeps open.
 none_reads() { ! reading; }
 until_true 300 none_reads
 check $? "the readers end"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh disable=SC2034,SC2154
-# GPUs that sleep under a driver of their own.
+# Tests GPUs that sleep under their driver.
 status=/sys/bus/pci/devices/0000:01:00.0/power/runtime_status
 asleep() {
 	tries=50
@@ -26,7 +26,7 @@ host reads 0 >/dev/null
 cmp -s /proc/gpu0/topology /pages/gh100-h200-e.topology
 check $? "its page again"
 same "$(host reads 0) $(cat $status)" "0 suspended" "register reads for it, and the GPU is still"
-# A value that is new each time would keep it awake.
+# If a value were read anew each time, the GPU would stay awake.
 wakes=$(cat /sys/module/sleepy/parameters/wakes) i=0
 while [ $i -lt 20 ]; do
 	gpunl user cat /proc/gpu0/timer >/tmp/out 2>/dev/null && echo "it is read"

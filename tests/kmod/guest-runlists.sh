@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh disable=SC2034,SC2154
-# Runlists and channels: contents, privilege, and register reads.
+# Tests runlists and channels: their contents, the necessary privilege, and the register reads.
 host load 0 gh100-runlists-busy >/dev/null
 insmod /gpupart.ko
 cmp -s /proc/gpu0/runlists /pages/gh100-runlists-busy.runlists
@@ -9,7 +9,7 @@ same "$(stat -c %a:%u /proc/gpu0/runlists)" 400:0 "mode and owner of the page"
 same "$(ls /proc/gpu*/runlists | tr '\n' ' ')" "/proc/gpu0/runlists /proc/gpu1/runlists /proc/gpu2/runlists /proc/gpu3/runlists /proc/gpu6/runlists " \
 	"chips with the page: none on Turing, Kepler or GB20x"
 
-# The current state: nothing is kept.
+# Each read must show the current state, because no value is kept.
 host load 0 gh100-runlists-idle >/dev/null
 cmp -s /proc/gpu0/runlists /pages/gh100-runlists-idle.runlists
 check $? "the page a moment later, when the program has ended"
@@ -49,7 +49,7 @@ a=$(host reads 0)
 check $? "register reads for 2048 channels, some read again for the next message: $a"
 host load 0 gh100-runlists-busy >/dev/null
 
-# gpupart ps --engines by way of the library: a schedule that changes while it samples.
+# Tests gpupart ps --engines through the library, with a schedule that changes between samples.
 (while [ ! -e /tmp/enough ]; do
 	host poke 0 0xc00200 0x800b200b
 	sleep 0.03
@@ -116,7 +116,7 @@ host bad 0 0xc00008 0xbadf5040 >/dev/null
 same "$(gpunl runlists 0 | sed -n 1p)" "index 0 pri-base 0xc00000 unreadable 0xc00008 reads 0xbadf5040: no such address " "a register that is refused"
 grep -q '0xc00000 unreadable: 0xc00008 reads 0xbadf5040' /proc/gpu0/runlists && grep -q '^complete    no' /proc/gpu0/runlists
 check $? "on the page as well"
-# A refusal counts for a second: of each request only the register before is read.
+# A refusal is valid for a second, so each request reads only the register before it.
 host reads 0 >/dev/null
 start=$(now) i=0
 while [ $i -lt 50 ]; do
@@ -128,7 +128,7 @@ nr=$(host reads 0) most=$((i + 2 + ($(now) - start) / 100))
 check $? "$nr reads for $i dumps of a runlist with a refused register, at most $most"
 host good 0 >/dev/null
 sleep 1.2
-# Where a register points outside of what is mapped nothing is read.
+# If a register points outside the mapped range, no register is read there.
 host reads 0 >/dev/null
 host bad 0 0xc00004 0xfffff00b >/dev/null
 same "$(gpunl runlists 0 0xc00000)" "index 0 pri-base 0xc00000 unreadable 0xc00004 reads 0xfffff00b, which cannot be " "channels outside of BAR0"
@@ -140,7 +140,7 @@ sentence 5 'client in reset' channels 0 0xc00000
 host good 0 >/dev/null
 rmmod gpupart
 
-# A GPU that sleeps is left alone.
+# A GPU that sleeps must not be woken.
 status=/sys/bus/pci/devices/0000:01:00.0/power/runtime_status
 insmod /sleepy.ko
 insmod /gpupart.ko

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh disable=SC2034,SC2154
-# The machine sleeps (S3; QEMU 7.2 wakes nothing from s2idle) and its clock wakes it, with readers and with a GPU not read yet.
+# Tests a machine that sleeps and is woken by its clock, with readers and with a GPU that was not
+# read yet. The machine uses S3, because QEMU 7.2 wakes no machine from s2idle.
 alarm=/sys/class/rtc/rtc0/wakealarm
-# A machine without S3 calls s2idle by the same name.
+# On a machine without S3, s2idle has the same name.
 if grep -qs '\[deep\]' /sys/power/mem_sleep && [ -e $alarm ]; then
-	# machine_sleeps SECONDS: 0 where it slept and was woken.
+	# machine_sleeps SECONDS: returns 0 if the machine slept and was woken.
 	machine_sleeps() {
 		before=$(cat /sys/power/suspend_stats/success 2>/dev/null || sed -n 's/^success: //p' /sys/kernel/debug/suspend_stats)
 		echo 0 >$alarm

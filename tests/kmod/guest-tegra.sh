@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh disable=SC2034,SC2154
-# An integrated GPU: a platform device over memory (TEGRA of the kernel's command line) with a
-# driver that powers it. Of no device tree, by its name; then of one, if this machine has it.
+# Tests an integrated GPU, which is a platform device over memory (TEGRA of the kernel's command
+# line) with a driver that powers it. First tests a device without a device tree, by its name. Then
+# tests a device of a device tree, if this machine has one.
 drivers=/sys/bus/platform/drivers/gk20a
 
-# integrated ADDRESS: what is so of each of them, which is bound to its driver.
+# integrated ADDRESS: tests the facts that hold for each integrated GPU. The GPU is bound to its
+# driver.
 integrated() {
 	address=$1 device=/sys/bus/platform/devices/$1
 	asleep() {
@@ -16,7 +18,7 @@ integrated() {
 		[ "$(cat "$device/power/runtime_status")" = suspended ]
 	}
 	registers() { dd if="$1" of=/proc/tegra_regs bs=4M 2>/dev/null; }
-	# As its page of the register file, with this address.
+	# The page must equal the page of the register file, with this address.
 	page_is() {
 		sed "s/0000:01:00.0/$address/" "/pages/ampere-ga10b.topology" >/tmp/want
 		cmp -s /proc/gpu0/topology /tmp/want
@@ -48,7 +50,8 @@ integrated() {
 	kerneltopo "$address" >/tmp/out
 	same "$? $(grep -c '^tpc' /tmp/out)" "0 7" "the library: TPCs of $address"
 
-	# A register that refuses, one that is not there, and the GPU in the midst of it.
+	# Tests a register that is refused, a register that does not exist, and the GPU in the
+	# middle of a change.
 	rmmod gpupart
 	sed 's/^0x820c1c .*/0x820c1c 0xbadf5120/' /regs/ampere-ga10b.regs >/tmp/regs
 	registers /tmp/regs
@@ -72,7 +75,7 @@ integrated() {
 	check $? "but the known values are still shown"
 	echo 0 >/sys/module/tegra/parameters/stubborn
 
-	# Without its driver its power rail may be off: it is not read.
+	# Without its driver the GPU's power rail may be off, so the GPU must not be read.
 	echo "$address" >$drivers/unbind
 	same "$(sed -n 's/^driver *//p' /proc/gpu0/platform)" none "without its driver"
 	grep -q 'unreadable  asleep' /proc/gpu0/topology && grep -q '^complete    no' /proc/gpu0/topology
@@ -91,7 +94,7 @@ integrated() {
 	[ -e /proc/gpu0/gpc_mask ]
 	check $? "and has nvdebug's files"
 
-	# A driver that leaves runtime PM off: its power rail may be off.
+	# If a driver leaves runtime PM off, the power rail may be off.
 	echo "$address" >$drivers/unbind
 	echo 1 >/sys/module/tegra/parameters/off
 	echo "$address" >$drivers/bind
@@ -101,7 +104,7 @@ integrated() {
 	echo 0 >/sys/module/tegra/parameters/off
 	echo "$address" >$drivers/bind
 
-	# Readers while it loses its driver and gets it back.
+	# Tests readers while the GPU loses its driver and gets it back.
 	rm -f /tmp/stop /tmp/cut.*
 	for i in 1 2 3 4; do
 		(while [ ! -e /tmp/stop ]; do
@@ -157,7 +160,8 @@ else
 	echo "ok - # SKIP an integrated GPU: this machine keeps no memory for one"
 fi
 
-# The same by its node of the device tree, if this machine has one: it is added while the module is loaded.
+# If this machine has a device tree, does the same with the GPU's node, which is added while the
+# module is loaded.
 if [ -d /proc/device-tree ]; then
 	insmod /gpupart.ko
 	host node >/dev/null

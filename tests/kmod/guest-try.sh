@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh disable=SC2034,SC2154
-# scripts/try-module for a short while on emulated GPUs, and what it refuses.
+# Tests scripts/try-module for a short time on emulated GPUs, and the cases that it refuses.
 pci=/sys/bus/pci/devices
 host load 0 gh100-runlists-busy >/dev/null
 try() { /try-module "$@" >/tmp/out 2>&1; }
@@ -49,7 +49,7 @@ grep -q 'the load ran to the end' /tmp/report/report.txt
 check $? "the load ran all the while"
 same "$(ls -d /sys/module/gpupart /proc/gpu* 2>/dev/null)" "" "what is left"
 rm -r /tmp/report
-# Ended early, the load ends with all that it started.
+# If the script is ended early, the load must end with all processes that it started.
 /try-module -y -t 600 -k /gpupart.ko -l 'sh -c "sleep 4321; true" & sleep 4321; true' /tmp/report >/tmp/out 2>&1 &
 running=$!
 nr_sleeps() { ps | grep -c '[s]leep 4321$'; }
@@ -61,7 +61,7 @@ grep -q '^ended early' /tmp/report/report.txt
 check $? "a run that is ended early"
 same "$(nr_sleeps)" 0 "programs of the load that are left"
 rm -r /tmp/report
-# A line of the kernel's log that ought not to be there.
+# Writes a line to the kernel's log that should not be there.
 (sleep 6; echo 'NVRM: Xid (PCI:0000:01:00): 31' >/dev/kmsg) &
 try -y -t 10 -k /gpupart.ko /tmp/report
 [ $? -ne 0 ] && grep -q '^FAILED: 1 error lines in the kernel' /tmp/report/report.txt

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh disable=SC2034,SC2154
-# A GPU of vfio-pci itself, bound only, then with a process that has it as a virtual machine would.
+# Tests a GPU of vfio-pci. The GPU is first only bound. Then a process uses it as a virtual machine
+# would.
 address=0000:01:00.0
 gpu0=/sys/bus/pci/devices/$address
 vfio=/sys/bus/pci/drivers/vfio-pci

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh disable=SC2034,SC2154
-# The kernel's own client for specs, where a kernel's source was at hand.
+# Tests the kernel's own client for specs, if a kernel source was available.
 if [ -d /ynl ]; then
 	[ -e /sys/bus/pci/devices/0000:08:00.0 ] || { echo 1 >/sys/bus/pci/rescan; sleep 1; }
 	host load 0 gh100-h200-e >/dev/null

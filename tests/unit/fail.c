@@ -39,7 +39,7 @@ static struct faults {
 
 #define MAX_LIVE 4096
 
-/* number of blocks that were allocated in this file and not freed */
+/* blocks that were allocated in this file and not freed */
 static void *live[MAX_LIVE];
 
 static bool fails(const char *which, bool system)

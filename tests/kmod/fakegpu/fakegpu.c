@@ -449,7 +449,7 @@ static int make_bus(struct fake *f, unsigned int n)
 		return err;
 	pci_bus_size_bridges(f->bridge->bus);
 	pci_bus_assign_resources(f->bridge->bus);
-	/* The state is the one in which firmware leaves a device. */
+	/* Firmware leaves a device in this state. */
 	f->config[0x04] |= PCI_COMMAND_MEMORY;
 	show(f);
 	pci_bus_add_devices(f->bridge->bus);

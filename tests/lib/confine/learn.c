@@ -52,7 +52,7 @@ static void prepare_board(const struct scenario *s)
 }
 
 /*
- * Returns whether launches stay in sets of the lowest TPC, of the highest TPC, and of every third
+ * Tests whether launches stay in sets of the lowest TPC, of the highest TPC, and of every third
  * TPC.
  */
 static void sets_hold(void)

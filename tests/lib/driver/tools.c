@@ -280,7 +280,7 @@ static void prepare(const struct scenario *scenario)
 	tap_ok(!child_quiet(&before), "%s: proven before", scenario->name);
 }
 
-/* As under `run --profile`. */
+/* The program runs as under `run --profile`. */
 static void injected(void)
 {
 	struct gpupart_topology *topo;

@@ -1158,7 +1158,10 @@ static void *ask_too_much_async(void *arg)
 	return NULL;
 }
 
-/* The work that it waits for may need another thread to continue: NCCL with one thread per GPU. */
+/*
+ * The work that it waits for may need another thread to continue. This happens in NCCL with one
+ * thread per GPU.
+ */
 static void body_waits(const char *arg)
 {
 	CUresult errors[2] = { CUDA_SUCCESS };

@@ -160,7 +160,7 @@ struct user {
 	pid_t pid;
 	bool joined, childless;
 	char noted[2048];
-	int answer;		/* the descriptor to which it writes the above */
+	int answer;		/* the descriptor to which the user writes its results */
 };
 
 /*

@@ -29,14 +29,14 @@ struct loop {
 	struct qos_decision now;
 	unsigned int epoch;
 	struct gpupart_tpcset others;	/* TPCs in use by programs that are not tenants */
-	bool disturbed[QOS_MAX_TENANTS];	/* their value in the next epoch */
+	bool disturbed[QOS_MAX_TENANTS];	/* tenants that are disturbed in the next epoch */
 
 	/* Results by epoch. */
 	unsigned int counts[MOST_EPOCHS][QOS_MAX_TENANTS];
 	uint32_t scores[MOST_EPOCHS][QOS_MAX_TENANTS];
 	uint64_t speeds[MOST_EPOCHS][QOS_MAX_TENANTS];
 	bool changed[MOST_EPOCHS];
-	char said[QOS_MESSAGE_SIZE];		/* their value in the last epoch */
+	char said[QOS_MESSAGE_SIZE];		/* message of the last epoch */
 	const char *broken;		/* the first rule that was broken */
 };
 
@@ -978,8 +978,8 @@ static unsigned int served_split(const struct loop *loop, enum served load)
 }
 
 /*
- * Returns the share of the previous load in an epoch, in thousandths. A load changes within one or
- * two epochs.
+ * The share of the previous load in an epoch, in thousandths. A load changes within one or two
+ * epochs.
  */
 struct turn {
 	unsigned int before[2];
@@ -1585,7 +1585,10 @@ static void beyond_all(unsigned int nr_tenants, unsigned int all)
 	free(loop);
 }
 
-/* The goals need more TPCs than there are. The sets must stay disjoint (check_sets()). */
+/*
+ * The goals need more TPCs than there are. The sets must stay disjoint (check_sets()), and the
+ * goals of the guaranteed tenants must be met.
+ */
 static void many(void)
 {
 	struct loop *loop = new_loop(40);

@@ -29,8 +29,8 @@ static uint64_t worst_error(uint64_t each_ns, uint64_t work, uint64_t epoch_ns)
 }
 
 /*
- * Reports come at irregular times. The function returns the time until the next report and its
- * size.
+ * Reports come at irregular times. The time until the next report and the size of the report depend
+ * on the habit.
  */
 enum habit { REGULAR, SIZES, BURSTS, STOPS, WILD, NR_HABITS };
 

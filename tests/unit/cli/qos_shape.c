@@ -42,10 +42,11 @@ struct world {
 	/* Results. */
 	unsigned int epoch, last_change;
 	unsigned int nr_shape[QOS_SHAPES];	/* number of decided sets with 4 TPCs or more */
-	unsigned int lowered;			/* how often the set of the first tenant was */
+	/* how often the set of the first tenant was lowered */
+	unsigned int lowered;
 	/* number of consecutive epochs with TPCs that make the tenant slower */
 	unsigned int slower;
-	/* number of these sets without TPCs for a cluster */
+	/* number of decided sets without TPCs for a cluster */
 	unsigned int lacking;
 	/* number of sets in force that were below the floor */
 	unsigned int below;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Compares plans with all possible plans. On small made-up GPUs the test enumerates every way to
- * give TPCs, homes and uGPUs to tenants, keeps those that meet the demands, and applies the order
- * of gpupart.h to that list, one key after the other. It shares no code with the planner: it
- * reads demands and sets only, and counts.
+ * Compares the planner's plans with all possible plans. On small made-up GPUs the test enumerates
+ * every way to give TPCs, homes and uGPUs to tenants, keeps those that meet the demands, and
+ * applies the order of gpupart.h to that list, one key after the other. It shares no code with the
+ * planner. It only reads demands and sets, and counts.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,14 +16,14 @@
 #define MAX_U 2
 #define MAX_LIST 3000000
 
-/* A made-up GPU and its demands, by index in @demands. */
+/* A made-up GPU and its demands. Tenants have their index in @demands. */
 static unsigned int nr_g, nr_t, nr_u, size[MAX_G], main_size[MAX_G], gpc_ugpu[MAX_G];
 static bool intact[MAX_G];
 static struct gpupart_demand demands[MAX_T];
 static unsigned int min[MAX_T], max[MAX_T], home_size[MAX_T], weight[MAX_T];
 static bool bound[MAX_T];
 static char same_text[MAX_T][64], apart_text[MAX_T][64];
-static unsigned int rank[MAX_T];	/* rank[0] is the first tenant */
+static unsigned int rank[MAX_T];	/* rank[0] is the tenant that chooses first */
 static unsigned int largest;
 
 struct way {
@@ -56,7 +56,7 @@ static unsigned int total(const struct way *w, unsigned int t)
 
 static bool names(const char *text, unsigned int t)
 {
-	/* Names have one letter each here. */
+	/* In this test, each name has one letter. */
 	return text && strchr(text, *demands[t].name);
 }
 
@@ -68,7 +68,7 @@ static bool related(unsigned int a, unsigned int b, bool same)
 
 /* ------------------------------------------------------------- all possible plans */
 
-/* For a tenant that spreads its GPCs: the same number from each uGPU. */
+/* If a tenant spreads its GPCs, it must have the same number of GPCs from each uGPU. */
 static bool balanced(const struct way *w, unsigned int t)
 {
 	unsigned int nr[MAX_U] = { 0 };
@@ -233,7 +233,7 @@ static void level_ugpus(void)
 	}
 }
 
-/* The TPCs of each tenant so far, and the resulting order of GPCs for one tenant. */
+/* The TPCs that each tenant has so far, and the resulting order of GPCs for one tenant. */
 static unsigned char so_far[MAX_T][MAX_G];
 static unsigned int order[MAX_G];
 
@@ -257,7 +257,7 @@ static void find_order(unsigned int t)
 					order[nr++] = g;
 }
 
-/* Whether there is a plan with at least these numbers. */
+/* Returns whether there is a plan with at least these numbers. */
 static bool exists(const unsigned int *nr)
 {
 	for (unsigned int i = 0; i < nr_list; i++) {
@@ -271,7 +271,10 @@ static bool exists(const unsigned int *nr)
 	return false;
 }
 
-/* As if GPCs did not matter: only uGPUs, with the GPCs that no tenant has whole. */
+/*
+ * Plans as if GPCs did not matter. Considers only uGPUs, and in them the GPCs that no tenant has
+ * completely.
+ */
 static bool counts_fit(unsigned int first, const unsigned int *nr)
 {
 	unsigned int room[MAX_U] = { 0 }, loose = 0, all = 0;
@@ -298,7 +301,9 @@ static bool counts_fit(unsigned int first, const unsigned int *nr)
 	return loose <= all;
 }
 
-/* Distributes TPCs as the header says; @nr has the minima on entry and the results on return. */
+/*
+ * Distributes TPCs as the header describes. @nr has the minima on entry and the results on return.
+ */
 static void deal(unsigned int first, unsigned int *nr, bool counts_only)
 {
 	bool done[MAX_T] = { false };
@@ -493,7 +498,7 @@ static struct gpupart_topology *make_gpu(unsigned int max_size)
 		main_size[g] = nr_main;
 		largest = nr > largest ? nr : largest;
 		ugpu_size[gpc_ugpu[g]] += size[g];
-		/* The first TPCs of the virtual GPC are outside @within. */
+		/* The first TPCs of the virtual GPC are not in @within. */
 		if (gone < nr_main)
 			main_size[g] -= gone;
 		else
@@ -561,7 +566,7 @@ static void ask(unsigned int most, bool whole_only)
 /* ----------------------------------------------------------------- comparison */
 
 static unsigned int nr_found, nr_refused, nr_wrong, nr_seen, nr_unordered, nr_advice, nr_bad_advice;
-/* Numbers of sets that can run a cluster, and of sets that cannot. */
+/* The number of sets that can run a cluster, and the number of sets that cannot. */
 static unsigned int nr_held, nr_not_held;
 
 static void show(const struct gpupart_topology *topo, const struct gpupart_plan *plan)
@@ -586,8 +591,8 @@ static void show(const struct gpupart_topology *topo, const struct gpupart_plan 
 }
 
 /*
- * Checks that the sets have these counts, are disjoint and within bounds, and that homes are in
- * one virtual GPC.
+ * Checks that the sets have these numbers of TPCs, and are disjoint and within the bounds. Also
+ * checks that each home is in one virtual GPC.
  */
 static bool agrees(const struct gpupart_topology *topo, const struct gpupart_plan *plan)
 {
@@ -619,7 +624,7 @@ static bool agrees(const struct gpupart_topology *topo, const struct gpupart_pla
 	return equal && plan->optimal && plan->nr_tenants == nr_t;
 }
 
-/* The same demands in another order give the same sets. */
+/* Checks that the same demands in another order give the same sets. */
 static bool same_reversed(struct gpupart *gp, const struct gpupart_topology *topo,
 			  const struct gpupart_plan *plan)
 {
@@ -651,8 +656,8 @@ static bool number_after(const char *text, const char *key, unsigned int *value)
 }
 
 /*
- * "tenant X: ...: min=3, or max=9, or cluster=4, or no gpcs, ... would do": tries each
- * suggestion, and checks that one TPC more is not possible.
+ * Tries each suggestion of a message such as "tenant X: ...: min=3, or max=9, or cluster=4, or no
+ * gpcs, ... would do". Also checks that one TPC more is not possible.
  */
 static void check_advice(struct gpupart *gp, const struct gpupart_topology *topo)
 {
@@ -710,7 +715,7 @@ static void check_advice(struct gpupart *gp, const struct gpupart_topology *topo
 	}
 }
 
-/* All plans, and the best ones only. */
+/* Makes all plans, and keeps only the best plans. */
 static void solve(void)
 {
 	struct way w = { 0 };
@@ -728,7 +733,7 @@ static void solve(void)
 }
 
 /*
- * Takes @nr TPCs of a virtual GPC, or of those outside virtual GPCs; returns their number before.
+ * Allocates up to @nr of the @left TPCs. Returns how many TPCs it allocated.
  */
 static unsigned int take(unsigned int *left, unsigned int nr)
 {
@@ -737,7 +742,7 @@ static unsigned int take(unsigned int *left, unsigned int nr)
 	return nr;
 }
 
-/* For @w, with named TPCs: which tenants have 4 TPCs in one virtual GPC. */
+/* For @w and individual TPCs, finds the tenants that have 4 TPCs in one virtual GPC. */
 static void find_holders(const struct way *w, bool *holds)
 {
 	memset(holds, 0, MAX_T * sizeof(*holds));
@@ -769,7 +774,9 @@ static void find_holders(const struct way *w, bool *holds)
 	}
 }
 
-/* With homes of 4 TPCs for @last and for tenants before it in rank that have a cluster. */
+/*
+ * Uses homes of 4 TPCs for @last, and for those tenants before @last in rank that have a cluster.
+ */
 static void want_homes(unsigned int last, const bool *holds)
 {
 	for (unsigned int i = 0; i <= last; i++) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Plans that were computed by hand: a table of small GPUs and demands, with each tenant's TPCs of
- * each GPC, or the error message. A comment gives the reason.
+ * Plans that were computed by hand. The table has small GPUs, demands, and either each tenant's
+ * TPCs of each GPC or the error message. A comment at each row gives the reason.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,69 +14,81 @@
 
 static const struct row {
 	const char *why;
-	/* GPCs: TPCs, how many of them are in the virtual GPC if not all, uGPU. */
+	/*
+	 * For each GPC, the number of TPCs, how many of them are in the virtual GPC if not all, and
+	 * the uGPU.
+	 */
 	const char *gpu;
 	struct gpupart_demand demands[MAX_TENANTS];
-	/* TPCs of each GPC, tenant by tenant; or the message. */
+	/* The numbers of TPCs of each GPC, tenant by tenant, or the message. */
 	const char *expected;
 } rows[] = {
 	{ "one tenant has everything", "4@0 4@0 4@1 4@1",
 	  { { .name = "a" } }, "4 4 4 4" },
 	{ "who is equal gets equal shares, and each its uGPU", "4@0 4@0 4@1 4@1",
 	  { { .name = "a" }, { .name = "b" } }, "4 4 0 0|0 0 4 4" },
-	/* 3 to 1 of 16; b has more weight and chooses first. */
+	/* The shares of 16 TPCs are 3 to 1. Tenant b has more weight and chooses first. */
 	{ "shares go by weight", "4@0 4@0 4@1 4@1",
 	  { { .name = "a" }, { .name = "b", .weight = 3 } }, "0 0 0 4|4 4 4 0" },
 	{ "who spreads has as many of each", "4@0 4@0 4@1 4@1",
 	  { { .name = "a", .max_tpcs = 3, .spread = true } }, "1 1 1 0" },
 	{ "and 4 of one that hold a cluster of 8 where it has 4", "4@0 4@0 4@1 4@1",
 	  { { .name = "a", .max_tpcs = 4, .spread = true } }, "4 0 0 0" },
-	/* GPC 0 has room for the cluster; the other 3 TPCs are distributed evenly. */
+	/* GPC 0 has room for the cluster. The other 3 TPCs are distributed evenly. */
 	{ "and the rest as even as can be", "4@0 4@0 4@1 4@1",
 	  { { .name = "a", .max_tpcs = 7, .spread = true } }, "4 1 1 1" },
 	/* GPCs of 3 TPCs and singletons have no room for a cluster of 8, for any tenant. */
 	{ "but as many of each where no virtual GPC has 4", "3@0 5/3@0 3@1 3@1",
 	  { { .name = "a", .max_tpcs = 4, .spread = true } }, "1 1 1 1" },
-	/* b packs and chooses first; a's 4 would leave b no 5 TPCs of one uGPU. */
+	/*
+	 * Tenant b packs and chooses first. The 4 TPCs of a would leave fewer than 5 TPCs of one
+	 * uGPU for b.
+	 */
 	{ "and where others' demands leave no such set", "4@0 3@0 3@1 2@1",
 	  { { .name = "a", .max_tpcs = 5, .spread = true },
 	    { .name = "b", .min_tpcs = 7, .max_tpcs = 7, .gpcs = true } },
 	  "0 0 3 2|4 3 0 0" },
-	/* Packing has priority: 4 in GPC 0. Of the 3 others 3 are distributed evenly. */
+	/* Packing has priority: 4 in GPC 0. Of the other 3 TPCs, 3 are distributed evenly. */
 	{ "who spreads keeps out of the GPCs of those who pack", "4@0 4@0 4@1 4@1",
 	  { { .name = "a", .max_tpcs = 3, .spread = true }, { .name = "b", .max_tpcs = 4 } },
 	  "0 1 1 1|4 0 0 0" },
 	{ "and holds a cluster beside them", "4@0 4@0 4@1 4@1",
 	  { { .name = "a", .max_tpcs = 6, .spread = true }, { .name = "b", .max_tpcs = 4 } },
 	  "0 1 4 1|4 0 0 0" },
-	/* 5 TPCs take two GPCs of 4; the share is 8 each. */
+	/* 5 TPCs need two GPCs of 4 TPCs. The share of each tenant is 8. */
 	{ "whole GPCs are rounded up", "4@0 4@0 4@1 4@1",
 	  { { .name = "a", .min_tpcs = 5, .gpcs = true }, { .name = "b", .min_tpcs = 5 } },
 	  "4 4 0 0|0 0 4 4" },
 	{ "apart is another uGPU, though one has room for both", "4@0 4@0 4@0 4@1",
 	  { { .name = "a", .max_tpcs = 2, .apart = "b" }, { .name = "b", .max_tpcs = 2 } },
 	  "2 0 0 0|0 0 0 2" },
-	/* Only uGPU 1 has 8; a demands more and chooses first. */
+	/* Only uGPU 1 has 8 TPCs. Tenant a demands more and chooses first. */
 	{ "same is one uGPU that has room for both", "6@0 4@1 4@1",
 	  { { .name = "a", .min_tpcs = 5, .same = "b" }, { .name = "b", .min_tpcs = 3 } },
 	  "0 4 1|0 0 3" },
-	/* 8 blocks need 4 TPCs of one virtual GPC; two TPCs of GPC 0 are singletons. */
+	/* 8 blocks need 4 TPCs of one virtual GPC. Two TPCs of GPC 0 are singletons. */
 	{ "a cluster does not fit into singletons", "4/2@0 4@0",
 	  { { .name = "a", .max_tpcs = 4, .cluster = 8 } }, "0 4" },
 	{ "nor does it into a whole GPC of them", "4/2@0 4/2@0 3@0 4@0",
 	  { { .name = "a", .max_tpcs = 4, .cluster = 8, .gpcs = true } }, "0 0 0 4" },
-	/* 18 TPCs, 9 and 9: possible only as 5 + 4 and 3 + 3 + 3. */
+	/* The shares of 18 TPCs are 9 and 9, which is only possible as 5 + 4 and 3 + 3 + 3. */
 	{ "the only two halves of five GPCs", "5@0 3@0 3@0 4@0 3@0",
 	  { { .name = "a", .min_tpcs = 9, .max_tpcs = 9, .gpcs = true },
 	    { .name = "b", .min_tpcs = 9, .max_tpcs = 9, .gpcs = true } },
 	  "5 0 0 4 0|0 3 3 0 3" },
-	/* They add up to 18, as do 5, 6 and 7: 2 + 3, 3 + 3 and 4 + 3; the 7 chooses first. */
+	/*
+	 * The GPCs add up to 18, and so do 5, 6 and 7. These are 2 + 3, 3 + 3 and 4 + 3. The tenant
+	 * with 7 chooses first.
+	 */
 	{ "all of six GPCs, in the one way there is", "2@0 3@0 3@0 4@0 3@0 3@0",
 	  { { .name = "a", .min_tpcs = 5, .gpcs = true },
 	    { .name = "b", .min_tpcs = 6, .gpcs = true },
 	    { .name = "c", .min_tpcs = 7, .gpcs = true } },
 	  "2 0 0 0 0 3|0 0 3 0 3 0|0 3 0 4 0 0" },
-	/* A third of 12 is 4, which is not a sum of GPCs of 3: 3 is as near as 5, 6 is not. */
+	/*
+	 * A third of 12 is 4, which is not a sum of GPCs of 3 TPCs. 3 is as near to 4 as 5, but 6
+	 * is not.
+	 */
 	{ "as near to its share as GPCs allow", "3@0 3@0 3@0 3@0",
 	  { { .name = "a", .gpcs = true }, { .name = "b" }, { .name = "c" } },
 	  "3 0 0 0|0 3 2 0|0 0 1 3" },
@@ -85,22 +97,25 @@ static const struct row {
 	  { { .name = "a", .min_tpcs = 9, .gpcs = true },
 	    { .name = "b", .min_tpcs = 5, .gpcs = true } },
 	  "tenant b: min=5,gpcs cannot be met beside a on 16 TPCs: min=4 would do" },
-	/* a has two GPCs for its 4, which leaves 6. */
+	/* Tenant a has two GPCs for its 4 TPCs, which leaves 6 TPCs. */
 	{ "nor this one, whole or not", "3@0 3@0 3@0 3@0",
 	  { { .name = "a", .min_tpcs = 4, .gpcs = true }, { .name = "b", .min_tpcs = 7 } },
 	  "tenant b: min=7 cannot be met beside a on 12 TPCs: min=6 would do" },
-	/* Each uGPU has 4 TPCs for one of the two; three tenants cannot all be apart. */
+	/* Each uGPU has 4 TPCs for one of the two tenants. Three tenants cannot all be apart. */
 	{ "three apart on two uGPUs", "4@0 4@1",
 	  { { .name = "a", .apart = "b+c" }, { .name = "b", .apart = "c" }, { .name = "c" } },
 	  "tenant c: min=1,apart=a,apart=b cannot be met beside a, b on 8 TPCs: "
 	  "no tie to others by same or apart would do" },
-	/* A GPC gives 7 TPCs or none. */
+	/* A GPC gives either 7 TPCs or no TPC. */
 	{ "a maximum between two sums", "7@0 7@0",
 	  { { .name = "a", .min_tpcs = 5, .max_tpcs = 6, .gpcs = true } },
 	  "tenant a: min=5,max=6,gpcs cannot be met on 14 TPCs: max=7, or no gpcs would do" },
 };
 
-/* Parses "4/2@1 ..": the module reports two SMs per TPC, TPC by TPC in GPC order. */
+/*
+ * Parses a text such as "4/2@1 ..". The module reports two SMs per TPC, and the TPCs in the order
+ * of the GPCs.
+ */
 static struct gpupart_topology *make_gpu(const char *text, unsigned int *nr_gpcs)
 {
 	static struct topo_sm sms[TOPO_MAX_SMS];

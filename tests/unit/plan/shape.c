@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Shapes of sets: every number of TPCs on every board, and on random parts of it, compared with
- * all sets of GPCs and with independently computed counts.
+ * Tests shapes of sets. It tests every number of TPCs on every board, and on random parts of the
+ * board. The results are compared with all sets of GPCs, and with counts that are computed
+ * independently.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +10,7 @@
 #include "lib/private.h"
 #include "tests/tap.h"
 
-#define CLUSTER_TPCS 4		/* for 8 blocks; the boards have two SMs per TPC */
+#define CLUSTER_TPCS 4		/* TPCs for 8 blocks; the boards have two SMs per TPC */
 
 static struct gpupart *gp;
 static struct gpupart_topology *topo;
@@ -28,7 +29,7 @@ static bool is_whole(const struct gpupart_tpcset *set, unsigned int gpc)
 	return gpupart_tpcset_subset(&gpupart_topology_gpc(topo, gpc)->tpcs, set);
 }
 
-/* The most TPCs of @set in one virtual GPC. */
+/* Returns the maximum number of TPCs of @set in one virtual GPC. */
 static unsigned int in_vgpc(const struct gpupart_tpcset *set)
 {
 	unsigned int most = 0;
@@ -44,8 +45,8 @@ static unsigned int in_vgpc(const struct gpupart_tpcset *set)
 }
 
 /*
- * By exhaustive search: the possible sums, as bits, of GPCs that are completely in @from; @equal:
- * the same number from each uGPU.
+ * Finds, by exhaustive search, the possible sums of GPCs that are completely in @from, with a bit
+ * for each sum. If @equal is true, the number of GPCs from each uGPU must be the same.
  */
 static void find_sums(const struct gpupart_tpcset *from, bool equal, bool *sums)
 {
@@ -65,10 +66,13 @@ static void find_sums(const struct gpupart_tpcset *from, bool equal, bool *sums)
 	}
 }
 
-/* The lowest sum of squares of @nr TPCs, with at least CLUSTER_TPCS in GPC @home (-1: none). */
+/*
+ * Returns the lowest sum of squares of @nr TPCs, with at least CLUSTER_TPCS in GPC @home. If @home
+ * is -1, no GPC needs this number.
+ */
 static unsigned int most_even(const struct gpupart_tpcset *from, unsigned int nr, int home)
 {
-	/* least[n]: the lowest sum with n TPCs of the GPCs so far. */
+	/* least[n] is the lowest sum with n TPCs of the GPCs so far. */
 	unsigned int least[GPUPART_MAX_TPCS + 1], next[GPUPART_MAX_TPCS + 1];
 
 	memset(least, 0x3f, sizeof(least));
@@ -121,7 +125,10 @@ static void try_gpcs(const struct gpupart_tpcset *from, unsigned int nr)
 		newly_broken += is_whole(from, gpc) && in_gpc(&set, gpc) && !is_whole(&set, gpc);
 	}
 	bad_gpcs += in_whole != best;
-	/* The remaining TPCs come from GPCs that other sets use in part, if these have enough. */
+	/*
+	 * If GPCs that other sets use in part have enough TPCs, the remaining TPCs must come from
+	 * these GPCs.
+	 */
 	bad_gpcs += newly_broken > 1 || (newly_broken && broken >= nr - best);
 }
 

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: MIT
-/* Bounds of the offset between two clocks, compared with a known offset. */
+/* Tests the bounds of the offset between two clocks by comparison with a known offset. */
 #include <stdlib.h>
 #include "lib/records/clocks.h"
 #include "tests/tap.h"
 
 #define AHEAD	1000000000ll	/* ns, at GPU time 0 */
-#define NR	1000		/* points, one every ms */
+#define NR	1000		/* number of points, one every ms */
 #define MS	1000000ull
 
 static struct points low = { .sign = 1 }, high = { .sign = -1 };
 
-/* With a clock that is faster by @ppm. */
+/* Returns the offset of a clock that is faster by @ppm. */
 static int64_t ahead(uint64_t end, int ppm)
 {
 	return AHEAD + (int64_t)end / 1000000 * ppm;
 }
 
 /*
- * Each moment is known to @near ns or worse; one of @tight moments, and the last one, exactly to
- * @near.
+ * Each moment is known with an error of @near ns or more. For one of @tight moments, and for the
+ * last moment, the error is exactly @near.
  */
 static void play(int ppm, unsigned int near, unsigned int tight)
 {
@@ -36,7 +36,9 @@ static void play(int ppm, unsigned int near, unsigned int tight)
 	points_hull(&high, &low);
 }
 
-/* The largest width of the bounds; -1: the offset is outside them at some point. */
+/*
+ * Returns the largest width of the bounds, or -1 if the offset is outside the bounds at some point.
+ */
 static int64_t widest(int ppm, uint64_t from, uint64_t to)
 {
 	int64_t most = 0;
@@ -66,7 +68,7 @@ int main(void)
 		width = widest(ppm[i], NR * MS, (NR + 10) * MS);
 		tap_ok(width >= 2000 && width < 5000, "10 ms later: to %lld ns", (long long)width);
 	}
-	/* A point that claims "not ended" 500 us after the end. */
+	/* One point claims "not ended" 500 us after the end. */
 	points_add(&high, NR / 2 * MS, NR / 2 * MS - ahead(NR / 2 * MS, -50) + 500000);
 	points_hull(&high, &low);
 	width = widest(-50, MS, NR * MS);

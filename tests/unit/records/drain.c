@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * When all launches with a process's old set have ended, including launches that have no number
- * yet.
+ * Tests when all launches with a process's old set have ended, including launches that have no
+ * number yet.
  */
 #include <errno.h>
 #include <linux/membarrier.h>
@@ -28,7 +28,7 @@ static bool begin(void)
 	return good && records_context(records, &cuda, CTX);
 }
 
-/* A store of another thread that becomes visible only at the @fence'th fence from now on. */
+/* Makes a store of another thread that becomes visible only at the @fence'th fence from now on. */
 static void (*stored)(void);
 static int fence;
 
@@ -144,7 +144,8 @@ static void unfenced(void)
 }
 
 /*
- * A count from another mapping of the page; without it, a thread outside would seem to be inside.
+ * Counts through another mapping of the page. Otherwise a thread outside the callback would seem to
+ * be inside.
  */
 static void marks(void)
 {
@@ -254,7 +255,7 @@ static void many_threads(void)
 /* ------------------------------------------------------------------- the race */
 
 static _Atomic uint64_t set;			/* read by launches */
-static _Atomic uint64_t oldest = UINT64_MAX;	/* the set of launches that have not ended */
+static _Atomic uint64_t oldest = UINT64_MAX;	/* the set of the launches that have not ended */
 static atomic_bool over;
 
 static void *launch_all_the_time(void *unused)
@@ -269,7 +270,10 @@ static void *launch_all_the_time(void *unused)
 		had[i % NR_BEHIND] = atomic_load_explicit(&set, memory_order_relaxed);
 		state_count(STATE_CONFINED);
 		if (l->cell) {
-			/* Before its end is seen: the next launch is not older than this one. */
+			/*
+			 * This is before the end of the launch is seen. The next launch is not
+			 * older than this launch.
+			 */
 			atomic_store(&oldest, had[(i + 1) % NR_BEHIND]);
 			end(*l);
 		}

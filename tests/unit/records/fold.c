@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Busy time as a union, compared with a map of every nanosecond; totals of functions; the clock. */
+/*
+ * Tests busy time as a union of intervals, which is compared with a map of every nanosecond. Also
+ * tests the totals of functions, and the clock.
+ */
 #include <string.h>
 #include "lib/records/records.h"
 #include "tests/tap.h"
@@ -20,7 +23,7 @@ struct interval {
 	unsigned int begin, end;
 };
 
-/* Sorted by begin, then shuffled among @disorder neighbours. */
+/* The intervals are sorted by begin, and then shuffled among @disorder neighbours. */
 static void make(struct interval *list, unsigned int longest, unsigned int disorder)
 {
 	unsigned int at = 1;
@@ -40,7 +43,10 @@ static void make(struct interval *list, unsigned int longest, unsigned int disor
 	}
 }
 
-/* Compares records_add() with the map after every interval. Bounds: @exact or not. */
+/*
+ * Compares records_add() with the map after every interval. Tests bounds, which are exact if @exact
+ * is true.
+ */
 static bool agrees(const struct interval *list, bool exact)
 {
 	static unsigned char busy[2 * SPAN];
@@ -150,8 +156,8 @@ static void times(void)
 }
 
 /*
- * Three launches that were seen long after two of them had ended, like the first launches of a
- * program: each took 1 s.
+ * Three launches were seen long after two of them had ended, like the first launches of a program.
+ * Each of the three took 1 s.
  */
 static void seen_late(void)
 {
@@ -180,7 +186,7 @@ static void seen_late(void)
 	       totals.kernels_ns);
 }
 
-/* More functions than table entries: those with the most time stay. */
+/* There are more functions than table entries. The functions with the most time must stay. */
 static void many_functions(void)
 {
 	uint64_t t = 1000000, heavy = 0;
@@ -198,7 +204,7 @@ static void many_functions(void)
 	for (int i = 0; i < 40; i += 10)
 		if (function(0x8000 + i * 16))
 			heavy += function(0x8000 + i * 16)->ns;
-	/* The very first launch is submitted long before. */
+	/* The very first launch is submitted long before the others. */
 	tap_ok(nr == STATE_NR_FUNCTIONS && heavy >= 400000000 && heavy <= 401000000,
 	       "of 3604 functions 64 are there, and the 4 with the most time are whole: %lu ns",
 	       heavy);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A driver and a GPU for tests of lib/records: launches wait in a list until the test ends them. */
+/* A driver and a GPU for tests of lib/records. Launches wait in a list until the test ends them. */
 #ifndef GPUPART_TESTS_UNIT_RECORDS_GPU_H
 #define GPUPART_TESTS_UNIT_RECORDS_GPU_H
 
@@ -13,7 +13,7 @@
 #include "tests/tap.h"
 
 #define PCI		"0000:01:00.0"
-#define SLOT(i)		(40 + 2 * (i))	/* V04_00: byte of the enable bit; clcbc0qmd.h */
+#define SLOT(i)		(40 + 2 * (i))	/* V04_00: byte of the enable bit (clcbc0qmd.h) */
 #define ADDRESS(i)	(80 + 16 * (i))
 #define PAYLOAD(i)	(88 + 16 * (i))
 #define GPU_AHEAD	500000000000000ull	/* the GPU's clock minus CLOCK_MONOTONIC, ns */
@@ -22,7 +22,7 @@ static struct gpupart *gp;
 static struct tmd_map map;
 static struct state_gpu *gpu;
 static struct records *records;
-static int refuses_registered;	/* the driver's result for memory registration */
+static int refuses_registered;	/* result of the driver when memory is registered */
 static void *registered[64];
 static unsigned int nr_registered;
 
@@ -86,7 +86,7 @@ static bool start(void)
 	       (gpu = state_add_gpu(&info, 1)) && !records_start(gp, gpu, &map, &records);
 }
 
-/* As the driver builds it: the driver uses slot 0. */
+/* Builds the TMD as the driver does. The driver uses slot 0. */
 __attribute__((unused))
 static void build(struct stream *s)
 {

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * Graphs whose launches fail, whose nodes change, whose counters wrap: never idle while one runs.
+ * Tests graphs whose launches fail, whose nodes change, and whose counters wrap around. A process
+ * must never count as idle while a graph runs.
  */
 #include "lib/driver/cuda.h"
 #include "tests/unit/records/gpu.h"
 
 #define CTX		((void *)0x7000)
-#define LAST		((void *)0x1000)	/* the function of last kernels */
+/* the function that the last kernels of graphs have */
+#define LAST		((void *)0x1000)
 #define OTHER		((void *)0x2000)
 
-/* A graph of kernels: one first kernel, and the others after it. */
+/* A graph of kernels, with one first kernel and the other kernels after it. */
 static struct fake_graph {
 	unsigned int nr;
 	void *functions[4];
@@ -61,7 +63,7 @@ struct executable {
 	unsigned int nr_nodes, nr_built;
 };
 
-/* Builds node @n for @function, like the driver: in the launch callback. */
+/* Builds node @n for @function in the launch callback, as the driver does. */
 static bool node_build(struct executable *e, unsigned int n, void *function)
 {
 	struct launch_params params = {
@@ -84,7 +86,7 @@ static void launch_graph(struct executable *e, struct fake_graph *graph, int res
 	e->nr_built = records_mark_built(e->mark, 0);
 }
 
-/* With two rebuilt nodes; returns the result of the first. */
+/* Launches with two rebuilt nodes. Returns the result of the first node. */
 static bool relaunch(struct executable *e, unsigned int a, void *is, unsigned int b, void *other)
 {
 	bool counts;
@@ -106,7 +108,7 @@ static void instantiate(struct executable *e, struct fake_graph *graph)
 	launch_graph(e, graph, 0);
 }
 
-/* The counter that a node increments: its graph's cell. */
+/* Returns the counter that a node increments, which is the cell of the node's graph. */
 static struct records_graph_cell *cell_of(struct executable *e)
 {
 	struct records_graph_cell *cell = NULL;
@@ -117,7 +119,7 @@ static struct records_graph_cell *cell_of(struct executable *e)
 	return cell;
 }
 
-/* Ends one launch, or only @nr of its kernels. */
+/* Ends one launch, or only @nr kernels of the launch. */
 static void kernels_end(struct executable *e, unsigned int nr)
 {
 	struct records_graph_cell *cell = cell_of(e);
@@ -127,7 +129,7 @@ static void kernels_end(struct executable *e, unsigned int nr)
 	atomic_fetch_add(&cell->count, nr);
 }
 
-/* A launch that may have been made counts for its entry, which no other graph gets. */
+/* If a launch may have been made, it uses its entry, and no other graph gets this entry. */
 static void failed(void)
 {
 	static struct executable e, again, next;
@@ -154,8 +156,8 @@ static void failed(void)
 }
 
 /*
- * An update exchanges the functions of two nodes: the same number of kernels count, but other
- * kernels.
+ * An update exchanges the functions of two nodes. The number of counted kernels stays the same, but
+ * other kernels count.
  */
 static void exchanged(void)
 {

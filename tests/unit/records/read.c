@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Records of another process: read exactly; and whatever that process writes or however it ends,
- * the reader is not harmed.
+ * Tests that the records of another process are read exactly. The reader must not be harmed,
+ * regardless of what that process writes and how it ends.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -22,13 +22,16 @@
 #define NR_KILLS	200
 #define NR_LIES		300
 
-/* A process that executes one command for each byte it receives, and answers each with a byte. */
+/*
+ * A process executes one command for each byte that it receives, and answers each command with a
+ * byte.
+ */
 struct other {
 	int in, out;
 	pid_t pid;
 };
 
-static bool begins_without;	/* it has no context until a command creates one */
+static bool begins_without;	/* the process has no context until a command creates a context */
 static struct launched waiting[64];
 static unsigned int nr_waiting;
 
@@ -46,7 +49,10 @@ static void lie(struct state_records *shown, unsigned int seed)
 		bytes[random() % sizeof(*shown)] = random();
 	for (size_t i = 0; i < 5000; i++)
 		section[random() % sizeof(*records->section)] = random();
-	/* All of a million launches in each ring have ended, or as many as possible. */
+	/*
+	 * In each ring a million launches were made. All of them have ended, or as many as
+	 * possible.
+	 */
 	for (int i = 0; seed % 5 == 0 && i < RECORDS_NR_CELLS; i++)
 		records->section->cells[i].payload = 0x40000000;
 	for (int i = 0; seed % 5 == 0 && i < STATE_NR_RINGS; i++) {
@@ -77,7 +83,7 @@ static void other_does(char what, struct stream *s)
 	case 'x':
 		lie(records->shown, lies++);
 		break;
-	case 'f':	/* endless, with records that arrive while it is killed */
+	case 'f':	/* runs endlessly, with records that arrive while the process is killed */
 		for (unsigned int i = 0; ; i++) {
 			end(waiting[i % 64]);
 			waiting[i % 64] = launch(s);
@@ -165,7 +171,9 @@ static void other_end(struct other *o, int signal)
 	waitpid(o->pid, NULL, 0);
 }
 
-/* Files of the processes of this test so far: other tests have files there too. */
+/*
+ * Counts the files of the processes of this test so far, because other tests have files there too.
+ */
 static unsigned int nr_files(void)
 {
 	struct dirent *entry;
@@ -225,7 +233,7 @@ static void exact(void)
 	tap_ok(gpupart_records_open(gp, o.pid, PCI, &reader) == -ESRCH, "and is not found: -ESRCH");
 }
 
-/* Address space that this process has, in KiB. */
+/* Returns the size of this process's address space in KiB. */
 static unsigned long vm_size(void)
 {
 	FILE *file = fopen("/proc/self/statm", "re");
@@ -252,7 +260,7 @@ static void without_room(void)
 	getrlimit(RLIMIT_AS, &before);
 	less = before;
 	size = vm_size();
-	/* The block fits, and the larger section of records does not. */
+	/* The block fits into the limit, but the larger section of records does not fit. */
 	less.rlim_cur = (size + 800) * 1024;
 	setrlimit(RLIMIT_AS, &less);
 	for (int n = 0; n < 3; n++)
@@ -314,11 +322,17 @@ static bool watched_is(struct gpupart_records_reader *reader, uint64_t count)
 		       w.kernels[0].count, w.missed);
 		return false;
 	}
-	/* It is busy from the first launch on, because one was outstanding until the end. */
+	/*
+	 * The process is busy from the first launch on, because one launch was outstanding until
+	 * the end.
+	 */
 	return !count ? !w.ns : w.ns && w.most_ns == w.ns;
 }
 
-/* A reader that began before the first launch reads to the end, however the process ends. */
+/*
+ * If a reader began before the first launch, it must read to the end, regardless of how the process
+ * ends.
+ */
 static void ended(const char *what, const char *does, int signal, uint64_t count)
 {
 	struct gpupart_records_reader *reader, *unseen;
@@ -391,7 +405,10 @@ static uint64_t hash_of(const char *path)
 	return hash;
 }
 
-/* Killed in the middle of launches; the files of a bystander do not change, and nothing remains. */
+/*
+ * The process is killed in the middle of launches. The files of an uninvolved process must not
+ * change, and no file may remain.
+ */
 static void killed(void)
 {
 	struct other stays, o;

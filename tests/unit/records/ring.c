@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Counts of launches: issued, ended and outstanding are exact; unknown launches do not count as
- * idle.
+ * Tests the counts of launches. The numbers of issued, ended and outstanding launches must be
+ * exact. Unknown launches must not count as idle.
  */
 #include <pthread.h>
 #include "tests/unit/records/gpu.h"
@@ -13,7 +13,7 @@
 
 static struct stream streams[NR_THREADS][NR_STREAMS], many[100];
 
-/* Each stream ends its launches in order, at most 40 behind. */
+/* Each stream ends its launches in order, and has at most 40 launches that have not ended. */
 static void *launch_some(void *arg)
 {
 	struct stream *mine = arg;
@@ -39,7 +39,7 @@ static void *launch_some(void *arg)
 	return NULL;
 }
 
-/* While threads launch: a later busy() may differ. */
+/* While threads launch, a later call of busy() may give a different result. */
 static uint64_t outstanding_now(void)
 {
 	struct gpupart_records_reader *reader;
@@ -91,7 +91,7 @@ static void of_one(void)
 	       "three are outstanding");
 	end(a);
 	tap_ok(reads(3, 1, 2, 0, 0), "one has ended");
-	/* Never seen on hardware: launches that ended out of order stay busy. */
+	/* Launches that ended out of order stay busy. Hardware never did this. */
 	end(c);
 	tap_ok(reads(3, 1, 2, 0, 0), "a record that is late or lost keeps the ones behind it busy");
 	end(b);
@@ -195,8 +195,8 @@ static void stream_reused(void)
 }
 
 /*
- * Work without a record comes after all work with one: its stream was destroyed and its ring is
- * reused.
+ * All work with a record is followed by work without a record. The stream of the work with records
+ * was destroyed, and its ring is reused.
  */
 static void unrecorded_gone(void)
 {
@@ -239,7 +239,10 @@ static void unrecorded_gone(void)
 	       "the context's memory is taken again: it is over");
 }
 
-/* The launches of one stream: @issued, of which @outstanding; *busy is the time of the others. */
+/*
+ * Returns whether one stream has made @issued launches, of which @outstanding have not ended. Sets
+ * *busy to the time of the other launches.
+ */
 static bool reads_of(const struct stream *s, uint64_t issued, uint64_t outstanding,
 		     uint64_t *busy)
 {
@@ -273,7 +276,10 @@ static void submitted_at(struct launched launched, uint64_t at)
 			(uint64_t)(((__uint128_t)ago << 32) / records->shown->clock.scale);
 }
 
-/* Consecutive launches, all submitted before the first one ends: each has its own time. */
+/*
+ * Consecutive launches are all submitted before the first of them ends. Each launch must get its
+ * own time.
+ */
 static bool run(struct stream *s, unsigned int nr, uint64_t ns, uint64_t *at)
 {
 	struct launched launched[32];
@@ -291,7 +297,7 @@ static bool run(struct stream *s, unsigned int nr, uint64_t ns, uint64_t *at)
 	return true;
 }
 
-/* So that earlier launches are folded. */
+/* Makes launches, so that earlier launches are folded. */
 static void warm(struct stream *s, uint64_t *at)
 {
 	run(s, 16, 0, at);
@@ -323,7 +329,7 @@ static void of_streams(void)
 	run(b, 20, 500 * SECOND, &end_of_b);
 	records_stream_gone(records, (uintptr_t)b->tmd);
 	run(later, 1, 0, &at);
-	/* They show the current time. */
+	/* These launches show the current time. */
 	for (int i = 0; i < 16; i++)
 		end(launch(&many[2]));
 	tap_ok(reads_of(later, 1, 0, &before) && before < 400 * SECOND,

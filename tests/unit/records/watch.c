@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * gpupart_records_watch() with launches whose times are known: the true busy time is between its
- * two bounds, whatever the clocks do, and the bounds become narrow.
+ * Tests gpupart_records_watch() with launches whose times are known. The true busy time must be
+ * between its two bounds, regardless of the clocks, and the bounds must become narrow.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -13,23 +13,29 @@
 
 #define CTX		((void *)(uintptr_t)0x7000)
 #define MAX_LOG		2000000
-#define PATIENCE	60	/* seconds until the bounds are narrow, on a busy machine */
+/* maximum time in seconds until the bounds are narrow, on a busy machine */
+#define PATIENCE	60
 
-#define LATE_NS		3000	/* a GPU writes a record sooner after the end of its kernel */
+/* a GPU writes a record earlier than this after the end of a kernel */
+#define LATE_NS		3000
 
 /*
- * A launch, in ns of CPU time: it was submitted between @before and @after. If this machine
- * delayed a record more than a GPU would, the launch may count as outstanding until @seen.
+ * A launch, in ns of CPU time. It was submitted between @before and @after. If this machine delayed
+ * a record more than a GPU would, the launch may count as outstanding until @seen.
  */
 struct logged {
 	uint64_t before, after, end;
 	_Atomic uint64_t seen;
 };
 
-/* A thread's launches: kernels of @ns on a stream, each @pause after the previous launch. */
+/*
+ * The launches of a thread. It launches kernels of @ns on a stream, each @pause after the previous
+ * launch.
+ */
 struct program {
 	struct stream stream;
-	uint64_t ns, pause, waits;	/* @waits: it begins this much later than it could */
+	/* @waits: how much later the kernel begins than it could begin */
+	uint64_t ns, pause, waits;
 	uint64_t ppm;			/* rate error of the GPU's clock */
 	atomic_bool stop;
 	_Atomic unsigned int nr;
@@ -37,7 +43,7 @@ struct program {
 	pthread_t thread;
 };
 
-/* The GPU's clock runs evenly except where another rate begins; it does not jump. */
+/* The GPU's clock runs evenly except where another rate begins. It does not jump. */
 static uint64_t epoch, ahead;
 
 static uint64_t cpu_now(void)
@@ -76,7 +82,10 @@ static void *play(void *arg)
 		p->nr++;
 		next = l->before + p->pause;
 		wait_until(l->end);
-		/* Not as planned: this thread may have waited for a CPU. */
+		/*
+		 * Use the real times and not the planned times, because this thread may have waited
+		 * for a CPU.
+		 */
 		l->end = cpu_now();
 		end_at(launched, gpu_time(p, l->end));
 		l->seen = cpu_now();
@@ -107,7 +116,10 @@ static int by_before(const void *a, const void *b)
 	return (x->before > y->before) - (x->before < y->before);
 }
 
-/* The union of all launches between @from and @to; @latest: with the latest possible begins. */
+/*
+ * Returns the union of all launches between @from and @to. If @latest is true, uses the latest
+ * possible begins.
+ */
 static uint64_t truth(struct program *p, unsigned int nr, uint64_t from, uint64_t to, bool latest)
 {
 	struct logged *all;
@@ -141,7 +153,10 @@ static uint64_t truth(struct program *p, unsigned int nr, uint64_t from, uint64_
 	return ns;
 }
 
-/* Watches @p: the true value is always inside the bounds, whose final width is at most @points. */
+/*
+ * Watches @p. The true value must always be inside the bounds, and the final width of the bounds
+ * must be at most @points.
+ */
 static void watch_them(struct program *p, unsigned int nr, double points, const char *what)
 {
 	struct gpupart_records_watched was = { 0 }, now;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The cost of a refused, waiting job for others: how often the planner runs while the node's lock
- * is held, and how long a wait lasts while another process holds it. The node is made of a
- * capture, and almost all of its GPU is allocated.
+ * Tests what a refused job that waits costs other jobs. It tests how often the planner runs while
+ * the node's lock is held, and how long a wait takes while another process holds the lock. The node
+ * is made from a capture, and almost all of its GPU is allocated.
  */
 #include <sched.h>
 #include <signal.h>

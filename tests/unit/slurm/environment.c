@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The environment of a job's tasks: long values of the job, and lists with a path that only
- * begins or only ends like the added path.
+ * Tests the environment of a job's tasks. It tests long values of the job, and lists with a path
+ * that only begins or only ends like the added path.
  */
 #include <limits.h>
 #include <stdlib.h>
@@ -46,9 +46,10 @@ static const char *got(const char *name)
 }
 
 static bool simulated;
-static const char *top, *deepest;	/* of the stack, which grows down: the frame of set() */
+/* address of the frame of set() on the stack, which grows down */
+static const char *top, *deepest;
 
-/* Like Slurm's: a longer value is truncated, with a warning. */
+/* Behaves like Slurm's function, which truncates a longer value with a warning. */
 spank_err_t spank_getenv(spank_t spank, const char *name, char *buf, int len)
 {
 	const char *value = *variable(name);
@@ -117,7 +118,7 @@ static int set(char *why, size_t len)
 	return environment_set(NULL, &grant, why, len);
 }
 
-/* A value of @len bytes is either complete in a task's environment, or the task does not start. */
+/* A value of @len bytes must be complete in a task's environment, or the task must not start. */
 static void try_long(const char *name, const char *begin, size_t len)
 {
 	char *value = filled(begin, len), why[256];
@@ -131,7 +132,10 @@ static void try_long(const char *name, const char *begin, size_t len)
 	put(name, NULL);
 }
 
-/* The job has the path of the package's @file in @name, with characters before or after it. */
+/*
+ * The job's variable @name has the path of the package's @file, with characters before or after the
+ * path.
+ */
 static void try_list(const char *name, const char *before, const char *file, const char *after)
 {
 	char *path = environment_package(true, file), whole[2 * PATH_MAX], *copy, *rest, *one;

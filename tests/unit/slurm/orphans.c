@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Which processes an epilog kills. The list is made to contain another process than the one that
- * was found, as when a pid is reused between the list and the signal. The node's MPS daemon is
- * tests/other_mps.sh.
+ * Tests which processes an epilog kills. The test puts a different process into the list than the
+ * process that was found. This also happens if a pid is reused between the list and the signal. The
+ * node's MPS daemon is tests/other_mps.sh.
  */
 #include <dirent.h>
 #include <linux/filter.h>
@@ -30,7 +30,7 @@ int __wrap_gpupart_process_list(struct gpupart *gp, struct gpupart_process *list
 
 static const struct gpupart_grant grant = { .id = "0-7b", .name = "123", .uid = UID };
 static unsigned int nr_lists;
-static int found_as;	/* the pid by which the job's process is listed; 0: its own */
+static int found_as;	/* the pid by which the job's process is listed; 0: its own pid */
 
 int __wrap_gpupart_process_list(struct gpupart *gp, struct gpupart_process *list, unsigned int max,
 				size_t size)
@@ -47,7 +47,7 @@ int __wrap_gpupart_process_list(struct gpupart *gp, struct gpupart_process *list
 /* A process of the test. */
 struct kind {
 	uid_t uid;
-	const char *job;	/* job of its state page; NULL: no state page */
+	const char *job;	/* the job in the state page of the process; NULL: no state page */
 	bool environment;	/* SLURM_JOB_ID is in its environment */
 };
 
@@ -92,7 +92,7 @@ static int be_process(char **argv)
 		pause();
 }
 
-/* Ends it; returns whether SIGKILL came before this SIGTERM. */
+/* Ends the process by SIGTERM. Returns whether SIGKILL had come before. */
 static bool was_killed(pid_t pid)
 {
 	int status = 0;
@@ -108,7 +108,7 @@ static void end(pid_t pid)
 	waitpid(pid, NULL, 0);
 }
 
-/* One pass of an epilog: how many processes it killed, or could not kill. */
+/* Makes one pass of an epilog. Returns how many processes it killed or could not kill. */
 static int look_once(const char **why)
 {
 	struct meant meant = { .job = JOB, .grant = &grant };
@@ -131,7 +131,7 @@ static void try(const char *what, const struct kind *kind, bool meant)
 	       meant ? "" : "not ");
 }
 
-/* @kind has the pid by which a process of the job was listed. */
+/* A process of the job was listed by a pid that belongs to a process of @kind. */
 static void try_again(const char *what, const struct kind *kind)
 {
 	pid_t listed = start(&(struct kind){ .uid = UID, .job = "0-7b" }), pid = start(kind);
@@ -181,7 +181,10 @@ static void try_old_kernel(void)
 		       "a kernel without pidfds: it is left alone, counted, and the reason given");
 }
 
-/* Many jobs have ended, one with a remaining process: other users' files are listed rarely. */
+/*
+ * Many jobs have ended, and one of them has a remaining process. The files of other users must be
+ * listed rarely.
+ */
 static void try_many(void)
 {
 	struct gpupart_grant ended = { .id = "0-7d", .name = "124", .uid = UID };
@@ -196,7 +199,10 @@ static void try_many(void)
 	tap_ok(!nr && nr_lists == 1, "30 jobs of which nothing is left: %u lists of processes",
 	       nr_lists);
 	nr = left_kill(&left, JOB, &grant, &why);
-	/* It stays until this process has waited for it; the list no longer has it. */
+	/*
+	 * The dead process exists until this process has waited for it. But the list no longer
+	 * contains it.
+	 */
 	tap_ok(!nr && was_killed(pid) && nr_lists == 2, "one left a process: %u lists", nr_lists);
 	free(left.list);
 }
@@ -217,7 +223,10 @@ static void put(const char *name, const char *text)
 		printf("# cannot write %s\n", path);
 }
 
-/* Whether the daemon got exactly these requests, "SERVER STATE" each, about process @pid. */
+/*
+ * Returns whether the daemon got exactly these requests about process @pid. Each request has the
+ * form "SERVER STATE".
+ */
 static bool was_asked(pid_t pid, const char *const *wanted)
 {
 	char path[128], line[128], expected[128];
@@ -241,7 +250,7 @@ static bool was_asked(pid_t pid, const char *const *wanted)
 }
 
 /*
- * A process of job @job ends while the daemon is in this state; the daemon gets the request
+ * A process of job @job is ended while the daemon is in this state. The daemon must get the request
  * @wanted.
  */
 static void try_mps(const char *what, const char *job, const char *const *wanted)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The arguments of calls, in the layouts of CUDA's headers. */
+/* Tests that the arguments of calls have the layouts in CUDA's headers. */
 #include <errno.h>
 #include <string.h>
 #include <gpupart_manage.h>

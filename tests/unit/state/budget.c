@@ -56,7 +56,7 @@ int __wrap_openat(int dir, const char *file, int flags, ...)
 	return __real_openat(dir, file, flags, mode);
 }
 
-/* A state page of process @pid, kept open for writing so that it is not removed. */
+/* Creates a state page of process @pid and keeps it open for writing, so that it is not removed. */
 static int put_block(int pid, uint64_t name_space, uint64_t start, const char *name)
 {
 	struct state_page *block = aligned_alloc(_Alignof(struct state_page), sizeof(*block));
@@ -91,7 +91,10 @@ static void map_much(void)
 			_exit(1);
 }
 
-/* One process, the first of a pid namespace, and files that have its pid in other namespaces. */
+/*
+ * There is one process, which is the first process of a pid namespace, and there are files that
+ * have its pid in other namespaces.
+ */
 static int many_files(void *arg)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -112,7 +115,7 @@ static __attribute__((noreturn)) int sleeps(void *arg)
 		pause();
 }
 
-/* Processes that share one memory, with a file each; every second file has the true start time. */
+/* Processes share one memory, and each has a file. Every second file has the true start time. */
 static int many_sharers(void *arg)
 {
 	static char stacks[NR_SHARERS][16384] __attribute__((aligned(16)));
@@ -157,7 +160,7 @@ static int too_many(void *arg)
 static pid_t begin(int (*attack)(void *arg), bool nested);
 static void end(pid_t pid);
 
-/* Ledgers with the maximum number of processes; the files are sparse. */
+/* Ledgers with the maximum number of processes. The files are sparse. */
 static int many_slots(void *arg)
 {
 	struct ledger_header header = { 0 };
@@ -222,7 +225,7 @@ static double cpu_seconds(void)
 	return ts.tv_sec + ts.tv_nsec / 1e9;
 }
 
-/* Root reads that user's files and its own tenants. */
+/* Root reads that user's files and root's own tenants. */
 static void try_tenants(const char *what, int (*attack)(void *arg))
 {
 	static struct gpupart_process processes[NR_FILES];
@@ -333,8 +336,8 @@ static void name_folder(unsigned int uid)
 }
 
 /*
- * The pids of a user with many processes, each with a file of a pid namespace that does not
- * exist.
+ * The pids of a user who has many processes. Each process has a file of a pid namespace that does
+ * not exist.
  */
 static void try_users(void)
 {

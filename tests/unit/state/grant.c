@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Grants of a node: the owner of their folder, and invalid ids. tests/fuzz/fuzz_grant.c tests the
- * contents of the files.
+ * Tests the owner of the folder with a node's grants, and invalid ids. tests/fuzz/fuzz_grant.c
+ * tests the contents of the files.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -42,7 +42,10 @@ int __wrap_fstat(int fd, struct stat *st)
 	return err;
 }
 
-/* The node's own folder is not created: an ordinary user could not create it. */
+/*
+ * The test does not create the real folder of the node, because an ordinary user could not create
+ * it.
+ */
 int __real_mkdir(const char *path, mode_t mode);
 int __wrap_mkdir(const char *path, mode_t mode);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A limit that two processes write: every copy is one that was published, with both kinds of
- * writers at once, and a writer that dies at any of its stores leaves the previous limit in
+ * Tests a limit that two processes write. With both kinds of writers at the same time, every copy
+ * must be a published limit. If a writer dies at any of its stores, the previous limit must stay in
  * force.
  */
 #include <pthread.h>
@@ -30,7 +30,10 @@ static struct gpupart_tpcset pattern(unsigned int n)
 	return set;
 }
 
-/* The number of a set's pattern, 0 for no set, -1 for a set that is not of this test. */
+/*
+ * Returns the number of a set's pattern, 0 for no set, or -1 for a set that does not belong to this
+ * test.
+ */
 static int which(const struct gpupart_tpcset *set)
 {
 	unsigned int n = set->allowed[0] & 0xff;
@@ -39,7 +42,10 @@ static int which(const struct gpupart_tpcset *set)
 	return gpupart_tpcset_equal(set, &want) ? (int)n : -1;
 }
 
-/* The set that launches obey with outer @o and inner @i, 0 for none. */
+/*
+ * Returns the set that applies to launches with the outer limit @o and the inner limit @i, which
+ * are 0 if there is no limit.
+ */
 static int in_force(int o, int i)
 {
 	return o && i ? (o & i ? (o & i) : o) : o | i;
@@ -170,7 +176,7 @@ static struct {
 	atomic_int begun, done;
 } *writer;
 
-/* Never ends: it is killed. */
+/* This function never returns, because the process is killed. */
 static void write_outside(unsigned int seed)
 {
 	for (;;) {
@@ -213,8 +219,8 @@ static void test_kills(void)
 			int wanted = rand_r(&seed) % 256;
 
 			/*
-			 * The outer set changes all the time: mostly the inner one is not inside
-			 * it.
+			 * The outer set changes all the time, so the inner set is usually not
+			 * inside it.
 			 */
 			if (set_inside(wanted))
 				inner = wanted;
@@ -225,7 +231,10 @@ static void test_kills(void)
 		outer = which(&sets.outer);
 		nr_lost += outer != atomic_load(&writer->begun) &&
 			   outer != atomic_load(&writer->done);
-		/* No writer runs now: the set must be whole, stay so, and accept another set. */
+		/*
+		 * No writer runs now. The set must be complete and stay complete, and it must be
+		 * possible to set another set.
+		 */
 		nr_bad += !limit_get(shared, &sets) || !whole(&sets) ||
 			  which(&sets.inner) != inner || !limit_get(shared, &again) ||
 			  memcmp(&sets, &again, sizeof(sets));

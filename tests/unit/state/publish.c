@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Sets that are set while a process's page moves into its file: pwrite() of the page waits until
- * another thread has set one, or waits for a lock.
+ * Tests sets that are set while a process's page moves into its file. pwrite() of the page waits
+ * until another thread has set a set or waits for a lock.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -23,7 +23,10 @@ static pthread_cond_t changed;
 static bool copied, given, accepted, named;
 static struct gpupart_gpu gpu;
 
-/* Whether this process's page has its name: then others check which process writes it. */
+/*
+ * Returns whether this process's page has its final name. From then on, other processes check which
+ * process writes it.
+ */
 static bool has_name(void)
 {
 	char path[96];
@@ -47,7 +50,8 @@ ssize_t __wrap_pwrite(int fd, const void *data, size_t len, off_t at)
 	copied = true;
 	pthread_cond_broadcast(&changed);
 	/*
-	 * A writer that waits for this one has not set its set yet: then it comes after the move.
+	 * If a writer waits for this thread, it has not set its set yet, so the set comes after the
+	 * move.
 	 */
 	while (!given && pthread_cond_timedwait(&changed, &lock, &until) != ETIMEDOUT)
 		;
@@ -113,7 +117,10 @@ static void try(const char *what, void (*give)(void), unsigned char used, bool l
 		shown = gpu.shared && !gpupart_process_publish(NULL, "publish");
 		pthread_join(thread, NULL);
 		tap_ok(shown && copied && accepted, "the process is shown while %s is given", what);
-		/* Before its file is open for writing, it looks like one of a dead process. */
+		/*
+		 * Before its file is open for writing, the page looks like the page of a dead
+		 * process.
+		 */
 		tap_ok(!named && has_name(), "its file has its name once it is whole");
 		tap_ok((scope_in_use(&gpu) & used) == used, "%s is not lost: launches look for it",
 		       what);
@@ -121,7 +128,7 @@ static void try(const char *what, void (*give)(void), unsigned char used, bool l
 			tap_ok(limit_get(&gpu.shared->limit, &sets) &&
 			       gpupart_tpcset_equal(&sets.in_force, &four), "nor is its value");
 		fflush(stdout);
-		/* Its exit removes the page. */
+		/* The exit of the process removes the page. */
 		exit(tap_failed);
 	}
 	waitpid(pid, &status, 0);

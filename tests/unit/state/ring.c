@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The ring through which a set reaches the launch callback: every copy is one of the published
- * sets, whenever the writer interrupts the reader.
+ * Tests the ring through which a set reaches the launch callback. Every copy must be one of the
+ * published sets, regardless of when the writer interrupts the reader.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -25,8 +25,8 @@ static struct gpupart_tpcset sets[NR_SETS];
 static struct tmd_allow allows[NR_SETS];
 
 /*
- * Set n has one bit in each word of the mask. Sets that use the same slot, n and n + 8, differ in
- * both words, so half of one and half of the other is not a set.
+ * Set n has one bit in each word of the mask. Sets n and n + 8 use the same slot. They differ in
+ * both words, so half of one set and half of the other set together are not a set.
  */
 static bool make_sets(void)
 {
@@ -50,7 +50,7 @@ static bool make_sets(void)
 	return true;
 }
 
-/* The number of the set in a copy, or -1. */
+/* Returns the number of the set in a copy, or -1. */
 static int which(const struct tmd_allow *copy)
 {
 	for (int n = 0; n < NR_SETS; n++)
@@ -64,10 +64,10 @@ static int which(const struct tmd_allow *copy)
 static struct ring *ring;
 static char *second_page;
 static unsigned int burst;
-static bool half;	/* and begins another publication without finishing it */
+static bool half;	/* then begins another publication without finishing it */
 static volatile sig_atomic_t nr_faults;
 
-/* The reader has read the first word of slot 1 and reads the second next. */
+/* The reader has read the first word of slot 1, and next reads the second word. */
 static void on_fault(int sig)
 {
 	(void)sig;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * State pages of one user that another user reads: an invalid page must neither block nor crash
- * the reader.
+ * Tests state pages of one user that another user reads. An invalid page must neither block nor
+ * crash the reader.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -25,7 +25,7 @@
 static struct gpupart *gp;
 static char folder[64], path[128];
 
-/* Whether the list has this process, and how many entries have its pid. */
+/* Returns how many entries of the list have this process's pid. */
 static int times_listed(void)
 {
 	static struct gpupart_process list[256];
@@ -58,7 +58,7 @@ static int put_file(const char *name, size_t size)
 	return fd < 0 || ftruncate(fd, size) || close(fd);
 }
 
-/* More threads than lanes at the same time: some count together in lane 0. */
+/* There are more threads than lanes at the same time. Some threads count together in lane 0. */
 #define NR_THREADS	(2 * STATE_NR_LANES)
 #define NR_COUNTS	20000
 
@@ -69,7 +69,7 @@ static void *count_some(void *unused)
 	pthread_barrier_wait(&all_there);
 	for (int i = 0; i < NR_COUNTS; i++)
 		state_count(STATE_WIDENED_CLUSTER);
-	/* No thread ends before all have counted: no lane becomes free meanwhile. */
+	/* No thread ends before all threads have counted, so no lane becomes free meanwhile. */
 	pthread_barrier_wait(&all_there);
 	return unused;
 }
@@ -123,7 +123,7 @@ static void test_child(void)
 	tap_ok(!status, "the child of a fork counts from 0, its parent's threads gone");
 }
 
-/* Whether the child of a fork counts in a page of its own, and its parent's counts stay. */
+/* Tests that the child of a fork counts in a page of its own, and that its parent's counts stay. */
 static bool child_counts_apart(bool memory)
 {
 	uint64_t counts = counted();
@@ -250,7 +250,7 @@ static void test_lock(void)
 
 /* ----------------------------------------------------------------- owner of a page */
 
-/* How often the list has @name, and with which pid and uid. */
+/* Returns how often the list has @name, and stores the pid and uid of the entry. */
 static int times_named(const char *name, struct gpupart_process *process)
 {
 	static struct gpupart_process list[4096];
@@ -272,7 +272,10 @@ static const char *const acts[] = {
 	[IS_OTHER] = "is another user's",
 };
 
-/* A child that publishes a state page as @name, and then runs that; *told when it has. */
+/*
+ * Starts a child that publishes a state page as @name. It reports this through *told, and then runs
+ * the given function.
+ */
 static pid_t start_shown(const char *name, int act, int *told)
 {
 	int fds[2];
@@ -287,7 +290,10 @@ static pid_t start_shown(const char *name, int act, int *told)
 			_exit(1);
 		if (act == IS_OTHER && setuid(54321))
 			_exit(1);
-		/* The other end sees end of file, after an exec or an exit, or the byte. */
+		/*
+		 * The other end of the pipe sees either the byte, or the end of file after an exec
+		 * or an exit.
+		 */
 		for (int i = 3; act == CLOSES && i < 1024; i++)
 			if (i != fds[1])
 				close(i);
@@ -349,7 +355,7 @@ static void test_acts(void)
 	}
 }
 
-/* In a new pid namespace, with the list made outside. */
+/* The child is in a new pid namespace, and the list is made outside the namespace. */
 static void test_elsewhere(void)
 {
 	struct gpupart_process process;
@@ -386,7 +392,7 @@ static void test_elsewhere(void)
 	close(fds[0]);
 }
 
-/* Like another user: a page that claims to be @pid's. */
+/* Creates a page that claims to belong to @pid, as another user could. */
 static int forge(const char *file, pid_t pid, const char *name)
 {
 	struct state_page *block = aligned_alloc(_Alignof(struct state_page), sizeof(*block));
@@ -407,7 +413,10 @@ static int forge(const char *file, pid_t pid, const char *name)
 	return fd;
 }
 
-/* A file of user @uid that claims to be process @pid's, kept open and locked. */
+/*
+ * Creates a file of user @uid that claims to belong to process @pid, and keeps the file open and
+ * locked.
+ */
 static pid_t start_forger(uid_t uid, pid_t of, bool locks, int *told)
 {
 	char path_of[128];

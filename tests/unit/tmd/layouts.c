@@ -14,7 +14,8 @@
 
 /*
  * NVIDIA/open-gpu-doc, classes/compute/cl<class>qmd.h: for each version, the classes whose
- * headers agree, and the possible fields of a row as MW(hi:lo). For counted fields, the first.
+ * headers agree, and the possible fields of a row as MW(hi:lo). If a field has numbered copies,
+ * this is the first copy.
  */
 static const struct header {
 	const char *version;
@@ -129,7 +130,7 @@ static const struct header {
 	} },
 };
 
-/* A row's fields by their names in headers; the second name is that of older headers. */
+/* The fields of a row by their names in headers. The second name is the name in older headers. */
 static const struct role {
 	const char *name, *older;
 	size_t at;
@@ -198,7 +199,7 @@ static void version(const struct tmd_layout *row, const struct header *header)
 	       "%s: its version is %#x", row->name, row->version);
 }
 
-/* Words of 64 bits, consecutive; the header's upper words begin where it says. */
+/* The words of 64 bits are consecutive. The upper words begin where the header says. */
 static void mask(const struct tmd_layout *row, const struct header *header)
 {
 	const struct header_field *first = find(header, "TPC_DISABLE_MASK");

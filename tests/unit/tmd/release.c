@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Release slots in every layout: compares the rows of lib/tmd/layouts.c with NVIDIA's headers,
- * and every bit that lib/tmd/release.c writes with a TMD made from the headers' fields.
+ * Tests release slots in every layout. Compares the rows of lib/tmd/layouts.c with NVIDIA's
+ * headers. Compares every bit that lib/tmd/release.c writes with a TMD that is made from the
+ * headers' fields.
  */
 #include <string.h>
 #include "lib/tmd/layouts.h"
@@ -106,7 +107,7 @@ static const struct header *header_of(const struct tmd_layout *row)
 
 /* -------------------------------------------------------------------- rows */
 
-/* A missing field is 0:0 in this table and has width 0 in the row. */
+/* If a field is missing, it is 0:0 in this table and has width 0 in the row. */
 static bool is(struct tmd_field f, struct bits lower, struct bits upper)
 {
 	unsigned int hi = upper.hi ? upper.hi : lower.hi;
@@ -164,7 +165,7 @@ static uint64_t put(unsigned char *tmd, struct bits b, uint64_t value)
 	return value;
 }
 
-/* All fields of a slot: as in a record of @kind, or 0 if @r is NULL. */
+/* Sets all fields of a slot as in a record of @kind, or to 0 if @r is NULL. */
 static void put_slot(unsigned char *tmd, const struct header *h, int i, const struct tmd_release *r)
 {
 	bool add = r && r->kind == TMD_RELEASE_ADD;
@@ -191,7 +192,7 @@ static bool same(const unsigned char *a, const unsigned char *b)
 	return true;
 }
 
-/* All cases of one slot and kind, in a TMD of @filler with a free slot. */
+/* Tests all cases of one slot and kind, in a TMD of @filler with a free slot. */
 static void check_slot(const struct tmd_map *map, const struct header *h, unsigned int slot,
 		       enum tmd_release_kind kind, int filler)
 {
@@ -254,7 +255,7 @@ static void check_slot(const struct tmd_map *map, const struct header *h, unsign
 	       "%s: slot %u: %s: %#x: every byte restored", row->name, slot, name, filler);
 }
 
-/* Each single field counts: a slot with it is not zero. */
+/* Tests each single field. A slot in which only this field is set must not count as zero. */
 static void check_zero(const struct tmd_map *map, const struct header *h, unsigned int slot)
 {
 	const struct bits *fields[] = {
@@ -308,7 +309,7 @@ static void check_layout(const struct tmd_layout *row)
 	}
 }
 
-/* A map that was checked with other slots is another map. */
+/* If a map was checked with other slots, it counts as a different map. */
 static void hash_of_slots(void)
 {
 	struct gpupart_topology *topo = NULL;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * tmd.c on bytes: layouts, polarity, and the rule that keeps a GPU alive. The decoder of this
- * test is written from the documents, not from tmd.c.
+ * Tests tmd.c on bytes. It tests layouts, polarity, and the rule that prevents a launch from
+ * hanging the GPU. The decoder of this test is written from the documents, not from tmd.c.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -14,7 +14,10 @@
 
 static struct gpupart *gp;
 
-/* 8 GPCs of 9 TPC places, as on an H200: virtual GPCs of 4, 8, .. and singletons 11, 14, 17, 19. */
+/*
+ * 8 GPCs with 9 TPC positions each, as on an H200. There are virtual GPCs of 4, 8, .. TPCs, and
+ * singletons 11, 14, 17, 19.
+ */
 static struct gpupart_topology *board(const char *letter)
 {
 	struct gpupart_topology *topo = NULL;
@@ -93,7 +96,7 @@ static struct bytes cooperative(unsigned int x, unsigned int y, unsigned int z)
 	return t;
 }
 
-/* The TPCs that may run it, by the bits that were measured on the board. */
+/* Returns the TPCs that may run the launch, by the bits that were measured on the board. */
 static struct gpupart_tpcset allowed_by(const struct bytes *t, const struct gpupart_topology *topo)
 {
 	struct gpupart_tpcset set = { { 0 } };
@@ -204,7 +207,10 @@ static void expect(const struct gpupart_topology *topo, const struct tmd_map *ma
 		s = list(set);
 		tmd_map_convert(map, &s, &as);
 	}
-	/* Like a caller that does not set words without a bit of the layout: scope_ring_read(). */
+	/*
+	 * Behaves like a caller that does not set words without a bit of the layout, such as
+	 * scope_ring_read().
+	 */
 	for (unsigned int i = map->nr_words; i < GPUPART_MAX_TMD_BITS / 64; i++)
 		al.tmd_bits[i] = as.tmd_bits[i] = 0xa5a5a5a5a5a5a5a5;
 	o = tmd_confine(map, &t, limit ? &al : NULL, set ? &as : NULL);
@@ -234,11 +240,14 @@ static void keeps_alive(void)
 	expect(topo, &map, fresh(2), "0-7", NULL, TMD_CONFINED, "0-7", "a limit alone");
 	expect(topo, &map, fresh(2), NULL, "65", TMD_CONFINED, "65", "a set of one singleton");
 
-	/* The driver's own mask is kept, and applies alone if nothing else would be left. */
+	/*
+	 * The driver's own mask is kept. If no TPC would be left otherwise, only the driver's mask
+	 * applies.
+	 */
 	t = fresh(2);
 	put(&t, 31, 31, 1);
 	memset(t.b + 304 + 8, 0xff, 8);
-	t.b[304 + 8] = 0;	/* bits 64-71 stay 1: only singletons are disabled */
+	t.b[304 + 8] = 0;	/* bits 64-71 stay 1, so only singletons are disabled */
 	expect(topo, &map, t, NULL, "0-7,62-65", TMD_CONFINED, "0-7",
 	       "singletons that the driver took stay off");
 	set = list("62-65");
@@ -257,13 +266,13 @@ static void keeps_alive(void)
 	expect(topo, &map, fresh(2), "62", "62-65", TMD_CONFINED, "62",
 	       "limit and set that share one TPC");
 
-	/* Random words of a mask that is not valid must not count. */
+	/* If a mask is not valid, random words in it must not count. */
 	t = fresh(2);
 	memset(t.b + 304, 0xff, 16);
 	expect(topo, &map, t, NULL, "3", TMD_CONFINED, "3",
 	       "mask words without the valid bit count for nothing");
 
-	/* Clusters: one virtual GPC of the set must have room. */
+	/* Tests clusters. One virtual GPC of the set must have room for a cluster. */
 	expect(topo, &map, cluster(8, 1, 1), NULL, "0,8,16,24", TMD_CONFINED, "0,8,16,24",
 	       "8 blocks in a virtual GPC of 4 TPCs");
 	expect(topo, &map, cluster(2, 2, 2), NULL, "0,8,16", TMD_WIDENED_CLUSTER, "0,8,16,24",
@@ -290,7 +299,8 @@ static void keeps_alive(void)
 	       "a cluster without blocks is not understood: not touched");
 
 	/*
-	 * Cooperative: 128 threads, 32 registers, 1 KiB: 16 blocks per SM by threads, 32 per TPC.
+	 * A cooperative launch with 128 threads, 32 registers and 1 KiB. The threads allow 16
+	 * blocks per SM, which are 32 blocks per TPC.
 	 */
 	expect(topo, &map, cooperative(64, 1, 1), NULL, "0-1", TMD_CONFINED, "0-1",
 	       "a cooperative grid that fits by occupancy");
@@ -301,18 +311,18 @@ static void keeps_alive(void)
 	expect(topo, &map, cooperative(65, 1, 1), "0-1,9", "0-1", TMD_WIDENED_COOPERATIVE, "0-1,9",
 	       "more TPCs of the limit first");
 	t = cooperative(65, 1, 1);
-	put(&t, 601, 584, 113664);	/* two blocks per SM by shared memory */
+	put(&t, 601, 584, 113664);	/* shared memory allows two blocks per SM */
 	expect(topo, &map, t, NULL, "0-15", TMD_WIDENED_COOPERATIVE, "0-16",
 	       "occupancy by shared memory");
 	t = cooperative(65, 1, 1);
-	put(&t, 1208, 1200, 255);	/* 256 x 128: two blocks per SM by registers */
+	put(&t, 1208, 1200, 255);	/* 256 x 128 registers allow two blocks per SM */
 	expect(topo, &map, t, NULL, "0-15", TMD_WIDENED_COOPERATIVE, "0-16",
 	       "occupancy by registers");
 	t = cooperative(65, 1, 1);
-	put(&t, 1215, 1211, 16);	/* 64 barriers per SM: four blocks */
+	put(&t, 1215, 1211, 16);	/* 64 barriers per SM allow four blocks */
 	expect(topo, &map, t, NULL, "0-7", TMD_WIDENED_COOPERATIVE, "0-8",
 	       "occupancy by barriers");
-	put(&t, 1215, 1211, 3);		/* 21 blocks: the threads allow fewer */
+	put(&t, 1215, 1211, 3);		/* 21 blocks, but the threads allow fewer */
 	expect(topo, &map, t, NULL, "0-2", TMD_CONFINED, "0-2",
 	       "barriers for more blocks than fit");
 	expect(topo, &map, cooperative(65535, 65535, 65535), NULL, "0", TMD_WIDENED_COOPERATIVE,
@@ -326,8 +336,8 @@ static void keeps_alive(void)
 	       "a grid for the whole GPU gets it");
 
 	/*
-	 * Both: every cluster at once. Four clusters of 4 blocks in virtual GPC 0 with 8 SMs and
-	 * 1 with 16.
+	 * A cluster launch that is also cooperative. All clusters must run at the same time. Four
+	 * clusters of 4 blocks in virtual GPC 0 with 8 SMs and 1 with 16.
 	 */
 	t = cluster(4, 1, 1);
 	put(&t, 25, 23, 5);
@@ -340,7 +350,7 @@ static void keeps_alive(void)
 	expect(topo, &map, t, NULL, "0,8,16,24,1,9,17,25", TMD_WIDENED_CLUSTER,
 	       "0,1,8,9,16,17,24,25,32,39", "a fifth needs two TPCs of a virtual GPC");
 
-	/* Unknown TMDs are not changed. */
+	/* Tests that unknown TMDs are not changed. */
 	for (unsigned int type = 0; type < 8; type++) {
 		if (type >= 2 && type <= 5)
 			continue;
@@ -356,7 +366,10 @@ static void keeps_alive(void)
 	tap_ok(outcome == TMD_UNCONFINABLE && !memcmp(&t, &kept, sizeof(t)),
 	       "another version is left alone");
 
-	/* Leaving out: only the bit, never more than half of the TPCs. */
+	/*
+	 * Tests leaving out TPCs. Only the TPC's bit may change, and never more than half of the
+	 * TPCs may be left out.
+	 */
 	t = fresh(2);
 	set = list("17");
 	outcome = tmd_leave_out(&map, &t, &set);
@@ -369,7 +382,7 @@ static void keeps_alive(void)
 				       __builtin_popcount(get(&t, 2559, 2528)) ==
 			       1,
 	       "leaving out TPC 17 sets one bit");
-	/* As in a green context of TPC 0: leaving it out too would leave no TPC. */
+	/* The mask is as in a green context of TPC 0. To leave out TPC 0 too would leave no TPC. */
 	t = fresh(2);
 	put(&t, 31, 31, 1);
 	memset(t.b + 304, 0xff, 16);
@@ -387,7 +400,10 @@ static void keeps_alive(void)
 	gpupart_topology_close(topo);
 }
 
-/* V05_00 by hand: bit numbers of clcdc0qmd.h. 128 threads, 32 registers, 1 KiB, 65 blocks. */
+/*
+ * A TMD of V05_00, written by hand with the bit numbers of clcdc0qmd.h. 128 threads, 32 registers,
+ * 1 KiB, 65 blocks.
+ */
 static struct bytes fresh_v05_00(unsigned int type)
 {
 	struct bytes t;
@@ -410,14 +426,15 @@ static struct bytes fresh_v05_00(unsigned int type)
 }
 
 /*
- * Each field that decides how many TPCs a launch needs; the check of mask bits does not test
- * these.
+ * Tests each field that decides how many TPCs a launch needs. The check of mask bits does not test
+ * these fields.
  */
 static void fields_of_v05_00(void)
 {
 	static const struct {
 		const char *what;
-		unsigned int type, set;		/* the set has this many TPCs, from the first */
+		/* the set consists of this many TPCs, beginning with the first TPC */
+		unsigned int type, set;
 		struct { unsigned int hi, lo, value; } fields[3];
 		unsigned int want;		/* TPCs that the launch gets */
 	} rows[] = {
@@ -465,7 +482,10 @@ static void fields_of_v05_00(void)
 	gpupart_topology_close(topo);
 }
 
-/* Every layout that can be masked, on a GPU with few TPCs: each bit is in its row's place. */
+/*
+ * Tests every layout that can be masked, on a GPU with few TPCs. Each bit must be at the offset
+ * that the row gives.
+ */
 static void all_layouts(void)
 {
 	struct gpupart_topology *topo = board("b");
@@ -517,7 +537,10 @@ static void all_layouts(void)
 			t[(row->type.lo + 1) / 8] |= 1 << (row->type.lo + 1) % 8;
 		memcpy(was, t, sizeof(t));
 		tmd_map_convert(&map, &set, &allow);
-		/* TPCs 1 and 2 of four: bits 1, 2 by number; (1,0), (0,1) by virtual GPC: 2, 1. */
+		/*
+		 * TPCs 1 and 2 of four have the bits 1 and 2 by number. By virtual GPC they are
+		 * (1,0) and (0,1), and have the bits 2 and 1.
+		 */
 		unsigned long long word;
 
 		tap_ok(tmd_confine(&map, t, NULL, &allow) == TMD_CONFINED, "%s confines",
@@ -582,7 +605,10 @@ static void refusals(void)
 	gpupart_topology_close(topo);
 }
 
-/* Bits that replace a formula's: each once, and only bits of the layout. */
+/*
+ * Tests bits that replace the bits of a formula. Each bit may occur only once, and must be a bit of
+ * the layout.
+ */
 static void learnt_bits(void)
 {
 	const struct tmd_layout *layout = layout_named("V04_00");
@@ -617,7 +643,7 @@ static void learnt_bits(void)
 	gpupart_topology_close(topo);
 }
 
-/* A proof of bits is not valid for a row that was corrected under the same name. */
+/* If a row was corrected under the same name, an earlier proof of its bits is not valid. */
 static void hash_of_row(void)
 {
 	struct gpupart_topology *topo = board("b");
@@ -650,7 +676,7 @@ static void hash_of_row(void)
 	MOVES(row.registers.lo++);
 	MOVES(row.barriers.lo++);
 	MOVES(row.shared.width++);
-	/* For an untried row, more than its bits is proven. */
+	/* For an untried row, the proof covers more than its bits. */
 	MOVES(row.tested_on = NULL);
 #undef MOVES
 	gpupart_topology_close(topo);
@@ -668,7 +694,7 @@ static void *builds(void *topo)
 	return NULL;
 }
 
-/* The first launch fills them in, on any thread, also while an attach builds the map. */
+/* The first launch on any thread fills in these values, even while an attach builds the map. */
 static void limits_stay(void)
 {
 	struct gpupart_topology *topo = board("b");

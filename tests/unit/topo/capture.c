@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Captures: a written capture opens and is written again with the same bytes; every cut and every
- * flipped bit is refused; wrong content is refused with its line; made-up GPUs open and are
- * consistent.
+ * Tests of captures. A written capture opens and is written again with the same bytes. A capture
+ * that is cut short or has a flipped bit is refused. Wrong content is refused with its line.
+ * Made-up GPUs open and are consistent.
  */
 #include <errno.h>
 #include <sys/stat.h>
@@ -132,7 +132,10 @@ static void test_back(void)
 
 /* ---------------------------------------------------------------------- damage */
 
-/* Every cut and every flipped bit; @step 1 flips all eight bits of each byte, 8 one of them. */
+/*
+ * Tries every cut and the flipped bits. With @step 1, all eight bits of each byte are flipped in
+ * turn. With 8, one of them is flipped.
+ */
 static void test_damage(const char *path, unsigned int step)
 {
 	unsigned int cuts = 0, flips = 0, took = 0;
@@ -365,7 +368,7 @@ static void test_contents(void)
 	free(base);
 }
 
-/* However an address is written, it has one form: lower case, as compared with CUDA's. */
+/* An address is always stored in one form, lower case, for the comparison with CUDA's. */
 static void test_pci(void)
 {
 	static const char *const spelled[][2] = {
@@ -451,7 +454,7 @@ static void test_strange(void)
 	       "%s", gpupart_error(gp));
 	free(text);
 
-	/* The checksum in capitals: other bytes, so another file. */
+	/* A checksum in capitals has other bytes, so it is another file. */
 	text = strdup(base);
 	for (at = len - 17; at < len; at++)
 		if (text[at] >= 'a' && text[at] <= 'f')

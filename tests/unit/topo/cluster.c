@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Which cluster a set can run: by the rule for launches, and by counting. Sets that are chosen
- * for a cluster: on a small GPU, compared with all sets. Plans: on boards and made-up GPUs.
+ * Tests which cluster a set can run, by the rule for launches and by counting. Tests sets that are
+ * chosen for a cluster. On a small GPU they are compared with all sets. Tests plans on boards and
+ * made-up GPUs.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -32,7 +33,7 @@ static struct gpupart_tpcset some_of(const struct gpupart_tpcset *from, unsigned
 
 /* ------------------------------------------------------- the rule for launches */
 
-/* The result of the rule for a launch of one cluster of @size blocks in @set. */
+/* Returns the result of the rule for a launch of one cluster of @size blocks in @set. */
 static enum tmd_outcome launch(const struct tmd_map *map, const struct gpupart_tpcset *set,
 			       unsigned int size)
 {
@@ -40,7 +41,7 @@ static enum tmd_outcome launch(const struct tmd_map *map, const struct gpupart_t
 	struct tmd_allow allow;
 
 	tmd[72] = 0x40;
-	tmd[2] = 1 << 7;	/* bits 25:23 are 3: a cluster launch */
+	tmd[2] = 1 << 7;	/* bits 25:23 are 3, which means a cluster launch */
 	tmd[3] = 1;
 	tmd[268] = size;
 	tmd[269] = tmd[270] = 1;
@@ -73,7 +74,7 @@ static void agrees_with_launches(struct gpupart *gp, const char *path)
 		struct gpupart_tpcset set = some_of(&all, 1 + below(60));
 		unsigned int size = 1 + below(18), cluster = gpupart_set_cluster(topo, &set);
 
-		/* A cluster that does not fit on all TPCs is launched on all of them. */
+		/* If a cluster does not fit on all TPCs, it is launched on all TPCs. */
 		if (gpupart_tpcset_empty(&set) || gpupart_set_cluster(topo, &all) < size)
 			continue;
 		nr++;
@@ -88,7 +89,10 @@ static void agrees_with_launches(struct gpupart *gp, const char *path)
 
 /* ------------------------------------------------------ sets that can run a cluster */
 
-/* TPCs of a made-up GPU, by virtual GPC; negative: unknown, for a TPC of GPC 3 or 4. */
+/*
+ * The virtual GPC of each TPC of a made-up GPU. A negative number means that it is unknown, for a
+ * TPC of GPC 3 or 4.
+ */
 static const int vgpcs[] = { 0, 0, 1, 0, 1, 2, 0, 1, 3, -1, -1, -2, -1, -2 };
 
 #define NR_TPCS (sizeof(vgpcs) / sizeof(vgpcs[0]))
@@ -115,7 +119,9 @@ static struct gpupart_topology *make_small(unsigned int sms_per_tpc)
 	return topo_build(NULL, &info, sms, NR_TPCS * sms_per_tpc, NULL, 0, &topo) ? NULL : topo;
 }
 
-/* Counted independently: the most TPCs of @bits in one group. */
+/*
+ * Returns the maximum number of TPCs of @bits in one group. Counted independently of the library.
+ */
 static unsigned int most_together(unsigned int bits)
 {
 	unsigned int nr[6] = { 0 }, most = 0;
@@ -134,8 +140,8 @@ static struct gpupart_tpcset set_of(unsigned int bits)
 }
 
 /*
- * The largest number of preferred TPCs in all sets with the required members and size, -1: no
- * set.
+ * Returns the largest number of preferred TPCs in all sets that have the required members and size,
+ * or -1 if there is no such set.
  */
 static int best_of_all(unsigned int need, unsigned int keep, unsigned int prefer,
 		       unsigned int from, unsigned int nr)
@@ -226,8 +232,8 @@ static void random_demand(struct gpupart_demand *d, const char *name, unsigned i
 }
 
 /*
- * One to four tenants on the TPCs that random programs leave free: if a set cannot run a cluster
- * of 8, it could not with all the free TPCs either.
+ * Plans one to four tenants on the TPCs that random programs leave free. If a set cannot run a
+ * cluster of 8, it must be unable to do so even with all free TPCs.
  */
 static void plans(struct gpupart *gp, const char *path)
 {

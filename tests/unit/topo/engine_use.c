@@ -26,7 +26,7 @@ static struct {
 	unsigned long pid_ns;
 } driver;
 
-/* NVIDIA's driver, in place of libc's calls. */
+/* Behaves like NVIDIA's driver, and replaces calls of libc. */
 int __wrap_open(const char *path, int flags, ...);
 int __wrap_close(int fd);
 int __wrap_ioctl(int fd, unsigned long request, void *arg);
@@ -68,8 +68,8 @@ FILE *__wrap_fopen(const char *path, const char *mode)
 }
 
 /*
- * Of every five samples of the graphics engine, three see TSG 7, one TSG 11, and one a context
- * switch.
+ * Of every five samples of the graphics engine, three see TSG 7, one sees TSG 11, and one sees a
+ * context switch.
  */
 static uint32_t schedule(void)
 {
@@ -89,7 +89,7 @@ static uint32_t read_registers(const uint8_t *params, uint32_t size)
 	op = (uint8_t *)(uintptr_t)at;
 	memcpy(&type, op, 4);
 	memcpy(&offset, op + 12, 4);
-	/* One read of 32 bits of a register of the whole GPU. */
+	/* Reads 32 bits of a register of the whole GPU once. */
 	driver.wrong += size != 48 || params[20] != 1 || type != 0;
 	driver.reads++;
 	driver.of_second += offset == 0xc00404;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The source "kernel" with answers of this test: a list that hot-plug interrupted is requested
- * again, and a topology whose parts disagree is refused.
+ * Tests the source "kernel" with answers of this test. If hot-plug interrupted a list, the list
+ * must be requested again. If the parts of a topology disagree, the topology must be refused.
  */
 #include <errno.h>
 #include <netlink/genl/ctrl.h>
@@ -13,7 +13,8 @@
 
 #define FAMILY 30
 
-static unsigned int nr_sent, nr_cut;	/* requests; lists that are still to be interrupted */
+/* number of requests; number of lists that the test will still interrupt */
+static unsigned int nr_sent, nr_cut;
 static int asked_cmd;
 static const char *disagree;
 static unsigned char *answer;
@@ -62,7 +63,7 @@ static void append_done(int flags)
 	append(msg);
 }
 
-/* One GPC of two TPCs of two SMs. */
+/* A GPU with one GPC, which has two TPCs of two SMs each. */
 static void append_topology(void)
 {
 	static const uint8_t zeros[2], tpcs[2] = { 0, 1 };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The source "rm" with a scripted driver. It answers with a captured board's numbers, tracks all
- * open descriptors and objects, and counts as a fault each call that a driver would not accept or
- * that is not next in the script. It has its own byte offsets, independent of
- * lib/topo/source_rm.c.
+ * Tests the source "rm" with a scripted driver. The driver answers with the numbers of a captured
+ * board, and tracks all open descriptors and objects. It counts a call as a fault if a real driver
+ * would not accept the call, or if the script has another call next. The byte offsets of the driver
+ * are independent of lib/topo/source_rm.c.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,7 @@
 
 /* ------------------------------------------------------------- the captured board */
 
-/* Columns of the file: words of RM's structure, in its order. */
+/* The columns of the file are the words of RM's structure, in the same order. */
 static struct board {
 	unsigned int nr_sms, nr_tpcs;
 	int word[256][9];
@@ -69,7 +69,7 @@ struct fake_gpu {
 	uint32_t id, instance, domain;
 	unsigned int minor, bus, slot;
 	const char *uuid, *name;
-	uint32_t alloc_status;		/* status of allocating its device */
+	uint32_t alloc_status;		/* status of the allocation of its device */
 };
 
 struct fake_object {
@@ -78,24 +78,26 @@ struct fake_object {
 };
 
 static struct fake {
-	/* The machine; a test sets these. */
+	/* The properties of the machine, which a test sets. */
 	unsigned int nr_gpus;
 	struct fake_gpu gpus[MAX_GPUS];
 	uint32_t order_size, probed_size, gpu_info_size, wrong_size_status;
-	bool alloc_has_size;		/* NVOS21 of branch 535 on: size at 24, status at 28 */
+	/* NVOS21 since branch 535: the size is at 24, and the status is at 28 */
+	bool alloc_has_size;
 	uint32_t smc_mode;
 	bool no_list_form;		/* GPU_GET_INFO does not exist */
 	const uint32_t *classes;	/* of a device, terminated by 0 */
 	const char *version;		/* /proc/driver/nvidia/version; NULL: no such file */
 	const char *information;	/* .../information of every GPU; NULL: no such file */
-	const char *open_path;		/* opening this fails with open_err */
+	const char *open_path;		/* an open of this path fails with open_err */
 	int open_err;
 	uint32_t refuse_cmd;		/* this control returns refuse_status */
 	int64_t refuse_status;
-	uint32_t spoil_cmd;		/* spoil() changes this control's answer */
+	uint32_t spoil_cmd;		/* spoil() changes the answer of this control */
 	void (*spoil)(uint8_t *params);
 	int fail_ioctl, fail_open;	/* number of the call that fails, from 0; -1 none */
-	int64_t fail_status;		/* its result: a status, or -errno of the ioctl */
+	/* the result of this call: a status, or -errno of the ioctl */
+	int64_t fail_status;
 	const char *const *script;	/* the required calls, in order; NULL: any known call */
 
 	/* Recorded events. */
@@ -120,7 +122,7 @@ static void fault(const char *fmt, ...)
 	va_end(ap);
 }
 
-/* All events come here; returns false if the script has another one. */
+/* All events call this function. Returns false if the script has another event next. */
 __attribute__((format(printf, 1, 2)))
 static bool event(const char *fmt, ...)
 {
@@ -323,7 +325,7 @@ static uint32_t answer_free(const uint8_t *arg)
 	return 0;
 }
 
-/* Whether the size is that of this driver. */
+/* Returns whether the size is that of this driver. */
 static bool right_size(uint32_t size, uint32_t right, uint32_t cmd, bool probed)
 {
 	if (size == right)
@@ -510,7 +512,10 @@ static uint32_t answer_gpu_control(const struct fake_gpu *gpu, uint32_t cmd, uin
 	return 0x1f;
 }
 
-/* The number of classes if no list is given, else at most that many classes. */
+/*
+ * Returns the number of classes if the caller passes no list, and otherwise at most that many
+ * classes.
+ */
 static uint32_t answer_device_control(uint32_t cmd, uint8_t *p, uint32_t size)
 {
 	uint8_t *list = (uint8_t *)(uintptr_t)get64(p, 8);
@@ -594,7 +599,7 @@ static int fake_ioctl(int fd, unsigned long request, void *argp)
 	}
 	if (failing) {
 		fake.fail_ioctl = -1;
-		/* Keeps the failed call, for the test. */
+		/* Stores the failed call for the test. */
 		snprintf(fake.failed_at + strlen(fake.failed_at),
 			 sizeof(fake.failed_at) - strlen(fake.failed_at), "!");
 		if (fake.fail_status < 0)
@@ -626,7 +631,7 @@ static const char *fake_text(const char *path)
 	return NULL;
 }
 
-/* Replaces libc's functions for the library and this file: see tests/Makefile.inc. */
+/* These functions replace those of libc for the library and this file, see tests/Makefile.inc. */
 int __wrap_open(const char *path, int flags, ...);
 int __wrap_close(int fd);
 int __wrap_ioctl(int fd, unsigned long request, void *arg);
@@ -692,7 +697,9 @@ static const char version_535[] =
 	"NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.54.03  Tue Jun  6 22:20:39 UTC 2023\n"
 	"GCC version:  gcc version 12.2.0\n";
 
-/* Eight GPUs as on a real host: instances 5, 6, 7 at PCI 0d, 0c, 0b. */
+/*
+ * Eight GPUs as on a real host, where the instances 5, 6 and 7 are at the PCI buses 0d, 0c and 0b.
+ */
 static const struct fake_gpu host[MAX_GPUS] = {
 	{ 0xd00, 5, 0, 0, 0x0d, 0, "GPU-0d000000-1111-2222-3333-444444444444", "NVIDIA H200", 0 },
 	{ 0x0300, 0, 0, 1, 0x03, 0, "GPU-03000000-1111-2222-3333-444444444444", "NVIDIA H200", 0 },
@@ -747,7 +754,10 @@ static bool clean(void)
 	return !left && !nr_objects() && !fake.nr_faults && !(fake.script && *fake.script);
 }
 
-/* Whether @topo is board e, as far as a form with @words words describes it. */
+/*
+ * Returns whether @topo is board e, to the extent that a form with @words words describes the
+ * board.
+ */
 static bool is_board(const struct gpupart_topology *topo, unsigned int words)
 {
 	unsigned int sm, gpc;
@@ -775,7 +785,7 @@ static bool is_board(const struct gpupart_topology *topo, unsigned int words)
 	return true;
 }
 
-/* Opens, and closes the result. Returns topo_rm_open()'s result. */
+/* Opens a topology and closes it. Returns topo_rm_open()'s result. */
 static int try_open(const char *gpu, struct gpupart_topology *copy)
 {
 	struct gpupart_topology *topo = NULL;
@@ -951,7 +961,7 @@ static void test_several(void)
 	       "no selector: the first in PCI order");
 }
 
-/* Runs an open that must fail with this error and message. */
+/* Makes an open that must fail with this error and message. */
 static void refused(const char *what, const char *gpu, int want, const char *words,
 		    const char *words2)
 {
@@ -1032,7 +1042,7 @@ static void test_errors(void)
 	refused("no attached ids", NULL, -EOPNOTSUPP, "0x201", "status 0x56");
 }
 
-/* Each fault that prevents a topology, alone. */
+/* Tests each single fault that prevents a topology. */
 static bool is_vital(const char *name)
 {
 	static const char *const vital[] = {
@@ -1351,7 +1361,7 @@ static void test_odd(void)
 	refused("attached ids that are none", NULL, -EOPNOTSUPP, "shows no GPU", "status 0x1f");
 }
 
-/* A violated script must be detected; otherwise the tests above prove nothing. */
+/* Checks that a violated script is detected. Otherwise the tests above would prove nothing. */
 static void test_fake(void)
 {
 	static const char *const wrong[] = { "open /dev/nvidia0", NULL };

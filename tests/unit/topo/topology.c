@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The topology object: every board compared with values that were computed without the library,
- * queries in both directions, text forms of sets, selectors, and every refusal of topo_build().
+ * Tests the topology object. Every board is compared with values that were computed without the
+ * library. The tests cover queries in both directions, text forms of sets, selectors, and every
+ * refusal of topo_build().
  */
 #include <errno.h>
 #include <glob.h>
@@ -55,7 +56,7 @@ static bool tpc_as_expected(const struct gpupart_topology *topo, const char *lin
 	tpc = gpupart_topology_tpc(topo, id);
 	if (!tpc)
 		return false;
-	/* SM numbers of these boards fit into a set, which sorts and compares them. */
+	/* The SM numbers of these boards fit into a set, so a set can sort and compare them. */
 	expected = list(text);
 	for (i = 0; i < tpc->nr_sms; i++) {
 		gpupart_tpcset_add(&sms, tpc->sms[i]);
@@ -148,7 +149,7 @@ static void test_boards(void)
 	globfree(&boards);
 }
 
-/* Board e in plain numbers, read manually from NVIDIA's table. */
+/* Board e in plain numbers, which a person read from NVIDIA's table. */
 static void test_board_e(void)
 {
 	struct gpupart_topology *topo = open_capture("tests/data/gh100-h200-e/capture.txt");
@@ -416,7 +417,10 @@ static void test_sources(void)
 	tap_ok(gpupart_topology_open(gp, "sample:../captures/h200", NULL, &topo) == -ENOENT,
 	       "a sample's name is not a path");
 	tap_ok(gpupart_topology_open(gp, "sample:", NULL, &topo) == -ENOENT, "nor empty");
-	/* On a machine with a driver these open; else the message is that of the source. */
+	/*
+	 * On a machine with a driver these selectors open a GPU. Otherwise the message is that of
+	 * the source.
+	 */
 	err = gpupart_topology_open(gp, "rm", NULL, &topo);
 	snprintf(sentence, sizeof(sentence), "%s", err ? gpupart_error(gp) : "");
 	if (!err)
@@ -469,7 +473,7 @@ static void small_gpu(struct topo_sm *sms, struct topo_gpc *map)
 #define SM(member) (offsetof(struct topo_sm, member) / sizeof(int))
 
 static const struct {
-	int sm, other, field, value; /* this field of SMs sm..other becomes value */
+	int sm, other, field, value; /* this field of the SMs sm..other is changed to value */
 	const char *sentence; /* NULL: accepted */
 	int blamed;
 } changes[] = {
@@ -548,7 +552,7 @@ static void test_build(void)
 		       "change %u: %s", i, gpupart_error(gp));
 	}
 
-	/* All zeros: the values of an idle GPU before Hopper. */
+	/* All values are zero, as on an idle GPU before Hopper. */
 	memset(sms, 0, sizeof(sms));
 	for (i = 0; i < NR_SMS; i++) {
 		sms[i].tpc = i / 2;
@@ -559,7 +563,7 @@ static void test_build(void)
 		       strstr(gpupart_error(gp), "asleep"),
 	       "all zeros: %s", gpupart_error(gp));
 
-	/* local TPC ids have gaps; the rank in the GPC has none. */
+	/* The local TPC ids have gaps, but the rank in the GPC has no gaps. */
 	small_gpu(sms, map);
 	for (i = 0; i < NR_SMS; i++)
 		sms[i].local_tpc = sms[i].gpc ? 30 - 7 * sms[i].local_tpc : -1;
@@ -570,7 +574,7 @@ static void test_build(void)
 	if (!err)
 		gpupart_topology_close(topo);
 
-	/* A GPC number that does not exist; a fifth SM of a TPC. */
+	/* Tests a GPC number that does not exist, and a fifth SM of a TPC. */
 	small_gpu(sms, map);
 	for (i = 0; i < NR_SMS; i++)
 		sms[i].gpc *= 2;
@@ -652,7 +656,10 @@ static void test_build(void)
 	gpupart_topology_close(NULL);
 }
 
-/* Two sources: a value that only one has is no contradiction; values of both must be equal. */
+/*
+ * Tests two sources. If only one source has a value, there is no contradiction. If both sources
+ * have a value, the values must be equal.
+ */
 static void test_agree(void)
 {
 	struct gpupart_topology *a, *b;
@@ -685,7 +692,7 @@ static void test_agree(void)
 	gpupart_topology_close(b);
 }
 
-/* The module's topology has no virtual GPCs; they come from NVIDIA's driver. */
+/* The topology of the module has no virtual GPCs, because they come from NVIDIA's driver. */
 static void test_vgpcs(void)
 {
 	struct gpupart_topology *rm, *kernel;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Sets: algebra compared with a plain array of bools, every text form, every error message. */
+/*
+ * Tests sets. Their algebra is compared with a plain array of bools. Also tests every text form and
+ * every error message.
+ */
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -72,7 +75,7 @@ static void test_algebra(void)
 
 static const struct {
 	const char *text, *canonical; /* NULL: refused */
-	const char *words; /* that the message must contain */
+	const char *words; /* words that the message must contain */
 } lists[] = {
 	{ "0", "0", NULL },
 	{ "0,5,8-11", "0,5,8-11", NULL },
@@ -207,7 +210,7 @@ static void test_format(void)
 	}
 	tap_ok(good,
 	       "-ENOSPC exactly where the text does not fit, and nothing behind it is touched");
-	/* The longest forms: every other TPC, and pairs with a gap. */
+	/* Tests the longest text forms, which are every other TPC, and pairs with a gap. */
 	set = gpupart_tpcset_first(0);
 	for (tpc = 0; tpc < 256; tpc += 2)
 		gpupart_tpcset_add(&set, tpc);
