@@ -317,11 +317,11 @@ static void ask_slot(struct doctor *d)
 		say(d, OK, NULL, "CUDA_INJECTION64_PATH is not set");
 	else if (err && set && *set)
 		say(d, BAD,
-		    "in a container: start it with a device of 'gpupart cdi', which mounts the library; or start its programs with 'gpupart run'",
+		    "start the container with a device of 'gpupart cdi', which mounts the library; or start the container's programs with 'gpupart run'",
 		    "CUDA_INJECTION64_PATH is %s: %s. The driver ignores a missing library: programs started from here run unconfined, even with GPUPART_SET",
 		    taken, strerror(err));
 	else if (err)
-		say(d, NOTE, "unset it, or restore the file",
+		say(d, NOTE, "unset this variable, or restore the file",
 		    "CUDA_INJECTION64_PATH is set to %s, which cannot be used: %s", taken,
 		    strerror(err));
 	else if (!paths_package(PATHS_INJECT, own, sizeof(own)) && paths_same(taken, own))
@@ -429,13 +429,13 @@ static void ask_node_mps(struct doctor *d)
 
 	if (!err)
 		say(d, OK, NULL,
-		    "the node's MPS daemon runs in %s: Slurm's jobs and 'run --mps' of all users use it",
+		    "the node's MPS daemon runs in %s: Slurm's jobs and 'run --mps' of all users use this daemon",
 		    daemon.dir);
 	else if (err == -ENOENT)
 		say(d, NOTE, NULL,
 		    "this node has no MPS daemon for all users: their programs share a GPU in time slices");
 	else
-		say(d, BAD, "see 'systemctl status gpupart-mps', then restart it",
+		say(d, BAD, "see 'systemctl status gpupart-mps', then restart this service",
 		    "%s: programs share a GPU in time slices", daemon.why);
 }
 
@@ -576,7 +576,7 @@ static void ask_device_launches(struct doctor *d)
 {
 	say(d, NOTE, *d->launching_text ? NULL : "",
 	    "kernels launched from the GPU (dynamic parallelism) are not confined; %s%s",
-	    *d->launching_text ? "these processes have kernels that launch others: " :
+	    *d->launching_text ? "these processes have kernels that launch other kernels: " :
 	    "no running process is known to have such kernels", d->launching_text);
 }
 

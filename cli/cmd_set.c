@@ -245,7 +245,7 @@ static int find_pid(struct targets *t, const char *text)
 		return usage_error("process %d does not exist", pid);
 	if (!status && !t->nr)
 		return usage_error(
-			"process %d is not known to gpupart: it has not called cuInit, runs without gpupart, or /dev/shm was full when it started: see 'gpupart ps'",
+			"process %d is not known to gpupart: the process has not called cuInit, runs without gpupart, or /dev/shm was full when the process started: see 'gpupart ps'",
 			pid);
 	return status;
 }

@@ -208,7 +208,7 @@ static int check(struct sim *sim, const struct options *options)
 	if (!good)
 		return EXIT_USAGE;
 	if (is_form(options, "svg") && sim->nr_runs > 1)
-		return usage_error("--of svg: %s has %u runs: choose one of them with --run: %s",
+		return usage_error("--of svg: %s has %u runs: choose one of these with --run: %s",
 				   sim->name, sim->nr_runs, run_names(sim, names, sizeof(names)));
 	for (i = 0; i < sim->nr_runs; i++)
 		if (!drawn_to(&sim->runs[i], options))

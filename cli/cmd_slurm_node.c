@@ -270,7 +270,7 @@ static bool mps_is_lost(void)
 	if (!err || err == -ENOENT)
 		return false;
 	remark(
-		"%s: jobs share a GPU in time slices: see 'systemctl status gpupart-mps', then restart it",
+		"%s: jobs share a GPU in time slices: see 'systemctl status gpupart-mps', then restart this service",
 		daemon.why);
 	return true;
 }

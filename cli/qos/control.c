@@ -88,7 +88,7 @@ static int open_kernels(struct control *c, unsigned int i)
 		t->to_learn = 8;
 	else if (kernels_read(t->alone, spec->durations, t->name))
 		return EXIT_USAGE;
-	remark("%s: 'signal: kernels' is experimental: its speed may be wrong", t->name);
+	remark("%s: 'signal: kernels' is experimental: the measured speed may be wrong", t->name);
 	return 0;
 }
 

@@ -248,7 +248,8 @@ static bool read_both(struct reader *reader, char *left, struct side *sides,
 		at = strstr(left, *relation);
 	}
 	if (!at)
-		return unreadable(reader, "one of < <= > >= = must be between two values");
+		return unreadable(reader,
+				  "an expectation must have one of < <= > >= = between two values");
 	right = at + strlen(*relation);
 	*at = '\0';
 	if (!read_side(reader, left, &sides[0]) || !read_side(reader, right, &sides[1]))

@@ -234,7 +234,7 @@ void run_report_say_hidden(const struct gpupart_report *report, const struct wit
 		return;
 	memcpy(name, witness->hidden_name, sizeof(name));
 	cmd_note(RUN,
-		 "strict: process %d (%s)%s cannot be examined by this user: it may have used CUDA%s without a limit",
+		 "strict: process %d (%s)%s cannot be examined by this user: this process may have used CUDA%s without a limit",
 		 witness->hidden.pid, out_clean(name), witness->more_hidden ? " and others" : "",
 		 simulated ? " (simulated)" : "");
 }

@@ -39,8 +39,8 @@ static int fail_pid(int pid)
 {
 	if (!kill(pid, 0))
 		return usage_error(
-			"process %d has no records: it has not called cuInit, or runs without "
-			"gpupart: see 'gpupart ps'",
+			"process %d has no records: the process has not called cuInit, or runs "
+			"without gpupart: see 'gpupart ps'",
 			pid);
 	return errno == ESRCH ? usage_error("process %d does not exist", pid) :
 	       usage_error(

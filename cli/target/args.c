@@ -423,9 +423,9 @@ static int capture_path(const struct args *args, char *path, size_t len)
 		gpupart_topology_info(topo)->source;
 	err = strncmp(found, "...", 3) ? paths_full(found, path, len) : -ENAMETOOLONG;
 	if (err == -ENAMETOOLONG)
-		status =
-			usage_error("%s%s: its path is too long: use the path of a capture instead",
-				    from, args->source);
+		status = usage_error(
+			"%s%s: the path of this file is too long: use the path of a capture instead",
+			from, args->source);
 	else if (err)
 		status = usage_error("%s%s: %s", from, args->source, strerror(-err));
 	else

@@ -398,7 +398,7 @@ int tenants_set(const struct args *args, const char *name, const char *pid, uint
 			number);
 	else if (!meant && pid)
 		status = usage_error(
-			"process %d has no memory quota: it was started without --mem, or has not called cuInit: see 'gpupart ps'",
+			"process %d has no memory quota: the process was started without --mem, or has not called cuInit: see 'gpupart ps'",
 			number);
 	else if (!meant)
 		status = usage_error(

@@ -482,13 +482,14 @@ static int options_read(struct gpupart *gp, const struct gpupart_attach_options 
 					i, sizeof(*options));
 	memcpy(options, given, given->size < sizeof(*options) ? given->size : sizeof(*options));
 	if (options->unconfined > GPUPART_UNCONFINED_FAIL)
-		return ctx_fail(gp, -EINVAL, "unconfined: %u must be 0 (run) or 1 (fail)",
+		return ctx_fail(gp, -EINVAL,
+				"the option unconfined must be 0 (run) or 1 (fail), not %u",
 				options->unconfined);
 	if (options->profilers > 1)
-		return ctx_fail(gp, -EINVAL, "profilers: %u must be 0 or 1",
+		return ctx_fail(gp, -EINVAL, "the option profilers must be 0 or 1, not %u",
 				options->profilers);
 	if (options->no_device_launch > 1)
-		return ctx_fail(gp, -EINVAL, "no_device_launch: %u must be 0 or 1",
+		return ctx_fail(gp, -EINVAL, "the option no_device_launch must be 0 or 1, not %u",
 				options->no_device_launch);
 	return 0;
 }

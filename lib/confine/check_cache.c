@@ -47,7 +47,8 @@ static int cache_dir(struct gpupart *gp, char *path, size_t len, const char *in,
 		*slash = '/';
 	}
 	if (root && st.st_uid)
-		return ctx_fail(gp, -EPERM, "%s belongs to user %u: root does not write into it",
+		return ctx_fail(gp, -EPERM,
+				"%s belongs to user %u: root does not write into this directory",
 				path, st.st_uid);
 	return 0;
 }

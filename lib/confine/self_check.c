@@ -88,7 +88,7 @@ int check_no_capture(struct gpupart *gp, const struct probe *probe, void *stream
 				"a stream that waits for the legacy default stream is being captured: reading a launch's record would invalidate the capture");
 	if (stream && !cuda->stream_capturing(stream, &capturing) && capturing)
 		return ctx_fail(gp, -EBUSY,
-				"stream %p is being captured: a launch into it would not run",
+				"stream %p is being captured, so a launch into this stream would not run",
 				stream);
 	return 0;
 }

@@ -46,7 +46,7 @@ static int slots_read(struct gpupart *gp, const void *found, struct slots *slots
 		size = sizeof(*slots);
 	if (peek(found, slots, size) != size)
 		return ctx_fail(gp, -EOPNOTSUPP,
-				"this driver's callback table at %p ends before its %zu bytes",
+				"this driver's callback table at %p is shorter than the %zu bytes that it reports",
 				found, *bytes);
 	if (!slots->entry[SLOT_SUBSCRIBE] || !slots->entry[SLOT_UNSUBSCRIBE] ||
 	    !slots->entry[SLOT_ENABLE])

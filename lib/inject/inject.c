@@ -209,7 +209,8 @@ static void tell_report(void)
 			first = &own->kernels[i];
 	}
 	if (modules)
-		say(true, "gpupart: refused %llu module%s with kernels that can launch others%s\n",
+		say(true,
+		    "gpupart: refused %llu module%s with kernels that can launch other kernels%s\n",
 		    (unsigned long long)modules, modules == 1 ? "" : "s",
 		    own->simulated ? " (simulated)" : "");
 	if (!launches)

@@ -29,6 +29,6 @@ int gpupart_process_signal(struct gpupart *gp, const struct gpupart_process *pro
 		close(pidfd);
 	return !err ? 0 : ctx_fail(gp, err, "process %d of user %u was not signalled: %s",
 				   process->pid, process->uid, err == -ESRCH ?
-				   "it has ended, or is a different process now" :
+				   "the process has ended, or executes another program now" :
 				   strerror(-err));
 }

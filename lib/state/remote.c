@@ -134,7 +134,7 @@ static int find_page(struct gpupart *gp, int pid, struct opened *opened)
 				"process %d uses another version of gpupart: only 'gpupart set' of that version can change its limit",
 				pid);
 	return err ? ctx_fail(gp, err,
-			      "this user has no confined process %d: it does not run, has not called cuInit, or runs without gpupart",
+			      "this user has no confined process %d: the process does not run, has not called cuInit, or runs without gpupart",
 			      pid)
 		   : 0;
 }

@@ -369,7 +369,7 @@ static int check_bytes(struct reader *r, const char *text, size_t len)
 static int read_all(struct reader *r, const char *text, size_t len)
 {
 	char *copy = strndup(text, len - CHECKSUM_LEN), *rest = copy, *line;
-	int err = copy ? 0 : ctx_fail(r->gp, -ENOMEM, "%s: no memory to read it", r->path);
+	int err = copy ? 0 : ctx_fail(r->gp, -ENOMEM, "%s: no memory to read this file", r->path);
 
 	for (r->line = 1; !err && (line = strsep(&rest, "\n")); r->line++)
 		err = read_line(r, line);
@@ -456,7 +456,7 @@ int topo_file_parse(struct gpupart *gp, const char *path, const char *text, size
 
 	r = calloc(1, sizeof(*r));
 	if (!r)
-		return ctx_fail(gp, -ENOMEM, "%s: no memory to read it", path);
+		return ctx_fail(gp, -ENOMEM, "%s: no memory to read this file", path);
 	r->gp = gp;
 	r->path = path;
 	r->section = IN_NONE;
@@ -531,7 +531,7 @@ static int read_file(struct gpupart *gp, const char *path, char **text, size_t *
 	*len = 0;
 	*text = malloc(FILE_MAX + 1);
 	if (!*text)
-		err = ctx_fail(gp, -ENOMEM, "%s: no memory to read it", path);
+		err = ctx_fail(gp, -ENOMEM, "%s: no memory to read this file", path);
 	while (!err && *len <= FILE_MAX) {
 		got = read(fd, *text + *len, FILE_MAX + 1 - *len);
 		if (!got)

@@ -14,13 +14,13 @@ doctor_in env CUDA_INJECTION64_PATH="$tmp/none/libgpupart-inject.so" GPUPART_SET
 is "$? $(row injection-slot | cut -d ' ' -f 1)" "1 bad" "the injected library is not there: bad, and 1"
 has "$(row injection-slot)" "programs started from here run unconfined, even with GPUPART_SET" "it says what that means"
 has "$(row injection-slot)" "$tmp/none/libgpupart-inject.so: No such file" "and what is not there"
-has "$(row injection-slot)" "-> in a container: start it with a device of 'gpupart cdi'" "and what to do"
+has "$(row injection-slot)" "-> start the container with a device of 'gpupart cdi'" "and what to do"
 doctor_in env CUDA_INJECTION64_PATH="$tmp/none/tool.so"
 is "$? $(row injection-slot | cut -d ' ' -f 1)" "0 note" "another tool's library is not there: a note"
 mkdir "$tmp/outside"
 cp "$BUILD/lib/gpupart/libgpupart-inject.so" "$tmp/outside/"
 doctor_in env CUDA_INJECTION64_PATH="$tmp/outside/libgpupart-inject.so"
-has "$(row injection-slot)" "ok injection-slot CUDA_INJECTION64_PATH is set by another gpupart" "the library of another gpupart: ok"
+has "$(row injection-slot)" "ok injection-slot CUDA_INJECTION64_PATH is set by another installation of gpupart" "the library of another gpupart: ok"
 for there in outside none; do
 	CUDA_INJECTION64_PATH=$tmp/$there/libgpupart-inject.so "$gpupart" run $e -t 0 -- \
 		sh -c 'echo "$CUDA_INJECTION64_PATH:$LD_PRELOAD"' >"$tmp/out" 2>/dev/null
@@ -39,7 +39,7 @@ elif ! ${CC:-cc} -shared -fPIC -o "$tmp/libcuda.so.1" "$tmp/nodevice.c" 2>"$tmp/
 	skip "no C compiler"
 else
 	LD_LIBRARY_PATH=$tmp "$gpupart" doctor --no-launch >"$tmp/doctor" 2>&1
-	has "$(row device-node)" "bad device-node /dev/nvidiactl: No such file or directory, but libcuda.so.1 exists: the container has no GPU -> start the container with NVIDIA's CDI device" \
+	has "$(row device-node)" "bad device-node /dev/nvidiactl: No such file or directory, but libcuda.so.1 exists: the container has no GPU -> start the container with gpupart's device and also with NVIDIA's CDI device" \
 		"libcuda without /dev/nvidiactl: what to do"
 	"$gpupart" doctor --no-launch >"$tmp/doctor" 2>&1
 	has "$(row device-node)" "/dev/nvidiactl: No such file or directory -> run 'nvidia-modprobe'" "neither: the driver is missing"

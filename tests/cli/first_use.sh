@@ -40,7 +40,7 @@ is "$status $out $(jq -r .command "$tmp/err" 2>&1)" "0 data stat" "JSON too"
 refused 125 "--sm-count" run $h200 --sm 8 -- true
 refused 2 "unknown option '--outpu=x': write --output" topology $h200 --outpu=x
 refused 2 "process 999999999 does not exist" set -p 999999999 -t 0
-refused 2 "process $$ is not known to gpupart: it has not called cuInit, runs without gpupart, or /dev/shm was full when it started:" set -p $$ -t 0
+refused 2 "process $$ is not known to gpupart: the process has not called cuInit, runs without gpupart, or /dev/shm was full when the process started:" set -p $$ -t 0
 try help qos run
 is "$status $(head -n 1 "$tmp/out")" "0 $("$gpupart" help qos | head -n 1)" "help qos run: the help of qos"
 try help help
@@ -51,7 +51,7 @@ refused 2 "'figure-33' is neither a file nor an installed scenario: see 'gpupart
 refused 2 "'nosuch' is neither a file nor an installed scenario" qos sim nosuch
 refused 2 "captures that ship with gpupart are named sample:NAME" topology -i h200
 refused 2 "--mark a=gpc:1: the name 'a'" topology $h200 --mark a=gpc:0 --mark a=gpc:1
-refused 2 "--of svg: figure-3 has 2 runs: choose one of them with --run: unpartitioned, partitioned" sim figure-3 -o "$tmp/x.svg"
+refused 2 "--of svg: figure-3 has 2 runs: choose one of these with --run: unpartitioned, partitioned" sim figure-3 -o "$tmp/x.svg"
 refused 2 "--run nope: figure-3 has no such run: its runs are unpartitioned, partitioned" sim figure-3 --run nope
 refused 2 "--run nope: " sim figure-3 --run nope
 has "$err" "its runs are unpartitioned, partitioned" "the runs are named"

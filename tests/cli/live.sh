@@ -512,7 +512,7 @@ if command -v flock >/dev/null; then
 	${CC:-cc} -shared -fPIC -o "$tmp/hasty.so" "$tmp/hasty.c"
 	out=$(LD_PRELOAD=$tmp/hasty.so "$gpupart" run $e -n 2 -- echo started 2>"$tmp/err")
 	is "$? $out" "125 " "a lock that is not had: the program is not started"
-	has "$(cat "$tmp/err")" "gpupart run: -n: another run has held the lock $lock for 60 s" "which is reported"
+	has "$(cat "$tmp/err")" "gpupart run: -n: another run has kept $lock locked for 60 s" "which is reported"
 	try run $e -t 2 -- true
 	is "$status" 0 "a set by numbers does not wait"
 	kill $other
@@ -528,7 +528,7 @@ if env A="$long" B="$long" C="$long" D="$long" E="$long" F="$long" G="$long" H="
 		sleep 0.02
 	done
 	try run $e -n 2 -- true
-	has "$status $err" "0 gpupart run: -n: the environments of 1 processes were not read, because they are longer" \
+	has "$status $err" "0 gpupart run: -n: the environments of 1 processes were not read: each is longer" \
 		"an environment of more than 1 MiB is not read"
 	kill $!
 fi

@@ -295,7 +295,7 @@ cp -r "$BUILD/lib" "$deep/lib"
 cp -r "$BUILD/share" "$deep/share"
 "$deep/bin/gpupart" demo -i sample:h200 >"$tmp/out" 2>"$tmp/err"
 is "$? $(wc -l <"$tmp/err")" "2 1" "a sample below a long path: 2 and a line"
-has "$(cat "$tmp/err")" "sample:h200: its path is too long" "a sample below a long path: says so"
+has "$(cat "$tmp/err")" "sample:h200: the path of this file is too long" "a sample below a long path: says so"
 "$deep/bin/gpupart" demo -i tests/data/gh100-h200-e/capture.txt >"$tmp/out" 2>&1
 is $? 0 "a package below a long path works on a capture"
 

@@ -175,7 +175,7 @@ chmod 755 "$tmp"
 user=
 [ "$(id -u)" != 0 ] || user="setpriv --reuid 4711 --clear-groups"
 $user "$gpupart" run $e -t 0-7 --strict -- env -u CUDA_INJECTION64_PATH -u LD_PRELOAD "$tmp/hide" kernel sleep1000 >"$tmp/out" 2>"$tmp/err" </dev/null
-has "$? $(cat "$tmp/err")" "(hide) cannot be examined by this user: it may have used CUDA (simulated) without a limit" \
+has "$? $(cat "$tmp/err")" "(hide) cannot be examined by this user: this process may have used CUDA (simulated) without a limit" \
 	"an unreadable process is reported as such"
 $user "$gpupart" run $e -t 0-7 --strict -- "$tmp/hide" kernel sleep1000 >"$tmp/out" 2>"$tmp/err" </dev/null
 is "$? $(tr '\n' ' ' <"$tmp/out")$(grep -c 'looked into' "$tmp/err")" "0 cuInit=0 context=0 kernel=0 sleep1000=0 0" "unless it is confined and reports so"

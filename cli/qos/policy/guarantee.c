@@ -532,8 +532,8 @@ static unsigned int beside_others(struct qos_policy *p, struct qos_actor *a, uns
 	if (a->edge >= most) {
 		a->state = QOS_STUCK;
 		qos_set_reason(a,
-			       "missed; TPCs in GPCs shared with other tenants made it slower: %u "
-			       "without them",
+			       "missed; TPCs in GPCs shared with other tenants made the tenant "
+			       "slower: %u TPCs without these",
 			       alone);
 		return alone;
 	}
