@@ -7,8 +7,8 @@
  * After this number of new launches in a ring, the library tries to fold launches. The number is
  * a power of two.
  */
-#define FOLD_EVERY	16
-#define FOLD_MAX	32	/* maximum number of launches that one fold adds */
+#define FOLD_EVERY	8
+#define FOLD_MAX	16	/* maximum number of launches that one fold adds */
 #define LOOK_MAX	3	/* maximum number of other rings that one fold visits */
 
 /* The calling thread's last launch. It is needed if the launch fails after its callback. */
