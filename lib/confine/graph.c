@@ -253,8 +253,8 @@ static struct gpupart_gpu *find_stream_set(const struct scope_id *id, struct tmd
 }
 
 /*
- * Called when streams are destroyed and the sets of these streams still exist. The caller holds
- * the lock.
+ * Called when streams are being destroyed. At this time the sets of these streams still exist.
+ * The caller holds the lock.
  */
 static void origin_gone(struct origin *origin, uint64_t object, const void *ctx,
 			const void *thread)

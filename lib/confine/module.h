@@ -19,8 +19,8 @@
  */
 enum module_kind {
 	/*
-	 * Modules of the driver. The driver loads them with each context. All of them contain
-	 * the names for which the check searches.
+	 * Modules of the driver have this origin. The driver loads them with each context. All
+	 * of them contain the names for which the check searches.
 	 */
 	MODULE_DRIVER = 1,
 	MODULE_PROGRAM = 2,

@@ -129,7 +129,8 @@ static int make_empty(int fd, const char *tenant)
 	fsize_guard_begin(&guard);
 	err = ftruncate(fd, 0) || fchmod(fd, 0600) ? errno : 0;
 	/*
-	 * Report the error now, because it could not be reported after the start of the program.
+	 * Make room for slots now, because after the start of the program an error could not be
+	 * reported.
 	 */
 	if (!err)
 		err = -ledger_file_make_room(fd, LEDGER_ROOM);
