@@ -209,8 +209,8 @@ static int gpu_get(struct gpupart *gp, const struct cuda_api *cuda, const char *
 	if (err)
 		goto drop_gpu;
 	/*
-	 * Do this after the GPU is in the list. If another thread loads a module at the same
-	 * time, the GPU must already be in the list.
+	 * Do this after the GPU was added to the list, because another thread may load a module
+	 * at the same time, and the GPU must then be in the list.
 	 */
 	if (module_any())
 		scope_used(gpu, SCOPE_USED_MODULES);
@@ -226,7 +226,8 @@ close_topo:
 	return err;
 }
 
-#define WORD_LEN 128	/* size of the word for one GPU; a longer word names no GPU */
+#define WORD_LEN 128	/* size of the buffer for the name of one GPU; a longer word is not the
+			 * name of a GPU */
 
 /*
  * Finds the GPU at @pci in @list. Returns the position of the GPU in the list, -1 if the GPU is
@@ -245,8 +246,8 @@ static int find_listed(struct gpupart *gp, const struct cuda_api *cuda, bool ear
 			return n;
 	for (n = 0; environment_part(list, ',', n, word, sizeof(word)) >= 0; n++) {
 		/*
-		 * A word that names another GPU is not an error. A word that names no GPU is an
-		 * error, because otherwise the limit would be lost.
+		 * If a word names another GPU, this is not an error. If a word is not the name
+		 * of any GPU, this is an error, because otherwise the limit would be ignored.
 		 */
 		err = find_topology(gp, cuda, word, early, &meant);
 		if (err)
@@ -260,7 +261,7 @@ static int find_listed(struct gpupart *gp, const struct cuda_api *cuda, bool ear
 }
 
 /*
- * Parses the set in @words. If @words has sets for several GPUs, the function parses set number
+ * Parses a set in @words. If @words has sets for several GPUs, the function parses set number
  * @n. Returns 0, or -EINVAL with @variable in the error sentence.
  */
 static int set_of_words(struct gpupart *gp, const struct gpupart_gpu *gpu, const char *variable,
@@ -355,9 +356,9 @@ static int limit_from_outside(struct gpupart *gp, const struct cuda_api *cuda, b
 	if (err)
 		return err;
 	/*
-	 * A program that changes the job first writes the job's record and then searches for
-	 * this process. So that program finds this process, or this process reads the changed
-	 * record.
+	 * A program that changes the limit of a job writes the job's record first and searches
+	 * for the job's processes afterwards. So either that program finds this process, or this
+	 * process reads the changed record.
 	 */
 	state_page_lock();
 	if (found && outside.job && job_limit(outside.job, pci, &other) &&
@@ -376,8 +377,8 @@ static int limit_from_outside(struct gpupart *gp, const struct cuda_api *cuda, b
 	if (found)
 		scope_limit_set(gpu, LIMIT_OUTER, &set);
 	/*
-	 * Read the environment only one time. Values that the program sets later do not come
-	 * from outside.
+	 * Read the environment only one time. If the program sets these variables later, their
+	 * values are not a limit from outside.
 	 */
 	gpu->has_environment = true;
 unlock:
@@ -461,7 +462,7 @@ static int attach(struct gpupart *gp, const char *selector, struct gpupart_gpu *
 	return 0;
 }
 
-/* Copies the options that the caller's struct contains, and sets all other options to 0. */
+/* Copies the options that exist in the caller's struct, and sets all other options to 0. */
 static int options_read(struct gpupart *gp, const struct gpupart_attach_options *given,
 			struct gpupart_attach_options *options)
 {
@@ -540,9 +541,7 @@ int gpupart_available(struct gpupart *gp, const char *selector)
 
 static bool strict_started;
 
-/*
- * Returns an error if detaching would remove a limit that the program is not allowed to remove.
- */
+/* If gpupart_detach() would remove a limit that the program must keep, returns an error. */
 static int may_detach(struct gpupart *gp)
 {
 	struct limit_sets sets;

@@ -53,7 +53,7 @@ static int cache_dir(struct gpupart *gp, char *path, size_t len, const char *in,
 	return 0;
 }
 
-/* Returns true if no user except this user and root can have written the file of @st. */
+/* Returns true if only this user and root can have written the file of @st. */
 static bool is_trusted(const struct stat *st)
 {
 	return S_ISREG(st->st_mode) && (!st->st_uid || st->st_uid == geteuid()) &&

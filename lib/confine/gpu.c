@@ -23,7 +23,10 @@ const struct gpupart_topology *gpupart_gpu_topology(const struct gpupart_gpu *gp
 void gpupart_gpu_check(const struct gpupart_gpu *gpu, struct gpupart_check *check)
 {
 	*check = gpu->check;
-	/* Calls of the program may have revealed more reasons since the check. */
+	/*
+	 * Since the check, calls of the program may have revealed further reasons why graphs
+	 * keep old sets.
+	 */
 	if (atomic_load_explicit(&gpu->trusted, memory_order_acquire))
 		check->graphs = graph_error();
 }

@@ -22,14 +22,14 @@
 #include "lib/state/state_page.h"
 
 /*
- * The stream on which a graph was captured. The caller holds the lock. The GPU of the stream may
- * be attached after the capture, and the stream may get a set even later, so the code searches
+ * The stream on which a graph was captured. The caller holds the lock. The stream's GPU may be
+ * attached after the capture, and the stream may get its set after that, so the code searches
  * the tables of all GPUs.
  */
 struct origin {
 	bool known, gone;
 	struct scope_id id;
-	uint64_t object;	/* of the driver; 0 for a default stream */
+	uint64_t object;	/* the driver's object for the stream; 0: a default stream */
 	/* GPU of @set, the set of the destroyed stream; NULL: no set */
 	struct gpupart_gpu *gpu;
 	struct tmd_allow set;
@@ -47,7 +47,8 @@ struct entry {
 struct executable {
 	struct entry entry;
 	struct graph_builds builds;
-	struct records_mark *mark;	/* of all its builds */
+	struct records_mark *mark;	/* the mark of the executable graph; all its builds share
+					 * it */
 	struct origin origin;
 	unsigned int nr_users;	/* number of threads that are launching it */
 	bool gone;		/* destroyed; the last thread that uses it frees it */
@@ -67,7 +68,8 @@ static pthread_mutex_t graph_lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_TAKES(graph_lock, 1);	/* acquired before the lock of scope.c */
 static struct entry *executables[NR_BUCKETS], *captures[NR_BUCKETS];
 
-static atomic_uint most_builds;	/* of an executable; 0: not read yet */
+static atomic_uint most_builds;	/* maximum number of builds of an executable graph; 0: not read
+				 * yet */
 
 /* Clones may no longer match their executables. */
 static atomic_bool changes_unseen;
@@ -79,13 +81,16 @@ static atomic_bool changes_unseen;
 static _Thread_local struct {
 	struct scope_graph scope;
 	struct executable *launched;
-	struct graph_build *build;	/* the build that is launched or uploaded */
+	struct graph_build *build;	/* the build that this call launches or uploads */
 	void *exec;		/* the program's handle */
 	struct scope_id stream;
 	uint64_t print;		/* fingerprint of the sets that apply to this launch */
 	uint64_t publications;	/* number of publications, read before the fingerprint */
 	bool stale, rebuilt, partial;
-	/* a launch, not an upload; the launch used the thread's next-launch set */
+	/*
+	 * @launch: the call is a launch, not an upload; @next: the launch used the thread's
+	 * next-launch set
+	 */
 	bool launch, next;
 	bool captured;		/* the call is captured into a graph, so nothing is launched */
 	bool varies;		/* a variant is being instantiated */
@@ -248,8 +253,8 @@ static struct gpupart_gpu *find_stream_set(const struct scope_id *id, struct tmd
 }
 
 /*
- * Called when streams are destroyed, while the sets of the streams still exist. The caller holds
- * the lock.
+ * Called when streams are being destroyed. At this time the sets of these streams still exist.
+ * The caller holds the lock.
  */
 static void origin_gone(struct origin *origin, uint64_t object, const void *ctx,
 			const void *thread)
@@ -455,7 +460,10 @@ void graph_instantiate_end(const struct cuda_api *cuda, void *source, int result
 		e->mark = now.scope.mark;
 		e->builds.clone = clone;
 		e->builds.flags = now.flags;
-		/* A graph that the GPU itself launches must keep its handle. */
+		/*
+		 * If kernels on the GPU launch a graph, the handle of the graph must stay the
+		 * same.
+		 */
 		if (now.flags & CUDA_DEVICE_LAUNCH)
 			e->builds.most = 1;
 		own->nodes = nodes;
@@ -655,7 +663,10 @@ unsigned int graph_sets(const void *exec)
 
 /* ----------------------------------------------------------------------- changes */
 
-/* @graph has the new state of the executable graph. NULL means the old state. */
+/*
+ * @graph has the new state of the executable graph. If @graph is NULL, the executable graph has
+ * the old state.
+ */
 static void clone_replace(void *exec, void *clone, const void *graph)
 {
 	struct executable *e;

@@ -27,8 +27,8 @@ void graph_node_end(struct graph_node *node, const struct tmd_map *map,
 		    const struct launch_params *params, struct records *records);
 
 /*
- * Creates an empty table for @graph's nodes. The caller must free the table with free(). Returns
- * NULL if there is not enough memory.
+ * Creates an empty table for the nodes of @graph. The caller must free the table with free().
+ * Returns NULL if there is not enough memory.
  */
 struct graph_nodes *graph_nodes_new(const struct cuda_api *cuda, void *graph);
 
@@ -91,7 +91,8 @@ void graph_updated(const struct cuda_api *cuda, void *exec, void *graph);
 
 enum graph_change {
 	GRAPH_KERNEL, GRAPH_KERNEL_OLD, GRAPH_MEMSET, GRAPH_MEMCPY,
-	GRAPH_OTHER,		/* a change that cannot be repeated on a clone */
+	GRAPH_OTHER,		/* the program made a change that the library cannot repeat on a
+				 * clone */
 	/*
 	 * A node was enabled or disabled. The library cannot repeat this change on a clone, and
 	 * no later change undoes it.

@@ -44,7 +44,7 @@ void graph_collect(const struct cuda_api *cuda)
 	}
 }
 
-/* ------------------------------------------------------------------------ end of builds */
+/* ------------------------------------------------------------------- when builds have ended */
 
 static void drop(struct graph_builds *builds, struct graph_build *b)
 {
@@ -122,7 +122,10 @@ static bool follows(const struct cuda_api *cuda, const struct graph_builds *buil
 
 /* ------------------------------------------------------------------------ variants */
 
-/* If several builds match, this is the build that was launched last, because it needs no wait. */
+/*
+ * If several builds match, returns the build that was launched last, because its launch need not
+ * wait.
+ */
 static struct graph_build *find(struct graph_builds *builds, uint64_t print)
 {
 	if (builds->last && graph_build_is_for(builds->last, print))
@@ -133,7 +136,7 @@ static struct graph_build *find(struct graph_builds *builds, uint64_t print)
 	return NULL;
 }
 
-/* Applies the program's changes to this build. If this fails, the function removes the build. */
+/* Applies the program's changes to this build. If this fails, removes the build. */
 static bool is_current(const struct cuda_api *cuda, struct graph_builds *builds,
 		       struct graph_build *b)
 {
@@ -177,7 +180,10 @@ static bool instantiate(const struct cuda_api *cuda, struct graph_builds *builds
 	return good;
 }
 
-/* Returns NULL if there is no room, or if the driver cannot make a variant. */
+/*
+ * Returns NULL if the number of builds is at its maximum, or if the driver cannot make a
+ * variant.
+ */
 static struct graph_build *make(const struct cuda_api *cuda, struct graph_builds *builds,
 				struct graph_want *want)
 {

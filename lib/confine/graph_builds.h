@@ -18,7 +18,8 @@
 struct graph_build {
 	void *exec;		/* the driver's handle; NULL: this entry is free */
 	struct graph_nodes *nodes;
-	unsigned int counted;	/* how many of its kernels are counted for the graph's record */
+	unsigned int counted;	/* number of kernels of this build that are counted for the
+				 * graph's record */
 	unsigned int version;	/* version of the clone to which it was last updated */
 	bool built;		/* launched or uploaded at least once */
 	bool settled;		/* all its nodes were built for @print */
@@ -29,10 +30,11 @@ struct graph_build {
 };
 
 struct graph_builds {
-	struct graph_build build[GRAPH_MAX_BUILDS];	/* the first is the program's own */
+	struct graph_build build[GRAPH_MAX_BUILDS];	/* build[0] is the program's own
+							 * executable graph */
 	/* Clone of the graph with all changes; NULL: the graph cannot be built again. */
 	void *clone;
-	unsigned int version;	/* incremented at each change of the clone */
+	unsigned int version;	/* the number of changes of @clone so far */
 	unsigned int most;	/* number of builds that are allowed */
 	uint64_t flags;		/* flags of the program's instantiation */
 	uint64_t nr_used;
@@ -41,7 +43,7 @@ struct graph_builds {
 	 * launches of different builds must not overlap.
 	 */
 	struct graph_build *last;	/* NULL: no launch yet, or the build was destroyed */
-	bool recorded;			/* @event shows its end */
+	bool recorded;			/* @event was recorded after the last launch */
 	struct scope_id stream;		/* the stream of the last launch */
 	/*
 	 * True if the stream of the last launch may be destroyed. Any thread may set this flag.

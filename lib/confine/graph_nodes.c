@@ -11,7 +11,7 @@ struct graph_node {
 	uint64_t tmd;		/* address; 0: free */
 	uint64_t left;		/* hash of the mask that the library left */
 	struct tmd_mask drivers; /* the mask as the driver built it */
-	bool counted;		/* the node's end counts for the graph's record */
+	bool counted;		/* the GPU counts the end of this node for the graph's record */
 };
 
 /*

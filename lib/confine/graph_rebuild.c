@@ -15,8 +15,8 @@ bool graph_can_rebuild(const struct cuda_api *cuda)
 }
 
 /*
- * Amount of dynamic shared memory that every kernel may use, in addition to everything else that
- * it uses.
+ * Every kernel may use this number of bytes of dynamic shared memory in addition to its other
+ * shared memory.
  */
 #define SHARED_PLENTY	32768
 
@@ -79,8 +79,8 @@ static int change_priority(const struct cuda_api *cuda, void *node, struct befor
 
 /*
  * Requests slightly more shared memory. The kernel would also run correctly with this amount. If
- * the kernel cannot have more, or if @less is set, the function requests slightly less. If the
- * kernel has no shared memory, the function changes the priority.
+ * the kernel cannot have more shared memory, or if @less is set, the function requests slightly
+ * less. If the kernel has no shared memory, the function changes the priority.
  */
 static int change_kernel(const struct cuda_api *cuda, void *node, struct before *before, bool less)
 {
@@ -132,7 +132,7 @@ static int change_node(const struct cuda_api *cuda, void *node, int type, bool l
 		struct cuda_memcpy_node copy;
 
 		result = cuda->memcpy_get(node, &copy);
-		/* Copies to and from the host do not use a kernel. */
+		/* If a node copies to or from the host, its copy does not use a kernel. */
 		changed = !result && between_devices(&copy) && copy.width > 16;
 		if (changed) {
 			before->copy = copy;

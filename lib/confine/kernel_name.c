@@ -25,7 +25,7 @@ static const char *source_name(const char *p, const char **name, size_t *len)
 	return *len && strnlen(end, *len) == *len ? end + *len : NULL;
 }
 
-/* Skips a sequence number, as in S0_, T_ and A3_. */
+/* Skips a sequence number such as those in S0_, T_ and A3_. */
 static const char *past_number(const char *p)
 {
 	while (isdigit((unsigned char)*p) || isupper((unsigned char)*p))
@@ -57,8 +57,8 @@ static const char *past_arguments(const char *p)
 	size_t len;
 
 	while (p && *p) {
-		bool whole = true;	/* the current item ends after this token, for example
-					 * the type of a literal */
+		bool whole = true;	/* the current item, for example the type of a literal,
+					 * ends after this token */
 
 		if (isdigit((unsigned char)*p)) {
 			p = source_name(p, &name, &len);
@@ -108,8 +108,8 @@ static const char *past_arguments(const char *p)
 }
 
 /*
- * Parses "std" or a source name at @p. Sets *part and returns its end. Returns NULL if @p is
- * neither of them.
+ * Parses "std" or a source name at @p. Stores the name in *part and returns the end of the name.
+ * Returns NULL if @p is neither "std" nor a source name.
  */
 static const char *name_part(const char *p, const char **part, size_t *len)
 {
@@ -152,7 +152,7 @@ bool kernel_name_read(const char *mangled, char *name, size_t len)
 			used += sprintf(name + used, "%s%.*s", used ? "::" : "", (int)part_len,
 					part);
 		}
-		/* A name that is not nested can still be in std. */
+		/* Even a name that is not nested can be in the namespace std. */
 		more = nested ? p && *p != 'E' : used == 3 && p == mangled + 4;
 	}
 	return p;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Observes launches. It gets the set that applies from scope.c, puts this set into the TMD with
- * tmd.c, and counts the result. The code in the callback cannot fail. It allocates no memory,
- * takes no lock and has no unbounded loop.
+ * Observes launches. This code asks scope.c for the set that applies, calls tmd.c to put this
+ * set into the TMD, and counts the result. The code in the callback cannot fail. It allocates no
+ * memory, takes no lock and has no unbounded loop.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -36,7 +36,7 @@ struct module_params {
 	uint32_t kind;
 };
 
-/* Parameters of another size may contain no TMD, so the library does not edit them. */
+/* Parameters of an unexpected size may contain no TMD, so the library does not edit them. */
 static _Atomic uint32_t launch_params_size = LAUNCH_PARAMS_SIZE;
 
 /* ------------------------------------------------------------------- callback */
@@ -146,7 +146,7 @@ void apply_scopes(struct gpupart_gpu *gpu, const struct launch_params *params, b
 
 /*
  * Records the parameters and the TMD of a probe launch. If the address of the TMD is bad, the
- * function records this and causes no fault.
+ * function records this fact and causes no fault.
  */
 static void own_note(struct scope_own *own, uint32_t size, void *tmd)
 {
@@ -273,7 +273,10 @@ static __attribute__((noinline)) void on_launch_of_many(const struct launch_para
 	}
 }
 
-/* The parameters have another size or no TMD. Fields beyond the size are not read. */
+/*
+ * The parameters have an unexpected size, or they contain no TMD. The code does not read fields
+ * beyond the size of the parameters.
+ */
 static __attribute__((noinline)) void on_unknown_launch(const struct launch_params *params)
 {
 	struct scope_own *own = scope_thread.own;

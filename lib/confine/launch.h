@@ -18,7 +18,7 @@ int launch_watch(struct gpupart *gp, const struct cuda_api *api);
  * self_check.c.
  */
 #define LAUNCH_PARAMS_SIZE	88
-#define LAUNCH_MIN_PARAMS_SIZE	40	/* slot 4 is the last slot that the library reads */
+#define LAUNCH_MIN_PARAMS_SIZE	40	/* the library reads no slot after slot 4 */
 #define LAUNCH_MAX_PARAMS_SIZE	512	/* much larger than the size in any known driver */
 
 /*

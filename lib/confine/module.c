@@ -25,9 +25,10 @@ static const char launch_kernel[] = "LaunchDevice", launch_graph[] = "cudaGraphL
  */
 static const char arguments_of[] = ".nv.constant0.";
 
-#define OVERLAP (sizeof(launch_graph) - 2)	/* a name may be in two adjacent pieces */
+#define OVERLAP (sizeof(launch_graph) - 2)	/* the start and the end of a name may be in two
+						 * adjacent pieces */
 #define PIECE	(64 << 10)
-#define MAX_IMAGE (2ull << 30)	/* no offset in a cubin's code is larger */
+#define MAX_IMAGE (2ull << 30)	/* a cubin's code contains no larger offset */
 
 #define FREE 1
 
@@ -38,11 +39,15 @@ static pthread_mutex_t read_lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_RENEWS(read_lock);
 /* Addresses of modules, or FREE; written with the lock held. */
 static _Atomic uintptr_t table[MODULE_TABLE_SIZE];
-static atomic_uint nr_places;	/* entries in use, and free entries between them */
+static atomic_uint nr_places;	/* number of entries at the start that may be in use; some of them
+				 * are free */
 static atomic_bool too_many;
 atomic_uint module_nr_launching;
 
-/* The first entry with @module, or MODULE_TABLE_SIZE. */
+/*
+ * Returns the index of the first entry with @module, or MODULE_TABLE_SIZE if there is no such
+ * entry.
+ */
 static unsigned int place_of(uintptr_t module)
 {
 	unsigned int end = atomic_load_explicit(&nr_places, memory_order_relaxed);

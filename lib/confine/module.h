@@ -19,8 +19,8 @@
  */
 enum module_kind {
 	/*
-	 * Modules of the driver. The driver loads them with each context. All of them contain
-	 * the names for which the check searches.
+	 * Modules of the driver have this origin. The driver loads them with each context. All
+	 * of them contain the names for which the check searches.
 	 */
 	MODULE_DRIVER = 1,
 	MODULE_PROGRAM = 2,
@@ -49,8 +49,8 @@ bool module_loaded(const void *module, const void *image, uint64_t size, uint32_
 void module_unloaded(const void *module);
 
 /*
- * The current number of modules whose kernels can launch other kernels. Modules that did not fit
- * into the table stay in this number, even after they are unloaded.
+ * The current number of modules whose kernels can launch other kernels. If a module did not fit
+ * into the table, it is still counted after it was unloaded.
  */
 extern atomic_uint module_nr_launching __attribute__((visibility("hidden")));
 
@@ -59,9 +59,9 @@ bool module_find(const void *module);
 
 /*
  * Returns true if there is any module whose kernels can launch other kernels. This function is
- * for the launch callback and makes only one load. The load can be relaxed. If another thread
- * loaded the function that this thread launches, the program itself has already ordered the
- * loading before the launch.
+ * for the launch callback and reads only one variable, with relaxed memory order. If another
+ * thread loaded the function that this thread launches, the program itself has already ordered
+ * the loading before the launch.
  */
 static inline bool module_any(void)
 {

@@ -27,8 +27,8 @@ static const char *const kernel_name[PROBE_NR_KERNELS] = {
 };
 
 /*
- * There is one probe for each context. No thread holds the lock during a driver call, because
- * driver calls report contexts.
+ * Each context has one probe. No thread holds the lock during a driver call, because driver
+ * calls report contexts.
  */
 static pthread_mutex_t probes_lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_TAKES(probes_lock, 1);
@@ -228,7 +228,7 @@ int probe_get(struct gpupart *gp, const struct cuda_api *cuda, const struct gpup
 	}
 	if (!*probe)
 		err = probe_make(gp, cuda, gpu, device, ctx, probe);
-	/* One probe retains the primary context for all users. */
+	/* Only one probe retains the primary context, for all users. */
 	if (retained && (err || atomic_exchange(&(*probe)->retained, true)) &&
 	    cuda->primary_release)
 		cuda->primary_release(device);
@@ -368,8 +368,8 @@ int probe_census(struct gpupart *gp, struct probe *probe, void *stream, struct s
 		 unsigned int *sm_blocks)
 {
 	/*
-	 * Each SM runs one block at a time. A second wave of blocks is for SMs that were not
-	 * free at the beginning.
+	 * Each SM runs one block at a time. The launch has twice as many blocks as the GPU has
+	 * SMs. The second half of the blocks can run on SMs that were busy at the start.
 	 */
 	struct probe_launch launch = {
 		.stream = stream, .blocks = probe->gpu->driver.topo->nr_sms * 2,

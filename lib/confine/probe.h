@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Probe launches on a GPU. Each block records the SM on which it ran and the time; the launch
- * callback records the launch's parameters and TMD.
+ * Probe launches on a GPU. Each block records the time and the SM on which it ran. The launch
+ * callback records the parameters and the TMD of the launch.
  */
 #ifndef GPUPART_LIB_CONFINE_PROBE_H
 #define GPUPART_LIB_CONFINE_PROBE_H
@@ -50,9 +50,10 @@ struct probe_launch {
 	enum probe_kernel kernel;
 	void *stream;
 	unsigned int blocks, threads, shared;
-	unsigned int cluster;		/* number of blocks of a cluster in x; 0: no clusters */
+	unsigned int cluster;		/* x size of a cluster, in blocks; 0: no clusters */
 	bool cooperative;
-	const struct tmd_shape *shape;	/* replaces blocks, threads, cluster and so on */
+	const struct tmd_shape *shape;	/* if not NULL, used instead of @blocks, @threads,
+					 * @cluster and so on */
 	uint32_t argument;		/* spin_ns or iterations */
 	cuda_ptr records;		/* 0: use the probe's own records */
 };
@@ -107,8 +108,9 @@ int probe_census(struct gpupart *gp, struct probe *probe, void *stream, struct s
 		 unsigned int *sm_blocks);
 
 /*
- * Does the same as the function above with another kind of launch. @launch contains the number
- * of blocks and the cluster size, and says whether the launch is cooperative.
+ * Does the same as the function above, but with the launch that @launch describes. @launch
+ * contains the number of blocks and the cluster size, and says whether the launch is
+ * cooperative.
  */
 GPUPART_PRIVATE
 int probe_census_as(struct gpupart *gp, struct probe *probe, struct probe_launch *launch,

@@ -58,7 +58,7 @@ static int allowed(struct gpupart *gp, const struct gpupart_gpu *gpu)
 {
 	if (environment_read().no_records)
 		return ctx_fail(gp, -ECANCELED, ENVIRONMENT_RECORDS "=0");
-	/* A node of a graph would be mistaken for a launch. */
+	/* In this case the library would mistake nodes of graphs for launches. */
 	if (*graph_error())
 		return ctx_fail(gp, -EOPNOTSUPP, "%s", graph_error());
 	return records_possible(gp, &gpu->driver.map);
@@ -77,8 +77,8 @@ static void start(struct gpupart *gp, struct gpupart_gpu *gpu, int err)
 }
 
 /*
- * Makes a launch whose record is checked. The single block of the launch shows when the launch
- * ended.
+ * Makes a launch, so that the caller can check the record of this launch. The single block of
+ * the launch shows when the launch ended.
  */
 static int launch(struct gpupart *gp, struct records_trial *trial, void *arg)
 {

@@ -21,7 +21,8 @@ struct lend_block *report_lend;
 static struct gpupart_report_process *own;
 static struct gpupart_report_process kept;	/* used if this process has no entry in the
 						 * report of a run */
-static struct report_block *without_place;	/* the report that had no room for this process */
+static struct report_block *without_place;	/* the report in which no entry was free for this
+						 * process */
 
 /*
  * Identifies the kernel of each entry in @own. One word contains the address of the kernel's

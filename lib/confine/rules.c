@@ -227,7 +227,7 @@ int rules_set(struct gpupart *gp, struct gpupart_gpu *gpu, const char *pattern,
 	if (err)
 		return err;
 	rules_forget();
-	/* Set this flag also if a rule is removed. */
+	/* Set this flag even if a rule is removed. */
 	atomic_store_explicit(&rules_used, true, memory_order_release);
 	return 0;
 }

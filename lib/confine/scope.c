@@ -320,7 +320,7 @@ int scope_set_by_rule(struct gpupart_gpu *gpu, void *function, void *module,
 
 	pthread_mutex_lock(&set_lock);
 	entry = entry_of_id(&gpu->functions, &id);
-	/* If nothing changes, graphs need not be built again. */
+	/* If this call does not change the function's set, graphs need not be built again. */
 	same = entry ? entry->ctx != SCOPE_BY_RULE ||
 		       (set && ring_get(&entry->ring, &before) &&
 			gpupart_tpcset_equal(&before, set)) : !set;
@@ -536,8 +536,8 @@ uint64_t scope_fingerprint(const struct gpupart_gpu *gpu, const struct tmd_allow
 {
 	const unsigned int words = GPUPART_MAX_TMD_BITS / 64;
 	/*
-	 * The values that determine the sets of nodes. If there is no limit or no set, its bits
-	 * are 0.
+	 * The values that determine the sets of nodes. If there is no limit, the bits of the
+	 * limit are 0. If there is no set, the bits of the set are 0.
 	 */
 	struct {
 		uint64_t number, functions;

@@ -30,7 +30,7 @@ struct scope_id {
 
 /* Flags of in_use. */
 #define SCOPE_USED		STATE_USED
-#define SCOPE_USED_FUNCTIONS	2	/* functions have or had sets */
+#define SCOPE_USED_FUNCTIONS	2	/* functions have sets, or had sets earlier */
 #define SCOPE_USED_MODULES	4	/* launches of modules that can launch from the GPU must
 					 * be counted */
 #define SCOPE_USED_LENDS	STATE_USED_LENDS
@@ -57,7 +57,7 @@ struct scope_entry {
 	const void *ctx;
 };
 
-#define SCOPE_BY_RULE ((const void *)1)	/* a rule gave the function its set */
+#define SCOPE_BY_RULE ((const void *)1)	/* a rule determined the set of the function */
 
 /* A hash table with open addressing. Readers take no lock. */
 struct scope_table {
@@ -84,7 +84,7 @@ struct gpupart_gpu {
 	struct scope_table streams, functions;	/* the streams and functions that have sets */
 	struct tmd_parts parts;		/* the TPCs of green contexts */
 	struct rules *rules;		/* rules by kernel name, see rules.c; NULL: no rules yet */
-	atomic_uint function_sets;	/* incremented when a function's set changes */
+	atomic_uint function_sets;	/* number of changes to the sets of functions */
 	bool learned;			/* check_gpu() succeeded */
 	/* These members describe how to distinguish streams. self_check.c sets them. */
 	atomic_bool streams_known;
@@ -116,7 +116,10 @@ static inline struct gpupart_gpu *scope_gpu(unsigned int n)
 	return scope_gpu_of(driver_gpu(n));
 }
 
-/* A probe launch. The library makes a probe launch to learn or to check something. */
+/*
+ * A probe launch. The data of one probe launch, which the library makes to learn or to check
+ * something.
+ */
 struct scope_own {
 	enum { OWN_UNTOUCHED, OWN_LEAVE_OUT, OWN_RECORD } mode;
 	const struct gpupart_gpu *gpu;
@@ -124,9 +127,10 @@ struct scope_own {
 	struct records_trial *trial;		/* for OWN_RECORD */
 	bool seen;				/* the callback was called */
 	enum tmd_outcome outcome;
-	uint32_t params_size;			/* size that the callback received; 0: not called */
+	uint32_t params_size;			/* size of the parameters that the callback
+						 * received; 0: the callback was not called */
 	void *tmd;				/* address of its TMD */
-	/* The TMD's first bytes, as the driver built them. */
+	/* The first bytes of the TMD, before the library changed them. */
 	unsigned char bytes[TMD_MAX_SIZE];
 	size_t nr_bytes;			/* number of these bytes that could be read */
 };
@@ -140,13 +144,13 @@ struct scope_thread_set {
 /* A graph that this thread is launching, uploading or instantiating. See graph.c. */
 struct scope_graph {
 	const struct gpupart_gpu *gpu;	/* the GPU of @set */
-	bool has_set;			/* the stream or this launch has a set */
+	bool has_set;			/* the stream or the launch of the graph has a set */
 	/* @set is a next-launch set, which replaces the sets of functions */
 	bool is_next;
 	struct tmd_allow set;
 	/* The masks that the library put into the graph's nodes before. NULL: unknown. */
 	struct graph_nodes *nodes;
-	unsigned int nr_built;		/* TMDs that were built in this call */
+	unsigned int nr_built;		/* the number of TMDs that were built in this call */
 	struct records_mark *mark;	/* NULL: the graph's completion is unknown */
 };
 

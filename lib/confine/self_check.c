@@ -21,9 +21,12 @@
 #include "lib/driver/callback.h"
 #include "lib/private.h"
 
-/* number of launches without a TPC after which the bit of this TPC is proven */
+/* a TPC's bit is proven after this number of launches that left the TPC out */
 #define NR_ROUNDS	3
-/* upper bound, because other programs on the GPU can hide SMs from a launch */
+/*
+ * maximum number of rounds; more than NR_ROUNDS can be needed, because other programs on the GPU
+ * can keep SMs busy
+ */
 #define MAX_ROUNDS	9
 
 /*
@@ -117,7 +120,8 @@ int check_map(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe, 
 			};
 
 			if (topo->nr_tpcs == 1)
-				break;	/* the only TPC cannot be left out, so nothing is masked */
+				break;	/* no launch can leave out the only TPC, so nothing is
+					 * masked */
 			gpupart_tpcset_add(&left_out, out);
 			err = probe_census(gp, probe, stream, &own, sm_blocks);
 			if (err)

@@ -20,7 +20,7 @@ int check_gpu(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe);
  * back the records of a probe launch. This happens if a stream that synchronizes with the legacy
  * default stream is being captured, or if @stream is being captured. If @stream is NULL, the
  * launch is on a stream that the program cannot capture. The caller must have called
- * probe_enter(). A capture that another thread begins later is not detected.
+ * probe_enter(). If another thread begins a capture later, this function does not detect it.
  */
 int check_no_capture(struct gpupart *gp, const struct probe *probe, void *stream);
 
@@ -49,7 +49,7 @@ int check_gpu_known(struct gpupart *gp, struct gpupart_gpu *gpu, const char *key
  * Checks with one probe launch per process whether the driver reports launches as expected.
  * Next-launch sets need these reports. Call this function after api_watch_launches(). Returns 0
  * or -EOPNOTSUPP. If the GPU was attached without launches, this function makes no launch. In
- * this case the first launch of the program gives the result.
+ * this case the first launch of the program shows whether the driver reports launches.
  */
 int check_launches(struct gpupart *gp, struct gpupart_gpu *gpu);
 

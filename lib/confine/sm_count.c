@@ -25,7 +25,7 @@ enum question {
 	ASK_CLUSTER_SIZE,
 	ASK_DEVICE_RESOURCE,
 	ASK_CONTEXT_RESOURCE,
-	ASK_GREEN_RESOURCE,		/* of a green context */
+	ASK_GREEN_RESOURCE,		/* the SM resource of a green context */
 	ASK_AFFINITY,
 };
 
@@ -105,11 +105,11 @@ static int device_of(const struct gpupart_gpu *gpu)
 }
 
 /*
- * The driver can split the resource of a whole GPU or of a green context. The driver refuses to
- * split a part of such a resource, or a resource whose number of SMs was changed. Measured in
- * Documentation/internals/hardware.md. So the library creates a green context, launches nothing
- * in this context, and returns the resource of this context. The library creates and keeps one
- * such context for each number of SMs.
+ * The driver can split the resource of a whole GPU or the resource of a green context. The
+ * driver refuses to split a part of such a resource, or a resource whose number of SMs was
+ * changed. Measured in Documentation/internals/hardware.md. So the library creates a green
+ * context, launches nothing in this context, and returns the resource of this context. The
+ * library creates and keeps one such context for each number of SMs.
  */
 static int context_of(struct cuda_resource *resource, int device, unsigned int sms)
 {
@@ -243,10 +243,7 @@ static unsigned int cluster_size(void *function, const struct cuda_launch_config
 	return size ? size : 1;
 }
 
-/*
- * Returns at least 1. If the number is unknown, the result is 1, and the driver has its own
- * answer.
- */
+/* Returns at least 1. If the number is unknown, returns 1. */
 static unsigned int blocks_per_sm(void *function, const struct cuda_launch_config *config)
 {
 	int nr;
@@ -393,7 +390,10 @@ static void on_call(const struct driver_function *row, const struct cuda_call_pa
 	driver_own(false);
 }
 
-/* Some drivers lack some of the functions. So only the first function determines the result. */
+/*
+ * Some drivers lack some of the functions. So only the result for the first function is
+ * returned.
+ */
 static int watch(struct gpupart *gp, bool on)
 {
 	static const struct driver_observer observer = {

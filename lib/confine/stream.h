@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Converts handles of streams and kernel functions to the addresses that the launch callback
- * receives for them.
+ * Converts handles of streams and kernel functions to addresses. The launch callback receives
+ * these addresses for the same streams and functions.
  */
 #ifndef GPUPART_LIB_CONFINE_STREAM_H
 #define GPUPART_LIB_CONFINE_STREAM_H
@@ -23,7 +23,10 @@ int stream_identify(struct gpupart *gp, const struct cuda_api *cuda, void *strea
  */
 void stream_identify_in_call(void *stream, bool per_thread, void *ctx, struct scope_id *id);
 
-/* Marks this thread. The thread has sets that must be removed when the thread ends. */
+/*
+ * Marks this thread. Call this function if the thread has sets that must be removed when the
+ * thread ends.
+ */
 int stream_mark_thread(struct gpupart *gp);
 /*
  * Sets the function that is called when a marked thread ends. The function gets the mark of the

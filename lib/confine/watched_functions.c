@@ -244,7 +244,10 @@ static void at_begin(const struct row *row, const struct cuda_call_params *param
 		place = place_of(row, a->second, params->ctx);
 		a->first = graph_launch_begin(cuda, a->first, &place,
 					      row->fn.kind == WHAT_GRAPH_LAUNCH);
-		/* The launch is outstanding from now on, even if it builds no node. */
+		/*
+		 * From now on the launch counts as outstanding, even if the driver builds no
+		 * node for it.
+		 */
 		report_busy(records_counter());
 		break;
 	}
@@ -299,7 +302,7 @@ static void at_end(const struct row *row, const struct cuda_call_params *params,
 
 /* ------------------------------------------------------------------- refusing */
 
-/* Each level also refuses everything that the lower levels refuse. */
+/* At each level, the library also refuses the calls that it refuses at lower levels. */
 enum { REFUSE_NOTHING, REFUSE_PARENTS, REFUSE_LAUNCHES, REFUSE_ALL };
 
 static atomic_bool strict, parents_refused;
@@ -360,8 +363,8 @@ static bool launches_parent(const struct row *row, const struct arguments *a)
 }
 
 /*
- * Unloads the module or library that a refused call has loaded. The program has not got the
- * handle yet.
+ * Unloads the module or library that a refused call has loaded. The driver call has not yet
+ * returned the handle to the program.
  */
 static void unload(const struct cuda_call_params *params)
 {
@@ -456,9 +459,9 @@ static void match_nodes(const struct row *row, const struct cuda_call_params *pa
 }
 
 /*
- * Attributes that a plain launch may have. In a plain launch, blocks depend on each other only
- * within a cluster, and the launch begins when the previous launch has ended. The numbers of
- * these attributes are 1 (access policy window), 4 (cluster), 5 (cluster scheduling), 8
+ * Attributes that a plain launch may have. In a plain launch, a block may depend only on blocks
+ * of the same cluster, and the launch begins after the end of the previous launch. The numbers
+ * of these attributes are 1 (access policy window), 4 (cluster), 5 (cluster scheduling), 8
  * (priority), 9 and 10 (memory domains) and 14 (carveout). All other attributes must be 0.
  */
 #define PLAIN_ATTRS (1u << 1 | 1u << 4 | 1u << 5 | 1u << 8 | 1u << 9 | 1u << 10 | 1u << 14)
@@ -563,7 +566,10 @@ static void on_call(const struct driver_function *fn, const struct cuda_call_par
 		refuse(row, params);
 }
 
-/* The driver has another function with this number. Its begins and ends are not handled. */
+/*
+ * The driver has another function with this number. This code does not handle the start and the
+ * end of that function.
+ */
 static void on_other_call(const struct driver_function *fn, const struct cuda_call_params *params)
 {
 	if (!params->arguments || !params->name)
@@ -624,7 +630,7 @@ int api_watch(struct gpupart *gp, const struct cuda_api *api, int *launched)
 	return 0;
 }
 
-/* Some drivers lack some of the functions. So only cuLaunchKernel determines the result. */
+/* Some drivers lack some of the functions. So only the result for cuLaunchKernel is returned. */
 static bool watch_launches(void)
 {
 	bool all = !driver_watch(&observer, LAUNCHES, true);

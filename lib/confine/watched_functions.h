@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Observes the start and end of two kinds of driver functions, and calls the code that handles
- * them. Functions of the first kind determine the stream, graph or capture to which a launch
- * belongs. Functions of the second kind report SMs.
+ * them. The library uses functions of the first kind to find out to which stream, graph or
+ * capture a launch belongs. Functions of the second kind report SMs.
  */
 #ifndef GPUPART_LIB_CONFINE_WATCHED_FUNCTIONS_H
 #define GPUPART_LIB_CONFINE_WATCHED_FUNCTIONS_H

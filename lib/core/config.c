@@ -15,8 +15,8 @@
 #define BLANKS " \t\r"
 
 /*
- * The uid that root and root's files, including /etc, have in a user namespace that does not
- * map root.
+ * If a user namespace does not map root, root's processes and files, including /etc, have this
+ * uid in the namespace.
  */
 #define UNMAPPED_UID 65534
 
@@ -82,8 +82,8 @@ static char *trim(char *text)
 }
 
 /*
- * Whether the file has this line's key twice. The keys are kept at the start of the text, in the
- * place of the lines that were read.
+ * Returns true if an earlier line of the file has the same key as this line. The keys are stored
+ * at the start of the text, where they replace the lines that were already read.
  */
 static bool is_repeated(struct gpupart_config *config)
 {
@@ -139,7 +139,7 @@ int gpupart_config_strict(struct gpupart *gp)
 	while ((err = gpupart_config_next(gp, &config)) > 0) {
 		bool is_strict = !strcasecmp(config.key, "strict");
 
-		/* Keys of the command, set.NAME and others. */
+		/* Ignore the keys that only the command reads, such as set.NAME. */
 		if (strchr(config.key, '.'))
 			continue;
 		/*

@@ -81,7 +81,7 @@ uint64_t environment_mem(const struct environment *environment)
 	uint64_t bytes;
 	char *end;
 
-	/* Check this because strtoull() also accepts blanks and signs. */
+	/* Check the first character, because strtoull() also accepts blanks and signs. */
 	if (!text || *text < '0' || *text > '9')
 		return 0;
 	errno = 0;

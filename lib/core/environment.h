@@ -61,8 +61,8 @@ struct environment {
 	const char *set, *gpu;
 	/*
 	 * Rules, with one rule in each line. A line consists of a set, a blank, and the pattern
-	 * of the kernel names. Instead of one set, a line can have one set for each GPU, as
-	 * above.
+	 * of the kernel names. Instead of one set, a line can have one set for each GPU, with
+	 * semicolons between the sets.
 	 */
 	const char *rules;
 	const char *job;	/* id of the job that the process belongs to */
@@ -72,7 +72,7 @@ struct environment {
 	/* XDG_CACHE_HOME of `gpupart run`, whose cache may contain learnt maps */
 	const char *maps;
 
-	/* For the injected library. */
+	/* The following members are for the injected library. */
 	bool has_set, has_tenant;	/* true if the variable exists, even if it is empty */
 	bool has_strict;	/* STRICT is not empty */
 	bool strict;		/* STRICT is not empty and not "0": launches outside the set fail */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The library writes small files. If such a write exceeds the file size limit (ulimit -f), this
- * code discards the signal, so the write fails instead of killing the program.
+ * The library writes small files. If a write to such a file exceeds the file size limit (ulimit
+ * -f), this code discards the signal, so the write fails instead of killing the program.
  */
 #ifndef GPUPART_LIB_CORE_FSIZE_H
 #define GPUPART_LIB_CORE_FSIZE_H

@@ -26,8 +26,8 @@ int memfd_map(struct gpupart *gp, const char *id, const char *name, uint64_t mag
 {
 	/*
 	 * The process that created the memory may have ended, and @id may now be another file.
-	 * So first open a descriptor with O_PATH, which has no effect on the file. Opening a
-	 * device can have an effect.
+	 * So first open a descriptor with O_PATH, which has no effect on the file. If the file
+	 * is a device, opening it without O_PATH can have an effect.
 	 */
 	int place = open(id, O_PATH | O_CLOEXEC), fd, err;
 	void *map = MAP_FAILED;

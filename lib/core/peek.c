@@ -27,7 +27,9 @@ static int read_piece(const void *at, void *into, size_t len)
 	return (size_t)nr == len ? 0 : -EFAULT;
 }
 
-/* Does the same through a pipe, because write() also returns EFAULT for a bad address. */
+/*
+ * Reads the bytes through a pipe. This works because write() returns EFAULT for a bad address.
+ */
 static int pipe_piece(const int pipe[2], const void *at, void *into, size_t len)
 {
 	ssize_t nr = write(pipe[1], at, len);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Converts lists to the caller's row size. See rows.h. */
+/* Converts the rows of a list to the size that the caller uses. See rows.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

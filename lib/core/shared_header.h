@@ -39,10 +39,11 @@ struct shared_header {
 	/* Id of this job, or of the job to which the process belongs, or "". */
 	char id[64];
 	char parent[64];		/* id of the job in which this job was started, or "" */
-	uint32_t uid;			/* owner; for a grant, the user who has the grant */
+	uint32_t uid;			/* uid of the owner; for a grant, uid of the user who has
+					 * the grant */
 	uint32_t header_size;		/* bytes of this structure in the file; at least 256 */
-	uint32_t gpus_at, gpu_size;	/* offset of the first GPU and distance between GPUs, in
-					 * bytes */
+	uint32_t gpus_at, gpu_size;	/* offset of the first GPU, and distance from one GPU to
+					 * the next, in bytes */
 	_Atomic uint32_t nr_gpus;
 	uint32_t reserved;		/* 0 */
 	uint64_t size;			/* size in bytes; a shorter file is incomplete */
@@ -53,14 +54,17 @@ struct shared_header {
  * @at + @stride * i.
  */
 struct shared_place {
-	/* offset and distance in bytes, number of words; @nr 0: unused */
+	/*
+	 * @at and @stride are in bytes; @nr is the number of words, and 0 means that the place
+	 * is unused
+	 */
 	uint32_t at, stride, nr;
 	uint32_t count_at;		/* for a set, the offset of the 64-bit count */
 };
 
 struct shared_gpu {
 	char pci[20];
-	uint16_t nr_tpcs;		/* of the GPU; 0: unknown yet */
+	uint16_t nr_tpcs;		/* number of TPCs of the GPU; 0: not known yet */
 	uint8_t simulated;
 	/* 1: the grant is strict; 0: it is not strict, or the writer did not fill this in */
 	uint8_t strict;
@@ -79,16 +83,16 @@ _Static_assert(sizeof(struct shared_header) == 256 && sizeof(struct shared_gpu) 
 	       sizeof(struct gpupart_tpcset) == 32, "frozen");
 
 enum shared_version {
-	SHARED_NONE,	/* not a file of this kind, or incomplete */
-	SHARED_SAME,	/* this kind and layout */
-	SHARED_OTHER,	/* this kind, another layout */
+	SHARED_NONE,	/* the file is of another kind, or it is incomplete */
+	SHARED_SAME,	/* the file has this kind and this layout */
+	SHARED_OTHER,	/* the file has this kind, but another layout */
 };
 
 struct shared_seen {
 	struct shared_header header;
 	unsigned int nr_gpus;
-	struct shared_gpu gpus[SHARED_MAX_GPUS];	/* sets and memory are resolved, and
-							 * strings are terminated */
+	struct shared_gpu gpus[SHARED_MAX_GPUS];	/* sets and memory are copied from their
+							 * places, and strings are terminated */
 };
 
 /*

@@ -99,7 +99,7 @@ bool state_dir_process_lives(pid_t pid, uint64_t start)
 {
 	uint64_t now = pid > 0 && start ? state_dir_process_start(pid) : 0;
 
-	/* Two time namespaces may round the time differently. */
+	/* Two processes in different time namespaces may round the time differently. */
 	return now && now - start + 1 <= 2;
 }
 
@@ -110,7 +110,7 @@ uint64_t state_dir_pid_namespace(void)
 	return stat("/proc/self/ns/pid", &st) ? 0 : st.st_ino;
 }
 
-/* Opens a directory. Fails if the directory does not belong to this one user alone. */
+/* Opens a directory. Fails if any other user owns the directory or can access it. */
 int state_dir_open(uid_t uid, bool make)
 {
 	char path[48];

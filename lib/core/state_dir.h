@@ -16,8 +16,8 @@
 #define STATE_DIR_ROOT "/dev/shm"
 /*
  * The maximum number of files that are read in another user's directory or in root's directory.
- * Root's directory is included because containers whose root has uid 0 can share it. The maximum
- * is larger than the number of processes that a user has on GPUs.
+ * Root's directory is included because containers whose root has uid 0 can share it. No user is
+ * expected to have more processes on GPUs than this maximum.
  */
 #define STATE_DIR_MAX_FILES 4096
 
@@ -86,7 +86,7 @@ struct state_dirs {
 	DIR *root;
 	unsigned int nr_names;
 	uint64_t end;
-	bool is_cut;		/* a bound was met */
+	bool is_cut;		/* the listing is incomplete, because a maximum was reached */
 };
 
 void state_dirs_begin(struct state_dirs *folders);
@@ -127,7 +127,7 @@ bool state_dir_proc_is_own(void);
 
 /* Values of /proc/PID/status. */
 struct state_dir_status {
-	unsigned int uids[4];	/* real, effective, saved, file system */
+	unsigned int uids[4];	/* the real, effective, saved and file system uid */
 	int inner;		/* pid in the process's own namespace, or 0 */
 	bool nested;		/* the process is in a pid namespace below ours */
 };

@@ -23,7 +23,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_RENEWS(lock);
 static bool subscribed, released;
 static atomic_bool unusable;	/* the launch callback is missing or has an unknown form */
-static bool tools_wanted;	/* an option requested this, not the environment */
+static bool tools_wanted;	/* an option, and not the environment, requested that tools may
+				 * subscribe */
 static int tools_result = -ENOENT;
 static char tools_why[160] = "profilers were not requested";
 static struct driver_table table;
@@ -197,7 +198,8 @@ static __attribute__((noinline)) void on_resource(int cbid, const struct resourc
 
 /*
  * The driver's callback. If the pool has enough memory, the driver needs only 0.2 us for an
- * allocation. So the time of each instruction in this function is measurable.
+ * allocation. So each additional instruction in this function takes a measurable part of this
+ * time.
  */
 static void on_callback(void *user, int domain, int cbid, const void *params)
 {

@@ -11,8 +11,8 @@
 #include "lib/driver/table.h"
 
 /*
- * The parameters of a launch when its TMD is built. This struct contains the first 40 bytes,
- * because parameters of all known sizes have these bytes.
+ * The parameters of a launch when its TMD is built. This struct contains only the first 40
+ * bytes, because these bytes exist in the parameters of every known size.
  */
 struct launch_params {
 	uint32_t size, pad;
@@ -37,7 +37,7 @@ enum driver_resource {
 
 struct resource_params {
 	uint32_t size, pad;
-	void *ctx;		/* for graphs: the graph */
+	void *ctx;		/* the graph, for events of graphs */
 	/* The object to which a stream's handle points, or a module, or a source graph. */
 	uint64_t object;
 	void *exec;
@@ -54,7 +54,7 @@ struct driver_function {
 	/* CBID_*. The value 0 is for the last row, which is for functions without a row. */
 	uint16_t cbid;
 	uint8_t group;		/* group for driver_watch(); 0: watched from the start */
-	uint8_t kind;		/* for the observer's use */
+	uint8_t kind;		/* the observer chooses the meaning of this member */
 };
 
 /*
@@ -147,7 +147,7 @@ int driver_tools_want(struct gpupart *gp);
 int driver_tools(struct gpupart *gp);
 
 /*
- * Returns the driver's table in the argument. Returns false if driver_observe() was not called
+ * Stores the driver's table in the argument. Returns false if driver_observe() was not called
  * yet.
  */
 bool driver_table_get(struct driver_table *table);

@@ -24,7 +24,7 @@ static _Atomic(struct driver_gpu *) gpus[MAX_GPUS];
 static atomic_uint nr_gpus;
 
 /*
- * CUDA's device numbers. nr_devices is 0 until a launch or an attach reads the number of
+ * CUDA's device numbers: nr_devices is 0 until a launch or an attach reads the number of
  * devices. by_device maps a device number to the attached GPU, or to NULL if that GPU is not
  * attached, or not attached yet.
  */

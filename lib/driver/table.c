@@ -18,10 +18,10 @@ static const unsigned char table_uuid[16] = {
 #define SLOTS_NEEDED	(SLOT_ENABLE + 1)
 #define MAX_TABLE_BYTES	1024	/* much larger than any known table */
 
-/* without this feature the driver refuses to create green contexts */
+/* unless the subscriber declares this feature, the driver refuses to create green contexts */
 #define FEATURE_GREEN	7
 
-#define NR_LAUNCH_CBIDS	4	/* of DRIVER_DOMAIN_LAUNCH: 0 to 3 in every driver */
+#define NR_LAUNCH_CBIDS	4	/* DRIVER_DOMAIN_LAUNCH has callbacks 0 to 3 in every driver */
 
 struct slots {
 	void (*entry[NR_SLOTS])(void);	/* NULL after the end of the table */

@@ -27,8 +27,8 @@ enum slot {
 	SLOT_FEATURE = 9,		/* (1, uint32_t handle, uint32_t feature): declares that
 					 * the tool supports the feature */
 	SLOT_FEATURES = 10,		/* (uint32_t *count, 0, uint32_t handle) */
-	SLOT_SUBSCRIBE_NAMED = 11,	/* as subscribe, then const char *name, char *other,
-					 * size_t len */
+	SLOT_SUBSCRIBE_NAMED = 11,	/* the arguments of subscribe, followed by const char
+					 * *name, char *other, size_t len */
 	NR_SLOTS,
 };
 
@@ -37,7 +37,7 @@ typedef int (*driver_enable_fn)(uint32_t on, uint32_t handle, int domain, int cb
 
 struct driver_table {
 	const void *at;		/* the table in the driver, at a constant address */
-	size_t bytes;		/* size of the table, which is in slot 0 */
+	size_t bytes;		/* size of the table; slot 0 contains this size */
 	int nr_features;	/* -1: this table has no slot for this number */
 	/* green contexts can be created although the library is subscribed */
 	bool green;

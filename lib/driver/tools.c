@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Replaces entries of the driver's table. If a tool then subscribes through these entries, the
- * tool shares our subscription. Measured in Documentation/internals/hardware.md, "Callback". The
- * driver has only one subscriber. A function is enabled while the library or the tool needs it.
+ * tool shares our subscription. The measurements are in Documentation/internals/hardware.md,
+ * "Callback". The driver has only one subscriber. A function is enabled while the library or the
+ * tool needs it.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -42,7 +43,8 @@ static bool (*is_own)(void);
 static int (*driver_enable)(uint32_t on, uint32_t handle, int domain, int cbid);
 
 /*
- * Former tools. None of them is freed, because a callback that still runs may read the last one.
+ * Former tools. Their structs are never freed, because a callback that still runs may read the
+ * last struct.
  */
 static struct tool *known;
 static _Atomic(const struct tool *) tool;

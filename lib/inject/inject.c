@@ -126,9 +126,9 @@ static const char *own_path(void)
 
 /*
  * This function is for processes in which LD_PRELOAD loaded this library, because another tool
- * uses the driver's injection variable. In the variable, the function replaces the tool with
- * this library, and it calls the tool later. So the tool and this library are both loaded at
- * cuInit.
+ * uses the driver's injection variable. The function writes this library's path into the
+ * variable in place of the tool's path, and it calls the tool later. So the tool and this
+ * library are both loaded at cuInit.
  */
 __attribute__((constructor))
 static void preloaded(void)
@@ -224,7 +224,8 @@ static void tell_report(void)
 	    is_strict ? "; strict: later launches failed with error 800" : "");
 }
 
-static pid_t limited;		/* pid of the process whose memory is limited; see @confined */
+static pid_t limited;		/* pid of the process whose memory is limited; in the child of a
+				 * fork it differs from getpid() */
 
 static void tell_uncounted(void)
 {
@@ -274,7 +275,7 @@ static bool strict(const struct environment *told, const struct gpupart_grant *g
 
 /*
  * Makes CUDA unusable in a strict process that cannot be confined. The function sets a variable
- * that the driver reads later, so cuInit finds no GPU. Measured in
+ * that the driver reads later, so cuInit finds no GPU. The measurements are in
  * Documentation/internals/hardware.md, "The injected library". Contexts and launches fail too.
  */
 static void refuse(const char *why)
@@ -388,8 +389,8 @@ static void call_next(void)
 static void report(const char *id)
 {
 	/*
-	 * The run may have ended, or may be unreachable. If the run is unreachable, only strict
-	 * processes fail.
+	 * The run may have ended, or may be unreachable. If the run cannot be reached, only
+	 * strict processes fail.
 	 */
 	int err = gpupart_report_start(gp, id);
 

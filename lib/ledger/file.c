@@ -128,7 +128,10 @@ static int make_empty(int fd, const char *tenant)
 	atomic_init(&header.shared.magic, SHARED_MAGIC(SHARED_LEDGER));
 	fsize_guard_begin(&guard);
 	err = ftruncate(fd, 0) || fchmod(fd, 0600) ? errno : 0;
-	/* Fail now, because a failure after the start of the program could not be reported. */
+	/*
+	 * Make room for slots now, because after the start of the program an error could not be
+	 * reported.
+	 */
 	if (!err)
 		err = -ledger_file_make_room(fd, LEDGER_ROOM);
 	/*

@@ -16,15 +16,15 @@
 #define LEDGER_ROOM	64	/* number of unused slots for which a new file has room */
 
 /*
- * Bytes of the file with open file description locks. They are the same in every layout. Byte 0
- * is the guard, and each other byte is the lock of a slot.
+ * Processes lock these bytes of the file with open file description locks. The bytes are the
+ * same in every layout. Byte 0 is the guard, and each other byte is the lock of a slot.
  */
 #define LEDGER_GUARD		0
 #define LEDGER_LOCK_OF(slot)	((slot) + 1)
 
 struct ledger_account {
-	_Atomic uint64_t used, reserved;	/* in bytes; @reserved: requested, but
-						 * not granted yet */
+	_Atomic uint64_t used, reserved;	/* numbers of bytes; the @reserved bytes were
+						 * requested, but not granted yet */
 };
 
 /*
@@ -43,7 +43,7 @@ struct ledger_slot {
 };
 
 struct ledger_header {
-	struct shared_header shared;	/* its name is the name of the tenant */
+	struct shared_header shared;	/* the member @name contains the name of the tenant */
 	/*
 	 * GPUs are added under the guard and never removed. Quotas may be written at any time.
 	 */

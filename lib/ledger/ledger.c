@@ -168,7 +168,10 @@ static int reopen(const struct ledger *ledger, bool locked)
 void ledger_last_out(struct ledger *ledger)
 {
 	LEDGER_FILE_HOLD();
-	/* The process that holds the guard already uses the file, or is joining the tenant. */
+	/*
+	 * Another process holds the guard. So that process uses the file, or is joining the
+	 * tenant.
+	 */
 	STATE_CLOSED int fd = ledger->block ? reopen(ledger, true) : -1;
 
 	if (fd >= 0)

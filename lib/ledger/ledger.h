@@ -79,9 +79,9 @@ void ledger_release(struct ledger *ledger, int gpu, uint64_t bytes);
 void ledger_record_uncounted(struct ledger *ledger, uint64_t nr);
 
 /*
- * Sets the quota in bytes; 0: no quota. It applies to later charges of every process. A quota
- * below the current use frees nothing. ledger_set_quota() stores the previous quota in *before
- * if @before is not NULL. Returns 0, or -ESRCH in the child of a fork.
+ * Sets the quota in bytes; 0: no quota. The quota applies to later charges of every process. If
+ * the new quota is less than the current use, no memory is freed. ledger_set_quota() stores the
+ * previous quota in *before if @before is not NULL. Returns 0, or -ESRCH in the child of a fork.
  */
 int ledger_set_quota(struct ledger *ledger, int gpu, uint64_t bytes, uint64_t *before);
 /*
@@ -92,11 +92,11 @@ uint64_t ledger_set_quota_first(struct ledger *ledger, int gpu, uint64_t bytes);
 uint64_t ledger_quota(struct ledger *ledger, int gpu);
 
 /*
- * Returns the exact use of all living processes of the tenant. It makes some system calls for
- * each process.
+ * Returns the exact use of all living processes of the tenant. The function makes some system
+ * calls for each process.
  */
 uint64_t ledger_used(struct ledger *ledger, int gpu);
-/* Returns the charge of only this process. This needs a single read. */
+/* Returns the charge of only this process. The function reads only one value. */
 uint64_t ledger_used_own(struct ledger *ledger, int gpu);
 
 struct ledger_process {
@@ -107,8 +107,7 @@ struct ledger_process {
 					 * process: state_dir.h */
 	char program[LEDGER_NAME_LEN];	/* printable ASCII */
 	bool simulated;		/* the process's GPUs are simulated */
-	uint64_t uncounted;	/* number of calls that may have allocated memory that
-				 * is not counted */
+	uint64_t uncounted;	/* number of calls that may have allocated uncounted memory */
 	uint64_t used[LEDGER_MAX_GPUS];	/* in bytes, for each GPU by index */
 };
 
@@ -129,10 +128,10 @@ struct ledger_view {
 };
 
 /*
- * Reads the file of a tenant of @uid. It uses no mapping and no lock, so that no change of the
- * file can harm the caller. Returns 0 or -errno. -ENOENT: the file does not exist. -EPERM: the
- * file is not private to @uid. -EPROTO: the file is not a ledger. -ENOMEM: memory is short. The
- * caller frees *view.
+ * Reads the file of a tenant of @uid. The function neither maps nor locks the file, so that no
+ * change of the file can harm the caller. Returns 0 or -errno. -ENOENT: the file does not exist.
+ * -EPERM: the file is not private to @uid. -EPROTO: the file is not a ledger. -ENOMEM: there is
+ * not enough memory. The caller frees *view.
  */
 int ledger_read(uid_t uid, const char *tenant, struct ledger_view **view);
 

@@ -70,7 +70,7 @@ static void add_process(struct ledger_view *view, struct ledger_slot *slot,
 	}
 }
 
-/* A process in an inner pid namespace has a pid in this namespace too. */
+/* A process in an inner pid namespace also has a pid in this namespace. */
 static void find_pids(struct ledger_view *view)
 {
 	struct state_dir_nested nested = { .made = false };

@@ -11,8 +11,9 @@
 #include "lib/memory/nvml_usage.h"
 #include "lib/memory/tenant.h"
 
-#define UNIT		(2ull << 20)	/* unit in which the driver allocates physical memory */
-#define POOL_UNIT	(32ull << 20)	/* pools grow in these steps */
+#define UNIT		(2ull << 20)	/* the driver allocates physical memory in units of this
+					 * size */
+#define POOL_UNIT	(32ull << 20)	/* pools grow in steps of this size */
 /*
  * This amount is charged in addition to the memory that the driver has allocated for itself.
  * Kernels are loaded at their first launch, and the driver's memory is measured again only at
@@ -141,8 +142,8 @@ static int charge_now(struct memory_gpu *gpu, uint64_t bytes)
 
 /*
  * Charges @bytes after other calls have ended. If a pool has grown for a call that has not
- * ended, another call may have read the pool's new size. Then the growth counts twice until the
- * first call ends.
+ * ended, another call may have read the pool's new size. Then the growth is counted twice until
+ * the first call ends.
  */
 static int charge_when_grown(struct memory_gpu *gpu, uint64_t bytes)
 {
@@ -250,7 +251,8 @@ int memory_gpu_slab(struct memory_gpu *gpu, uint64_t address, const void *ctx)
 	gpu->held += MEMORY_SLAB;
 	slab = memory_table_add(MEMORY_BY_SLAB, address / MEMORY_SLAB);
 	if (!slab)
-		return 0;	/* this charge is never refunded, which is better than no charge */
+		return 0;	/* this charge is never refunded, but a missing charge would be
+				 * worse */
 	slab->bytes = MEMORY_SLAB;
 	slab->gpu = gpu;
 	slab->ctx = ctx;
@@ -314,7 +316,8 @@ static int set_overhead(struct memory_gpu *gpu, uint64_t taken, bool strict)
 
 	gpu->lacking = 0;
 	/*
-	 * The charge is close enough. It would be too slow to change the charge for every kernel.
+	 * The charge is accurate enough. It would take too long to change the charge for every
+	 * kernel.
 	 */
 	if (gpu->overhead >= want - (taken ? SPARE / 2 : 0) && gpu->overhead <= want + SPARE_SLACK)
 		return 0;
@@ -395,7 +398,7 @@ static int pools_set(struct memory_gpu *gpu, uint64_t bytes)
 static uint64_t ahead_wanted(struct memory_gpu *gpu, uint64_t bytes)
 {
 	uint64_t quota = ledger_quota(tenant_ledger(), gpu->index), now = memory_device_ns();
-	/* Use only the charge of this process, because it needs only a single read. */
+	/* Use only the charge of this process. It is a single value, so the read is fast. */
 	uint64_t own = ledger_used_own(tenant_ledger(), gpu->index);
 	uint64_t ahead = POOL_AHEAD + POOL_AHEAD_NR * bytes;
 
@@ -474,7 +477,7 @@ int memory_gpu_pool_before(struct memory_gpu *gpu, void *pool, const void *strea
 	int err;
 
 	if (!stream)
-		stream = gpu;	/* for the default stream, any value except NULL */
+		stream = gpu;	/* the default stream; any value except NULL can stand for it */
 	gpu->many_streams |= gpu->stream && gpu->stream != stream;
 	gpu->stream = stream;
 	err = pool_charge(gpu, pool, bytes);

@@ -12,9 +12,9 @@
 struct memory_item;
 
 /*
- * memory_gpu_charge() returns 0 or -ENOMEM. Before it returns -ENOMEM, it releases everything
- * that the process can release: unused memory of pools, and spare charges. It does not use the
- * amount that was charged in advance for code.
+ * memory_gpu_charge() returns 0 or -ENOMEM. Before it returns -ENOMEM, it releases all unused
+ * memory of pools and all spare charges of the process. It does not use the amount that was
+ * charged in advance for code.
  */
 int memory_gpu_charge(struct memory_gpu *gpu, uint64_t bytes);
 void memory_gpu_charge_always(struct memory_gpu *gpu, uint64_t bytes);
@@ -55,9 +55,7 @@ bool memory_gpu_measure(struct memory_gpu *gpu, bool strict, int *err);
 /* Like memory_gpu_measure(), but does nothing if the last measurement is recent. */
 void memory_gpu_measure_soon(struct memory_gpu *gpu);
 
-/*
- * Called when the program changed pools, because the charge for pools must then be checked again.
- */
+/* Called after the program changed pools. The charge for pools must then be checked again. */
 void memory_gpu_pools_changed(struct memory_gpu *gpu);
 
 /*
@@ -93,13 +91,13 @@ int memory_gpu_pool_after(struct memory_gpu *gpu);
 void memory_gpu_pool_undone(struct memory_gpu *gpu);
 
 /*
- * Called with 1 in @more when a capture begins, and with -1 when a capture ends. During a
- * capture the library never waits for the GPU.
+ * Called when a capture begins, with @more = 1, and when a capture ends, with @more = -1. During
+ * a capture the library never waits for the GPU.
  */
 void memory_gpu_captures(int more);
 
 /*
- * Call memory_gpu_graph_before() before the launch of a graph that may allocate @bytes more.
+ * Call memory_gpu_graph_before() before the launch of a graph that may allocate another @bytes.
  * memory_gpu_graph_after() charges the memory that graphs have now.
  */
 int memory_gpu_graph_before(struct memory_gpu *gpu, uint64_t bytes);

@@ -26,7 +26,7 @@ static void insert(struct memory_item *item)
 	*chain = item;
 }
 
-/* If memory is short, the table keeps its size and the chains become longer. */
+/* If there is not enough memory, the table keeps its size and the chains become longer. */
 static bool grow(void)
 {
 	unsigned int size = nr_chains ? nr_chains * 2 : FIRST_SIZE, before = nr_chains;

@@ -26,14 +26,14 @@ struct memory_item {
 	struct memory_gpu *gpu;
 	struct memory_item *of;		/* for a mapping: the mapped item, which may not
 					 * be in the table */
-	unsigned int handles, mappings;	/* for physical memory: number of handles and of
-					 * mappings */
+	unsigned int handles, mappings;	/* for physical memory: the number of its handles, and the
+					 * number of its mappings */
 	unsigned int nr;		/* number of allocations in a slab */
 	uint8_t by;
 	bool unseen;			/* not included in the driver's figure for this process */
 	bool foreign;			/* another process is charged for the item */
-	uint64_t trims;			/* for a graph: @trims of its GPU at its last run,
-					 * plus 1 */
+	uint64_t trims;			/* for a graph: 1 + the value that @trims of its GPU had
+					 * at the last run of the graph */
 };
 
 /*

@@ -36,14 +36,14 @@ struct memory_now {
 	struct memory_gpu *gpu;
 	uint64_t charged, before;
 	uint64_t grows;			/* bytes requested from a pool, which may have to grow */
-	struct memory_item *taken;	/* item that was removed from the table at the
-					 * begin of a free */
+	struct memory_item *taken;	/* item that was removed from the table at the start of a
+					 * call that frees it */
 	struct memory_change change;	/* the original arguments of a call that is refused */
 	bool refused, in_flight, blind;
 	bool small;			/* the allocation is in a slab */
 	bool lost;			/* the GPU of the call is unknown: the call is
 					 * uncounted if it succeeds */
-	bool ignored;			/* the end of the call need not be observed */
+	bool ignored;			/* the library need not observe the end of the call */
 };
 
 /* Returns the value that the driver wrote to the address in the first argument. */

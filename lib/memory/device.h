@@ -40,8 +40,8 @@ struct memory_gpu {
 	unsigned int in_flight;		/* number of calls that are allocating or freeing
 					 * memory now */
 	uint64_t measured_ns;
-	bool due;			/* the memory must be measured at the next
-					 * opportunity */
+	bool due;			/* the memory must be measured as soon as no call is in
+					 * flight */
 	bool has_graphs;		/* there are graphs that allocate memory */
 	bool told;			/* the driver has reported this process's usage at least
 					 * once */
@@ -92,8 +92,8 @@ struct memory_gpu *memory_device_of_pool(const void *pool);
 /* Returns the total size in bytes of all pools of the GPU. */
 uint64_t memory_device_pools_reserved(const struct memory_gpu *gpu);
 /*
- * These functions return the number of unused bytes of one pool or of all pools, as far as the
- * driver reports this number.
+ * The first function returns the number of unused bytes of a pool, or 0 if the driver does not
+ * report this number. The second function returns true if any pool of the GPU has unused bytes.
  */
 uint64_t memory_device_pool_unused(void *pool);
 bool memory_device_pools_unused(const struct memory_gpu *gpu);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Enforces the memory quota inside a process. Handles the driver calls that watched_functions.h
- * lists. When a call begins, its memory is charged, or its arguments are changed so that the
- * driver refuses the call. When the call ends, its result is recorded, or freed.
+ * Enforces the memory quota inside a process. This code handles the driver calls that
+ * watched_functions.h lists. When a call begins, its memory is charged, or its arguments are
+ * changed so that the driver refuses the call. When the call ends, its result is recorded, or
+ * freed.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -231,7 +232,7 @@ static bool is_mapped_at(const struct memory_item *item, const void *address)
 	       (uintptr_t)address - item->key < item->bytes;
 }
 
-/* The result is a handle of the mapped memory. It is either an existing handle or a new handle. */
+/* The result is a handle of the mapped memory, which can be an existing handle or a new one. */
 static void end_retain(struct memory_now *now)
 {
 	const void *address = (const void *)(uintptr_t)now->words[1];
@@ -277,7 +278,10 @@ static void begin_async(struct memory_now *now)
 	now->ignored = true;
 	if (gpu && memory_gpu_pool_credit(gpu, bytes))
 		return;
-	/* Check for a capture first, because the driver calls below could end the capture. */
+	/*
+	 * First check whether a stream is being captured, because the driver calls below could
+	 * end the capture.
+	 */
 	if (memory_cuda->stream_capturing(stream, &capturing) || capturing)
 		return;
 	if (now->call->fn.kind == MEMORY_ASYNC_POOL)
@@ -543,8 +547,8 @@ static void end(struct memory_now *now, const struct cuda_call_params *params)
 }
 
 /*
- * Another call of this thread has not ended, and this call is deeper in the stack. So the driver
- * itself makes this call.
+ * An earlier call of this thread has not ended, and this call is made from inside the earlier
+ * call. So the driver itself makes this call.
  */
 static bool is_nested(const struct memory_now *now, const void *arguments)
 {

@@ -264,7 +264,7 @@ void memory_own_graph_begins(struct memory_now *now)
 	if (!item)
 		return;
 	now->gpu = item->gpu;
-	/* The graph still has the memory of its last run. */
+	/* The graph still holds the memory that its last run allocated. */
 	if (item->trims == item->gpu->trims + 1)
 		return;
 	if (memory_gpu_graph_before(item->gpu, item->bytes))

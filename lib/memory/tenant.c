@@ -37,7 +37,7 @@ struct ledger *tenant_ledger(void)
 	return atomic_load_explicit(&own_ledger, memory_order_acquire);
 }
 
-/* The driver may not be loaded yet at this time, so this is checked again for each GPU. */
+/* The driver may not be loaded yet, so this function is called again for each new GPU. */
 static void mark_simulated(struct ledger *ledger)
 {
 	const struct cuda_api *cuda = cuda_loaded();
@@ -210,8 +210,8 @@ static void ask(struct living *living)
 
 	living->asked = true;
 	/*
-	 * One pass is usually enough. If there are more jobs than expected, another pass is
-	 * needed.
+	 * One pass is usually enough. If there are more jobs than the list can hold, another
+	 * pass with a longer list is needed.
 	 */
 	while (nr > room) {
 		free(living->jobs);
@@ -250,7 +250,7 @@ struct visit;
 typedef void (*see_fn)(struct visit *visit, uid_t uid, const struct ledger_view *view);
 
 struct visit {
-	see_fn see;		/* called for each tenant */
+	see_fn see;		/* this function is called for each tenant */
 	void *list;
 	unsigned int max, nr;
 	struct living living;
@@ -491,7 +491,7 @@ int gpupart_tenant_quota_set(struct gpupart *gp, const char *name, const char *p
 int gpupart_tenant_begin(struct gpupart *gp, const char *name, const char *pci, uint64_t bytes,
 			 uint64_t *before)
 {
-	/* Before anything else, remove the tenants that are no longer needed. */
+	/* First remove the tenants that are no longer needed. */
 	gpupart_tenant_list(gp, NULL, 0, sizeof(struct gpupart_tenant));
 	return set_quota(gp, name, pci, bytes, true, before);
 }

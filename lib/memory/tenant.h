@@ -20,9 +20,9 @@ int tenant_start(struct gpupart *gp, const char *name, uint64_t bytes);
 int tenant_limit(struct gpupart *gp, const char *pci, uint64_t bytes);
 
 /*
- * Returns the ledger's index of the GPU at @pci. If there is a quota for each GPU, the function
- * sets this quota for the GPU. The child of a fork joins the ledger in this function. Returns
- * the errors of ledger_gpu(), or -ESRCH if this process belongs to no tenant.
+ * Returns the ledger's index of the GPU at @pci. If the tenant has a quota for each GPU, the
+ * function sets this quota for the new GPU. The child of a fork joins the ledger in this
+ * function. Returns the errors of ledger_gpu(), or -ESRCH if this process belongs to no tenant.
  */
 int tenant_gpu(const char *pci);
 

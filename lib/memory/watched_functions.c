@@ -251,7 +251,7 @@ int memory_calls_device(const struct memory_call *call, const uint64_t *words)
  * the call.
  */
 #define IMPOSSIBLE	(1ull << 62)
-#define TOO_WIDE	(1ull << 40)	/* too large for any array: the driver reports an
+#define TOO_WIDE	(1ull << 40)	/* no array can be so large, so the driver reports an
 					 * invalid value */
 
 void memory_calls_refuse(const struct memory_call *call, const uint64_t *words,
@@ -267,10 +267,10 @@ void memory_calls_refuse(const struct memory_call *call, const uint64_t *words,
 		change->descriptor[0] = TOO_WIDE;
 		value = (uintptr_t)change->descriptor;
 	} else if (call->fn.kind == MEMORY_PITCH) {
-		word++;		/* the word is now the width */
+		word++;		/* @word is now the index of the width */
 		value = 0;
 	} else if (call->fn.kind == MEMORY_GRAPH_RUNS) {
-		word--;		/* the word is now the graph */
+		word--;		/* @word is now the index of the graph */
 		value = 0;
 	}
 	change->word = word;

@@ -10,7 +10,10 @@
 #include "lib/driver/callback.h"
 
 enum memory_kind {
-	/* Functions that allocate memory directly. Their calls can be refused at the begin. */
+	/*
+	 * Functions that allocate memory directly. The library can refuse their calls at the
+	 * start.
+	 */
 	MEMORY_LINEAR, MEMORY_PITCH, MEMORY_MANAGED, MEMORY_ARRAY, MEMORY_ARRAY_3D,
 	MEMORY_MIPMAP, MEMORY_PHYSICAL,
 	MEMORY_LAST_ALLOCATION = MEMORY_PHYSICAL,

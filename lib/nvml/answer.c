@@ -36,7 +36,7 @@ int answer_memory(struct copy *copy, enum copy_function which, void *device,
 	if (!memory || !answer_open(copy, device, &share))
 		return real(device, memory);
 	rc = real(device, &all);
-	/* If the GPU does not have this kind of memory, a tenant does not have it either. */
+	/* If the GPU does not have this kind of memory, report no such memory to the tenant. */
 	if (rc == NVML_SUCCESS) {
 		memory->total = smaller(share.quota, all.total);
 		memory->used = all.total ? share.used : 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Answers a tenant's queries for the list of a GPU's processes. The library writes the whole
- * list into private memory. Then the entries of the tenant's processes are copied to the
+ * list into private memory. Then the code copies the entries of the tenant's processes to the
  * program.
  */
 #include <stddef.h>

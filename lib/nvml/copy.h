@@ -58,9 +58,10 @@ struct copy {
 bool copy_is_nvml(const char *path);
 
 /*
- * Takes an entry for the library of @map. Returns NULL if no entry is free or the library cannot
- * report PCI addresses. The loader calls copy_open() when it opens a library, and copy_close()
- * when it closes a library. Only one thread at a time makes these calls.
+ * Reserves an entry for the copy of the library that @map describes. Returns NULL if no entry is
+ * free or the library cannot report PCI addresses. The loader calls copy_open() when it opens a
+ * library, and copy_close() when it closes a library. Only one thread at a time makes these
+ * calls.
  */
 struct copy *copy_open(const struct link_map *map);
 /* Returns the copy to which @cookie belongs, or NULL. */

@@ -12,7 +12,7 @@
 struct ledger_view;
 
 struct share {
-	uint64_t quota, used;		/* in bytes, on this GPU */
+	uint64_t quota, used;		/* the tenant's quota and use, in bytes, on this GPU */
 	struct ledger_view *view;	/* NULL: no process of the tenant is known yet */
 	int gpu;			/* index of the GPU in the view, or -1 */
 };

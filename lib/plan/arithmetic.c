@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The planner's arithmetic. It decides whether needs fit and which tenant gets the next TPC, and
- * it sorts GPCs. A home is a place for one cluster of a tenant.
+ * The planner's arithmetic. This code decides whether the tenants' needs fit, decides which
+ * tenant gets the next TPC, and sorts GPCs. A home is a place for one cluster of a tenant.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,8 @@
  *
  * Then the test handles the homes that are not bound. Such a home can only use a place in which
  * all smaller places, down to single TPCs, are free too. It uses the same number of places of
- * each size in every uGPU. So again only the sum of the places of every size matters.
+ * each size in every uGPU. So for these homes, too, only the sum of the places of each size
+ * matters.
  */
 static bool homes_fit(const struct plan_room *room, const struct plan_need *needs,
 		      unsigned int nr, const unsigned int *spare, unsigned int homes)

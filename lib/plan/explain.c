@@ -44,9 +44,9 @@ static int decide(struct why *why)
 }
 
 /*
- * @field is a member of one of the demands in @why. Tries other values of this member, in steps
- * of @step up to @far. Returns the nearest value with which the demands fit. Returns 0 if no
- * search found such a value.
+ * @field is a member of one of the demands in @why. The function tries other values of this
+ * member up to @far. The distance between two values is @step. Returns the nearest value with
+ * which the demands fit. Returns 0 if no search found such a value.
  */
 static unsigned int nearest(struct why *why, unsigned int *field, int step, unsigned int far)
 {

@@ -43,8 +43,8 @@ struct gpupart_tpcset pack_gpcs(const struct gpupart_topology *topo,
 		whole--;
 	nr -= whole;
 	/*
-	 * If several choices have the same number of GPCs, choose the lowest GPCs. So take a GPC
-	 * if the total number of GPCs is then still the smallest.
+	 * If several choices have the same number of GPCs, choose the lowest GPCs. So take this
+	 * GPC if some choice that contains it has the smallest number of GPCs.
 	 */
 	for (unsigned int gpc = 0; gpc < nr_gpcs; gpc++) {
 		bool taken = size[gpc] && whole >= size[gpc] &&

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Places the tenants that share GPCs. It chooses for each tenant the number of TPCs, the GPC of
- * its home, and the number of TPCs in each GPC. It does not search, and it never undoes a step.
- * Before each step it calls plan_fits(), which is exact, to make sure that the other tenants
- * still fit.
+ * Places the tenants that share GPCs. For each tenant, this code chooses the number of TPCs, the
+ * GPC of the home, and the number of TPCs in each GPC. It does not search, and it never undoes a
+ * step. Before each step it calls plan_fits(), which is exact, to make sure that the other
+ * tenants still fit.
  */
 #include <string.h>
 #include "lib/plan/plan.h"
@@ -12,8 +12,9 @@
  * Terms of the score of a choice of GPCs for a packed tenant. The lower 32 bits of the score
  * identify the GPCs.
  */
-#define SCORE_OTHERS	(1ll << 44)	/* for each other tenant that already has TPCs in a GPC */
-#define SCORE_UGPU	(1ll << 38)	/* for each uGPU that is used */
+#define SCORE_OTHERS	(1ll << 44)	/* this is added for each other tenant that already has
+					 * TPCs in a chosen GPC */
+#define SCORE_UGPU	(1ll << 38)	/* this is added for each uGPU of the choice */
 #define SCORE_GPC	(1ll << 32)
 #define NO_SCORE	(1ll << 61)
 
@@ -137,7 +138,7 @@ static int64_t score(const struct place *p, unsigned int tenant, unsigned int gp
  * Finds the choice of GPCs that has the lowest score and has enough room for @tenant. The result
  * has a bit for each position in @order. Each GPC has a separate bit, below all other terms of
  * the score, and subtracts this bit from the score. So the lowest score also identifies the
- * GPCs, and of equally good choices the first GPCs win.
+ * GPCs. If choices are equally good, the choice with the first GPCs has the lowest score.
  */
 static uint32_t find_pack(const struct place *p, unsigned int tenant, const unsigned int *order,
 			  const unsigned int *slack)

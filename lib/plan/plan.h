@@ -25,7 +25,7 @@ struct plan_gpc {
 	unsigned int nr;	/* number of TPCs */
 	unsigned int nr_main;	/* number of these TPCs in the GPC's largest virtual
 				 * GPC, in which clusters fit */
-	bool whole;		/* all TPCs of the GPC can be used */
+	bool whole;		/* the planner can use all TPCs of the GPC */
 };
 
 struct plan_gpu {
@@ -42,9 +42,11 @@ struct plan_tenant {
 	unsigned int home;	/* number of TPCs of one virtual GPC that the cluster
 				 * needs, a power of two */
 	bool whole, spread;
-	bool balanced;		/* wants whole GPCs, with the same number of GPCs in each uGPU */
-	uint32_t same, apart;	/* bit i stands for demand i of the caller's list; both
-				 * tenants have the bit */
+	bool balanced;		/* the tenant wants whole GPCs, and the same number of them in
+				 * each uGPU */
+	uint32_t same, apart;	/* the tenants that must use the same uGPU as this tenant, and
+				 * those that must use other uGPUs; bit i stands for demand i of
+				 * the caller's list */
 };
 
 /* The tenants in order of rank. */
@@ -90,9 +92,9 @@ bool plan_fits(const struct plan_room *room, const struct plan_need *needs, unsi
 /*
  * Distributes TPCs of @room one at a time. A tenant can get the next TPC if its rank is @first
  * or later, it has less than its maximum, and one more TPC fits. Among these tenants, the tenant
- * with the fewest TPCs relative to its weight gets the TPC. If several tenants are equal, the
- * first of them gets it. @nr: the number of TPCs of each tenant, which the function increases.
- * @homes: whether to leave room for homes.
+ * with the fewest TPCs relative to its weight gets the TPC. If several tenants are equal by this
+ * measure, the first of these tenants gets the TPC. @nr: the number of TPCs of each tenant,
+ * which the function increases. @homes: whether to leave room for homes.
  */
 void plan_deal(const struct plan_ask *ask, unsigned int first, const int *ugpu,
 	       const struct plan_room *room, bool homes, unsigned int *nr);
@@ -134,8 +136,8 @@ int plan_search(struct plan_search *s, const struct plan_ask *ask, unsigned int 
 bool plan_place(const struct plan_ask *ask, struct plan_counts *counts);
 
 /*
- * Sets the error sentence, which says which demand does not fit and which demands would fit.
- * Adds the number of search steps to *steps. Returns -ENOSPC.
+ * Sets the error sentence, which says which demand does not fit and which demands would fit. The
+ * function increases *steps by the number of search steps. Returns -ENOSPC.
  */
 int plan_explain(struct gpupart *gp, struct plan_search *search, const struct plan_ask *ask,
 		 unsigned int *steps);

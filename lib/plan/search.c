@@ -7,9 +7,9 @@
  * fits() decides whether tenants fit into the room that is left, and caches the answer. The
  * functions that bind tenants and choose GPCs call fits() before each step, so only cases
  * without a cached answer are searched. GPCs that no demand distinguishes are interchangeable,
- * and the search uses the first of them. The number of answers is at most the number of
- * different sets of GPCs multiplied by the number of groups of remaining tenants. With 12 GPCs,
- * there are a few thousand answers. For GPUs with more GPCs, the number of steps is limited.
+ * and the search uses the first of them. The cache has at most one answer for each combination
+ * of a set of GPCs and a group of remaining tenants. With 12 GPCs, there are a few thousand
+ * answers. For GPUs with more GPCs, the number of steps is limited.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -27,7 +27,10 @@ struct sums {
 	uint64_t has[SUM_WORDS];
 };
 
-/* The possible sums of all sets of GPCs, and of the sets in which one GPC holds the home. */
+/*
+ * @any: the possible sums of all sets of GPCs; @homely: the possible sums of the sets in which
+ * one GPC holds the home.
+ */
 struct reach {
 	struct sums any, homely;
 };
@@ -52,8 +55,8 @@ struct plan_search {
 	struct plan_counts *counts;
 	unsigned int steps, max_steps;
 	unsigned int nr_whole, nr_groups;
-	unsigned int sum_words;				/* number of words of sums that these
-							 * tenants need */
+	unsigned int sum_words;				/* number of words of struct sums that
+							 * these tenants need */
 	unsigned int nr_gpcs;				/* number of GPCs that can be taken
 							 * whole */
 	const struct plan_gpc *gpcs[PLAN_MAX_GPCS];	/* by position */
@@ -118,7 +121,7 @@ static void sums_add(struct sums *sums, const struct sums *from, unsigned int nr
 	}
 }
 
-/* Adds to the sums of @tenant the sums that one more GPC makes possible. */
+/* One more GPC makes more sums possible. Adds these sums to the sums of @tenant. */
 static void reach_add(const struct plan_search *s, unsigned int tenant, unsigned int at,
 		      struct reach *reach)
 {
@@ -148,8 +151,8 @@ static unsigned int most_of_use(const struct plan_ask *ask, const struct plan_te
 
 /* The sums that a tenant can have from the GPCs that are left. */
 struct want {
-	unsigned int nr, least, most;	/* number of sums, the lowest sum, the largest useful
-					 * sum */
+	unsigned int nr, least, most;	/* @nr: the number of sums; then the lowest sum, and the
+					 * largest useful sum */
 	struct sums sums;
 };
 
@@ -403,8 +406,8 @@ struct choice {
 	unsigned int tenant, share, nr;
 	unsigned int order[PLAN_MAX_GPCS];	/* positions of the GPCs that the tenant may
 						 * have */
-	uint32_t left, after;		/* the GPCs for this and later tenants; the GPCs
-					 * for later tenants */
+	uint32_t left, after;		/* first the GPCs for this tenant and later tenants, then
+					 * the GPCs for later tenants only */
 	unsigned int best;		/* rank of the best set so far */
 	uint32_t set;
 };
@@ -412,8 +415,8 @@ struct choice {
 /* The set that is being built. */
 struct part {
 	uint32_t set, may;		/* the set; the GPCs that may still be added */
-	unsigned int sum, rest;		/* number of TPCs of the set; number of TPCs of
-					 * the GPCs that may be added */
+	unsigned int sum, rest;		/* number of TPCs of the set, and number of TPCs of the
+					 * GPCs that may be added */
 	uint64_t ugpus;
 	bool home;			/* the set holds the home */
 };

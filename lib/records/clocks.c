@@ -50,7 +50,10 @@ int64_t clocks_cpu_ns(uint64_t counter)
 
 void points_add(struct points *points, uint64_t end, int64_t cpu_time)
 {
-	/* The list is full. The older half of the points is old or redundant, so drop it. */
+	/*
+	 * The list is full. The points in the older half are old or redundant, so drop these
+	 * points.
+	 */
 	if (points->nr == CLOCKS_MAX_POINTS) {
 		points->nr /= 2;
 		memmove(points->list, points->list + points->nr,

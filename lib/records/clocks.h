@@ -23,7 +23,10 @@ void clocks_measure(void);
  */
 int64_t clocks_cpu_ns(uint64_t counter);
 
-/* When the GPU's clock shows @end, it is ahead of the CPU's clock by at least @ahead ns. */
+/*
+ * When the GPU's clock shows @end, the GPU's clock is ahead of the CPU's clock by at least
+ * @ahead ns.
+ */
 struct point {
 	uint64_t end;
 	int64_t ahead;

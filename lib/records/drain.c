@@ -3,12 +3,12 @@
  * After a process's set has changed, finds out when all launches with the old set have ended:
  * see lib/private.h.
  *
- * A launch first reads its set and gets its number later. From the first step to the second
- * step, the thread has set a flag in its lane. It sets this flag without a fence. The reader of
- * the flags makes a fence for all threads with membarrier(). A thread whose flag is set after
- * the fence may still use the old set. A thread whose flag is not set reads the new set at its
- * next launch. When all threads with a set flag have left their launch, every launch with the
- * old set has a number.
+ * A launch first reads its set and gets its number later. Between these two steps, a flag in the
+ * lane of the thread is set. The thread sets this flag without a fence. Instead, the reader of
+ * the flags calls membarrier(), which makes a fence for all threads. A thread whose flag is set
+ * after the fence may still use the old set. A thread whose flag is not set reads the new set at
+ * its next launch. When all threads with a set flag have left their launch, every launch with
+ * the old set has a number.
  */
 #include <errno.h>
 #include <linux/membarrier.h>
@@ -44,8 +44,8 @@ static uint64_t nr_loose(const struct state_lane *lanes)
 }
 
 /*
- * Returns the reason why it cannot be known when this process's launches have ended. Returns
- * NULL if there is no such reason.
+ * If the library cannot know when this process's launches have ended, returns the reason.
+ * Otherwise returns NULL.
  */
 static const char *why_unknown(const struct state_records *records,
 			       const struct state_lane *lanes)
@@ -72,8 +72,9 @@ static bool all_left(const struct state_lane *then, const struct state_lane *now
 	for (unsigned int n = 1; n < STATE_NR_LANES; n++)
 		/*
 		 * A launch is counted once. The launch that was running at @then may have been
-		 * counted after that time. So the first new count may belong to this launch, and
-		 * only the second new count belongs to a later launch.
+		 * counted after that time. So if the count has increased by only 1, this launch
+		 * may have been counted. If the count has increased by 2, a later launch has
+		 * been counted.
 		 */
 		if ((then[n].launching && now[n].launching &&
 		     nr_launches(&now[n]) - nr_launches(&then[n]) < 2) ||

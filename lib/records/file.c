@@ -103,8 +103,8 @@ static int file_make(void)
 
 /*
  * Allocates the pages of a section. If a page could not be allocated at the first write to it,
- * the kernel would kill the program. No reader reads the section before records are on for this
- * GPU. The caller holds the lock.
+ * the kernel would kill the program. Readers do not read the section until records are turned on
+ * for this GPU. The caller holds the lock.
  */
 static int section_make(unsigned int n)
 {

@@ -58,7 +58,8 @@ __attribute__((noinline, cold)) static void clock_renew(struct state_clock *cloc
 
 /*
  * Returns how long a rate may be used. The rate was measured in the time from the first sample
- * to @clock. After another period of the same length, the error of the rate has doubled.
+ * to @clock. If the rate is used for a second period of the same length, the error of the
+ * computed times doubles.
  */
 static inline uint64_t clock_window(const struct state_clock *clock)
 {
@@ -68,8 +69,9 @@ static inline uint64_t clock_window(const struct state_clock *clock)
 }
 
 /*
- * A launch ended at GPU time @end, and its end was seen when the CPU counter was @counter. So
- * the GPU's clock is behind the CPU's clock by at most the difference between these two times.
+ * A launch ended at GPU time @end, and its end was seen when the CPU counter was @counter. The
+ * difference between these two times is the maximum by which the GPU's clock can be behind the
+ * CPU's clock.
  */
 static inline void clock_learn(struct state_clock *clock, uint64_t counter, uint64_t end)
 {

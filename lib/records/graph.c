@@ -20,7 +20,7 @@
 #define MAX_KERNELS	32
 
 struct records_mark {
-	struct records *records;	/* the records to which @entry belongs */
+	struct records *records;	/* @entry belongs to these records */
 	struct records_graph *entry;	/* NULL: the graph has no entry yet */
 	unsigned int nr_built;		/* number of counted kernels that are built */
 	unsigned int nr_kernels;
@@ -54,8 +54,8 @@ static int by_address(const void *a, const void *b)
 static bool walk(const struct cuda_api *cuda, void *graph, bool last, struct records_mark *mark);
 
 /*
- * @last: whether no other node waits for this node. The function of such a node must be counted.
- * Any other node is counted only if its function is counted.
+ * If @last is true, no other node waits for this node, and the function of this node must be
+ * counted. If @last is false, this node is counted only if its function is counted.
  */
 static bool walk_node(const struct cuda_api *cuda, void *node, bool last,
 		      struct records_mark *mark)
@@ -299,8 +299,8 @@ void records_graphs_gone(struct records *records, unsigned int n, bool ended)
 /* ------------------------------------------------------------------- in the launch callback */
 
 /*
- * Clears old records from a node's TMD. The driver may build the node in the memory of an
- * executable graph that was destroyed.
+ * Clears old records from a node's TMD. The driver may have reused the memory of a destroyed
+ * executable graph for this node.
  */
 static void node_clear(const struct records *records, const struct tmd_map *map, void *tmd)
 {

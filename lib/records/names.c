@@ -9,8 +9,8 @@
 #include <string.h>
 #include "lib/records/records.h"
 
-#define PATIENCE	100000	/* number of attempts to acquire a lock that each thread
-				 * holds for a very short time */
+#define PATIENCE	100000	/* maximum number of attempts to acquire the lock, which each
+				 * thread holds for a very short time */
 #define GONE		1	/* if this bit of a key is set, the key's function may
 				 * be unloaded */
 

@@ -410,7 +410,7 @@ static void add_function(const struct state_function *from, struct gpupart_recor
 	state_dir_copy_text(name, sizeof(name), from->name, sizeof(from->name));
 	if (from->key == RECORDS_GRAPH_KEY)
 		strcpy(name, RECORDS_GRAPH_NAME);
-	/* Each function without a name has its own row. */
+	/* If a function has no name, it has its own row. */
 	to = *name ? reader_row(records->functions, sizeof(*to), &records->nr_functions, name) :
 		     &records->functions[records->nr_functions++];
 	to->count += from->count;

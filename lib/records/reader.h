@@ -12,8 +12,8 @@
 
 struct reader_entry {
 	struct records_entry launch;
-	uint64_t key;		/* for sorting: the latest valid time of this and
-				 * earlier launches in its ring */
+	uint64_t key;		/* the key for sorting; it is the latest valid time of this launch
+				 * and earlier launches in its ring */
 	uint64_t seq;
 	unsigned int ring;
 	bool timed;		/* the launch's number was visible before its time was read */
@@ -27,9 +27,9 @@ struct reader_drain {
 	struct state_lane lanes[STATE_NR_LANES];	/* lanes of threads that may be in a
 							 * launch */
 	/*
-	 * The numbers of the last launches to wait for. @ring has the numbers in the rings,
-	 * @after the numbers in rings that also have unrecorded launches, and @graph the numbers
-	 * of graphs.
+	 * The numbers of the last launches for which the reader waits. @ring has the numbers in
+	 * the rings. @after has the numbers in rings that also have unrecorded launches. @graph
+	 * has the numbers of graphs.
 	 */
 	uint64_t ring[STATE_NR_RINGS], after[STATE_NR_RINGS], graph[STATE_NR_GRAPHS];
 };

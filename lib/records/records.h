@@ -28,7 +28,8 @@
  * The CPU writes the notes, one for each launch.
  */
 struct records_cell {
-	_Atomic uint64_t payload;	/* sequence number of the launch; written after @time */
+	_Atomic uint64_t payload;	/* sequence number of the launch; the GPU writes it after
+					 * @time */
 	_Atomic uint64_t time;		/* %globaltimer, in ns */
 };
 
@@ -61,8 +62,8 @@ struct records_graph_cell {
 	/* Number of counted kernels that have ended. The GPU increments this number. */
 	_Atomic uint32_t count;
 	uint32_t pad[3];
-	struct records_cell end;	/* the time of the latest end of a last kernel,
-					 * with payload 1 */
+	struct records_cell end;	/* the latest time at which a last kernel ended; the
+					 * payload is 1 */
 };
 
 #define RECORDS_LAYOUT		2
@@ -112,7 +113,7 @@ static inline unsigned int records_first(unsigned int ring)
 }
 
 /*
- * Returns 1 less than the number of the ring's first launch. Initially, cell i of the ring has
+ * Returns the number of the ring's first launch minus 1. Initially, cell i of the ring has
  * payload i. A cell is free for a launch if its payload is the launch's number minus the number
  * of cells in the ring.
  */
@@ -189,7 +190,9 @@ struct records_ring {
 	unsigned char number;
 };
 
-/* the ring is no longer used, because two of its launches were in the callback at the same time */
+/*
+ * two launches of this ring were in the callback at the same time, so the ring is no longer used
+ */
 #define RECORDS_BROKEN	2
 
 struct records_context {
@@ -207,7 +210,7 @@ struct records_graph {
 	struct records_mark *owner;
 	/* 1 plus the index in contexts[] of the context of the graph's nodes. 0: no context yet. */
 	unsigned int context;
-	/* True if the entry must not be reused before this context is destroyed. */
+	/* If true, the entry must not be reused until this context is destroyed. */
 	bool spoilt;
 	bool launching;			/* a launch of its graph is not counted yet */
 };
@@ -308,11 +311,11 @@ struct records_mark;
  */
 struct records_mark *records_mark_new(const struct cuda_api *cuda, void *graph);
 /*
- * Frees @mark. Kernels that are still running continue to run. This function and the following
- * functions ignore a NULL @mark.
+ * Frees @mark. Any kernels of the graph that are still running continue to run. This function
+ * and the following functions ignore a NULL @mark.
  */
 void records_mark_free(struct records_mark *mark);
-/* Stores the information that the completion of all later launches is unknown. */
+/* From now on, the library cannot know when the launches of the graph have ended. */
 void records_mark_unknown(struct records_mark *mark);
 /* Called when the executable graph of @mark was updated from @graph. */
 void records_mark_updated(struct records_mark *mark, const struct cuda_api *cuda, void *graph);
@@ -320,7 +323,7 @@ void records_mark_updated(struct records_mark *mark, const struct cuda_api *cuda
 /*
  * Called in the launch callback for each node that is built. Removes the record of an earlier
  * build from the node's TMD, and adds a record if the node is counted. @was is true if the node
- * was counted before. Returns true if the node is counted now.
+ * was counted before. Returns true if this call counted the node.
  */
 bool records_mark_node(struct records_mark *mark, struct records *records,
 		       const struct tmd_map *map, const struct launch_params *params, bool was);

@@ -48,8 +48,8 @@ static bool ring_ended(const struct records_ring *ring)
 
 /*
  * Returns a ring that no stream uses, or NULL if all 64 rings are in use. Prefers a ring without
- * unknown launches, because launches of the next stream would not show when the unknown launches
- * have ended.
+ * unknown launches. The end of a later launch on another stream would not prove that the unknown
+ * launches have ended.
  */
 static struct records_ring *ring_take(struct records *records)
 {
@@ -172,8 +172,8 @@ static __attribute__((noinline)) void broken(struct records *records, struct rec
 }
 
 /*
- * Finds another ring with launches that are not folded. The stream of that ring may never launch
- * again, so its own thread may never fold these launches.
+ * Finds another ring that has launches which are not folded yet. The stream of that ring may
+ * never launch again, so its own thread may never fold these launches.
  */
 static __attribute__((noinline)) const struct records_ring *waiting_ring(struct records *records)
 {

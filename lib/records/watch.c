@@ -12,8 +12,8 @@
 #include "lib/records/clocks.h"
 #include "lib/records/reader.h"
 
-#define WINDOW_NS	1000000000	/* launches are kept for this time; points of
-					 * the clocks are kept twice as long */
+#define WINDOW_NS	1000000000	/* the code keeps launches for this time, and points of
+					 * the clocks for twice this time */
 #define PAUSE_US	20000		/* pause between two readings; the pause is
 					 * shorter if rings fill faster */
 #define PAUSE_LEAST_US	500
@@ -23,8 +23,8 @@
 #define POLL_ENDS	4
 #define NARROW_NS	10000		/* maximum time between two polls; after a
 					 * longer time, the CPU ran other threads */
-#define NR_NARROW	8		/* this number of ends within NARROW_NS in a
-					 * window is enough */
+#define NR_NARROW	8		/* the code stops polling after this number of ends within
+					 * NARROW_NS in a window */
 /*
  * The longest time from the end of a kernel until the CPU sees its record. This value is an
  * assumption. On an H200, the record of an empty kernel is visible 8.3 us after the launch call
@@ -38,8 +38,9 @@
 #define LATE_PART	16
 #define MAX_FUNCTIONS	1024
 #define NR_PLACES	2048
-#define MAX_LAUNCHES	(1u << 20)	/* maximum number of launches in a window; a
-					 * process may write times in the future */
+#define MAX_LAUNCHES	(1u << 20)	/* maximum number of launches in a window; this limit is
+					 * needed because a process may write times in the future
+					 * */
 #define MAX_NS		(1ull << 61)
 
 /* ------------------------------------------------------------------- what was seen */
@@ -63,8 +64,8 @@ struct watch_ring {
 	int64_t last_end[2];		/* for each bound: the end of the last launch in
 					 * the totals */
 	uint64_t last_time;		/* the end of the same launch in GPU time */
-	int64_t later_end[2];		/* end of the last launch that belongs to both
-					 * this and the next window */
+	int64_t later_end[2];		/* end of the last launch that belongs to this window and
+					 * also to the next window */
 	bool missed, stopped;
 };
 
@@ -79,7 +80,8 @@ struct spans {
 
 struct function {
 	uint64_t key;
-	struct gpupart_records_kernel kernel;	/* if its count is 0, this entry is free */
+	struct gpupart_records_kernel kernel;	/* if the count of this entry is 0, this entry is
+						 * free */
 };
 
 struct watch {
@@ -142,7 +144,7 @@ static void *grown(void *list, unsigned int nr, unsigned int *room, size_t size)
 
 /* ------------------------------------------------------------------- a window */
 
-/* Neighbouring intervals of a ring arrive one after the other and are merged. */
+/* If two neighbouring intervals of a ring arrive one after the other, they are merged. */
 static void span_add(struct watch *watch, int mode, int64_t begin, int64_t end, int64_t to)
 {
 	struct spans *spans = &watch->spans[mode];
@@ -210,7 +212,7 @@ static struct function *function_of(struct watch *watch, uint64_t key)
 
 /*
  * Counts a launch of the function @key. The launch took at least @least and at most @most. It
- * took at most @since, which is the time since its predecessor ended.
+ * took at most @since ns, which is the time since its predecessor ended.
  */
 static void function_count(struct watch *watch, uint64_t key, uint64_t since, uint64_t least,
 			   uint64_t most)
@@ -501,8 +503,8 @@ static void poll_ends(struct gpupart_records_reader *reader)
 		    records_has(&cell, seq) && cell.time < MAX_NS) {
 			points_add(&watch->points[MOST], cell.time, answered);
 			/*
-			 * Compare the first ends with the ends that follow, because one record
-			 * may be late.
+			 * One record may be late, so also compare the first ends with later
+			 * ends.
 			 */
 			if (answered - not_ended < NARROW_NS && watch->nr_narrow++ > NR_NARROW / 2)
 				points_add(&watch->points[LEAST], cell.time, not_ended - TRAVEL_NS);

@@ -48,7 +48,10 @@ static void driver_find(void)
 	smctrl_driver.ctx_pop = dlsym(lib, "cuCtxPopCurrent_v2");
 	smctrl_driver.primary_retain = dlsym(lib, "cuDevicePrimaryCtxRetain");
 	smctrl_driver.primary_release = dlsym(lib, "cuDevicePrimaryCtxRelease_v2");
-	/* Drivers before 11.0 have only the first form. Its arguments are the same. */
+	/*
+	 * Drivers before 11.0 have only the first of these functions. Both functions have the
+	 * same arguments.
+	 */
 	if (!smctrl_driver.primary_release)
 		smctrl_driver.primary_release = dlsym(lib, "cuDevicePrimaryCtxRelease");
 	smctrl_driver.primary_state = dlsym(lib, "cuDevicePrimaryCtxGetState");

@@ -13,7 +13,8 @@
 #include "lib/smctrl/smctrl.h"
 
 #define SLOT "CUDA_INJECTION64_PATH"
-#define NEXT "LIBSMCTRL_NEXT_INJECTION"	/* the tool that the driver's variable named before */
+#define NEXT "LIBSMCTRL_NEXT_INJECTION"	/* the tool that the driver's variable named before
+					 * libsmctrl changed the variable */
 
 int InitializeInjection(void) __attribute__((visibility("default")));
 
@@ -66,8 +67,8 @@ int InitializeInjection(void)
 	if (!done) {
 		done = true;
 		/*
-		 * Call the other tool first. It may set the limit of `gpupart run`. Then the
-		 * mask narrows this limit.
+		 * Call the other tool first. If the tool sets the limit of `gpupart run`, the
+		 * mask then narrows this limit.
 		 */
 		call_next();
 		if (wanted())

@@ -126,7 +126,10 @@ static bool cap_parse(struct mask *cap)
 	return true;
 }
 
-/* Returns true if the mask was already applied to @gpu. Marks the mask as applied. */
+/*
+ * Returns true if the mask was already applied to @gpu. Otherwise records that the mask is
+ * applied now, and returns false.
+ */
 static bool cap_done(const struct gpupart_gpu *gpu)
 {
 	static const struct gpupart_gpu *done[SMCTRL_MAX_GPUS];
@@ -216,9 +219,9 @@ void smctrl_cap_early(void)
 /* The GPUs of the process. The index is CUDA's number. */
 static struct device {
 	char pci[20];
-	atomic_bool attached;		/* if true, the following members do not change:
-					 * device_gpu() */
-	struct gpupart_gpu *gpu;	/* NULL: refused; the error was printed */
+	atomic_bool attached;		/* if true, device_gpu() has found the GPU, and the
+					 * following members do not change */
+	struct gpupart_gpu *gpu;	/* NULL: the GPU was refused, and the error was printed */
 	int err;			/* the reason */
 	struct gpupart_tpcset all;
 	atomic_bool tells_streams;	/* the GPU is fully attached, with a context */
@@ -481,7 +484,8 @@ static bool is_default(const void *stream)
 /* Stores for context_leave() what context_enter() has done. */
 struct entered {
 	bool pushed;
-	bool made;	/* context_enter() created the context; the program had not created it */
+	bool made;	/* context_enter() created the context, because the program had not
+			 * created it */
 };
 
 /*

@@ -24,7 +24,8 @@ struct stat_block {
 					 * are filled in */
 		atomic_uchar seen;	/* `gpupart stat` sets this member when it has
 					 * opened the process's files */
-		struct gpupart_stat_process process;	/* its member @wait_ns is in ticks */
+		struct gpupart_stat_process process;	/* the member @wait_ns of this copy is in
+							 * ticks */
 	} places[GPUPART_STAT_MAX_PROCESSES];
 };
 
@@ -33,7 +34,7 @@ struct stat_call {
 	struct driver_function fn;	/* kind of the function: enum
 					 * gpupart_stat_direction, or STAT_NO_COPY */
 	bool waits;
-	uint8_t size;			/* encodes how to find the number of bytes */
+	uint8_t size;			/* code that says how to find the number of bytes */
 };
 
 #define STAT_NO_COPY	GPUPART_STAT_NR_DIRECTIONS

@@ -15,8 +15,8 @@
 
 #define NR_SETTLING	16	/* number of waits after which missing names of
 				 * functions are looked up */
-#define SEEN_PATIENCE	2000	/* maximum wait in ms; after a longer time, the command
-				 * must be stopped or dead */
+#define SEEN_PATIENCE	2000	/* maximum wait in ms; if the command takes longer, it must be
+				 * stopped or dead */
 
 static const struct cuda_api *cuda;
 static struct gpupart_stat_process *process;

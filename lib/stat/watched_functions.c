@@ -7,7 +7,7 @@
 #include "lib/stat/block.h"
 
 /*
- * These values encode how to find the number of bytes. A plain number is an offset in the
+ * These values say how to find the number of bytes. Any other value is an offset in the
  * arguments.
  */
 enum { NO_SIZE = 0, SIZE_2D = 1, SIZE_3D, SIZE_BATCH };

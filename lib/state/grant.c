@@ -58,7 +58,7 @@ static bool is_roots(const struct stat *st)
 
 /*
  * Returns true if grants do not limit @uid. Grants do not limit the machine's root, which
- * creates and removes grants. But they limit the root user of a container. This user cannot
+ * creates and removes grants. But grants limit the root user of a container. This user cannot
  * write to the directory of grants, because the container has a read-only view of the grants
  * that apply in it.
  */
@@ -87,10 +87,10 @@ static bool maps_nobody(void)
 
 /*
  * Sets the user of a grant as this user namespace sees it. Beside the file of each grant is a
- * link. The owner of the link is the grant's user, but this user cannot change the link. The
- * owner shows the uid of the grant's user in this namespace. In a namespace that maps no user,
- * the uid of the owner is not visible. But only the owner can set the link's times, so the
- * function tries to set them.
+ * link. The owner of the link is the grant's user, but this user cannot change the link. So the
+ * uid of the link's owner is the uid of the grant's user in this namespace. In a namespace that
+ * maps no user, this uid is not visible. But only the owner can set the link's times, so the
+ * function tries to set these times.
  */
 static void translate_user(int dir, unsigned int root, struct gpupart_grant *grant)
 {
@@ -188,8 +188,7 @@ static void fill_other(const struct shared_seen *seen, struct gpupart_grant *gra
 }
 
 /*
- * Converts the bytes of the file to valid bools, because a byte other than 0 and 1 is not a valid
- * bool.
+ * Converts bytes of the file to valid bools. A bool whose byte is neither 0 nor 1 is not valid.
  */
 static void read_bools(struct gpupart_grant *grant)
 {
@@ -247,8 +246,8 @@ static int by_id(const void *a, const void *b)
 }
 
 /*
- * The grants that could belong to the caller. They are used if no grant is known to belong to the
- * caller.
+ * The grants that could belong to the caller. These grants are used if no grant is known to
+ * belong to the caller.
  */
 struct hidden {
 	bool own, any;
@@ -346,7 +345,7 @@ int gpupart_grant_list(struct gpupart *gp, struct gpupart_grant *list, unsigned 
 
 struct sum {
 	unsigned int uid;
-	const char *pci, *tenant;	/* if @pci is NULL: any GPU */
+	const char *pci, *tenant;	/* if @pci is NULL, the GPU does not matter */
 	bool found, named;
 	struct grant_limit limit;
 };

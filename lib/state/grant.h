@@ -34,7 +34,7 @@ int grant_open_dir(bool make);
 				 * after the header */
 
 struct grant_file {
-	struct shared_header header;	/* the part that other versions can read */
+	struct shared_header header;	/* other versions can read this part */
 	struct shared_gpu gpu;
 	struct gpupart_grant grant;
 };
@@ -75,9 +75,9 @@ struct grant_limit {
 
 /*
  * Reads the union of the grants of @uid on the GPU at @pci. If @pci is NULL, reads the union on
- * all GPUs. If a grant has the name @tenant, the memory is that of this grant. If no grant has
- * this name or @tenant is NULL, the memory is the sum of all grants. Returns false if no grant
- * applies to @uid.
+ * all GPUs. If a grant has the name @tenant, the memory is the memory of this grant. If no grant
+ * has this name or @tenant is NULL, the memory is the sum over all grants. Returns false if no
+ * grant applies to @uid.
  */
 GPUPART_PRIVATE
 bool grant_limit(unsigned int uid, const char *pci, const char *tenant, struct grant_limit *limit);

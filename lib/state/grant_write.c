@@ -43,8 +43,8 @@ static int write_file(const char *folder, const struct gpupart_grant *grant)
 	file.grant = *grant;
 	grant_link_name(grant->id, link);
 	/*
-	 * Only root can change the owner of the link. If the caller is not root, its grant is
-	 * ignored anyway.
+	 * Only root can change the owner of the link. If the caller is not root, the grant that
+	 * it writes is ignored anyway.
 	 */
 	if ((symlinkat("user", dir, link) && errno != EEXIST) ||
 	    (fchownat(dir, link, grant->uid, -1, AT_SYMLINK_NOFOLLOW) && errno != EPERM))

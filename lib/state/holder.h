@@ -13,8 +13,9 @@
  */
 struct holder_table {
 	struct state_dir_nested nested;
-	size_t maps_max, maps_read;	/* bytes of /proc/PID/maps that were read and
-					 * may be read; if @maps_max is 0: unlimited */
+	size_t maps_max, maps_read;	/* @maps_read: number of bytes of /proc/PID/maps that were
+					 * read; @maps_max: maximum of this number, or 0 for no
+					 * maximum */
 };
 
 GPUPART_PRIVATE

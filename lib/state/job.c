@@ -19,7 +19,8 @@
 #include "lib/state/state_page.h"
 #include "lib/topo/topology.h"
 
-#define MAX_ENVIRONMENT	(8 << 20)	/* maximum size in bytes that exec accepts */
+#define MAX_ENVIRONMENT	(8 << 20)	/* exec accepts environments of at most this number of
+					 * bytes */
 
 bool job_id_good(const char *id)
 {
@@ -147,8 +148,8 @@ struct gpupart_process *job_processes(unsigned int *nr)
 
 /*
  * Processes that may keep a job alive. These are processes with a published state page, and
- * processes whose environment contains the id of a job. Environments are only read if a job
- * would otherwise be removed.
+ * processes whose environment contains the id of a job. The code reads environments only if it
+ * would otherwise remove a job.
  */
 struct living {
 	struct gpupart_process *shown;
@@ -236,8 +237,8 @@ static void living_fini(struct living *living)
 
 /*
  * Returns true if any process of a job is alive. This may be the process that started the job,
- * or a process of the job with a published state page. It may also be a process with the job's
- * id in its environment, which could begin to use the GPU later.
+ * or a process of the job with a published state page. It may also be a process whose
+ * environment contains the job's id, because such a process could begin to use the GPU later.
  */
 static bool job_lives(int dir, const struct job_record *record, struct living *living)
 {

@@ -24,8 +24,8 @@
 
 struct job_record {
 	struct shared_header header;	/* contains the pid of the process that started the job */
-	struct shared_gpu gpu;		/* the set that was requested; the limit of the
-					 * parent job applies too */
+	struct shared_gpu gpu;		/* the set that the user requested; the limit of the
+					 * parent job also applies */
 	char source[512];
 };
 
@@ -34,7 +34,7 @@ static inline bool job_is_other_version(const struct job_record *record)
 	return record->header.layout != JOB_LAYOUT;
 }
 
-/* A program can run on the GPU of a capture only with the simulated driver. */
+/* If a GPU comes from a capture, a program can only run on it with the simulated driver. */
 static inline bool job_is_simulated(const char *source)
 {
 	return strcmp(source, "rm") && strcmp(source, "kernel");

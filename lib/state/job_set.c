@@ -199,8 +199,8 @@ static int check_job_set(struct gpupart *gp, const char *id, const struct gpupar
 }
 
 /*
- * Only root can change a grant. Other users may pass the limit that the grant already has. The
- * limit is then applied to their processes.
+ * Only root can change a grant. Another user may only pass the limit that the grant already has.
+ * This limit is then applied to the user's processes.
  */
 static int write_limit(struct gpupart *gp, int dir, struct job_record *record,
 		       const struct gpupart_tpcset *set)
@@ -250,8 +250,8 @@ int gpupart_job_limit_set(struct gpupart *gp, const char *id, const struct gpupa
 	if (before)
 		*before = job_effective(dir, &record);
 	/*
-	 * Write the record first. Then a process that is starting now either reads the new record
-	 * or is found below.
+	 * Write the record first. Then a process that is starting now either reads the new
+	 * record, or the code below finds this process.
 	 */
 	err = write_limit(gp, dir, &record, set);
 	if (!err && node) {

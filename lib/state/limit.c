@@ -86,7 +86,7 @@ void write_slot(struct limit *limit, uint64_t next, const struct limit_sets *set
 }
 
 /*
- * Returns the next number after @now for the given kind of writer, which is inside or outside the
+ * Returns the next number after @now for a writer inside the process or for a writer outside the
  * process.
  */
 static uint64_t next_number(uint64_t now, bool outside)
@@ -151,7 +151,10 @@ bool limit_set_inside(struct limit *limit, enum limit_part part, const struct tm
 	return set_inside(limit, part, map, set, RING_WORDS);
 }
 
-/* This function is called at most twice in a process, so it has no fast path for few words. */
+/*
+ * This function is called at most twice in a process, so it needs no fast path for a small
+ * number of words.
+ */
 bool limit_cap(struct limit *limit, const struct tmd_map *map, const struct gpupart_tpcset *set)
 {
 	uint64_t next, now = atomic_load_explicit(&limit->published, memory_order_acquire);

@@ -40,11 +40,11 @@ struct limit_sets {
 };
 
 /*
- * These functions set the inner or the outer part. The callers inside the process hold a lock of
- * the process, and the callers outside hold a lock on the file. @set must be valid for the GPU;
- * NULL removes the part. The functions store in @before the limit that was in force. In two
- * cases they return false and change nothing: an inner set is not a subset of the outer limit,
- * or writers inside the process write so often that a writer outside cannot write.
+ * These functions set the inner or the outer part. A caller inside the process holds a lock of
+ * the process, and a caller outside the process holds a lock on the file. @set must be valid for
+ * the GPU; NULL removes the part. The functions store in @before the limit that was in force. In
+ * two cases they return false and change nothing: an inner set is not a subset of the outer
+ * limit, or writers inside the process write so often that a writer outside cannot write.
  */
 bool limit_set_inside(struct limit *limit, enum limit_part part, const struct tmd_map *map,
 		      const struct gpupart_tpcset *set);

@@ -136,9 +136,9 @@ static bool parse_name(const char *file, int *pid, uint64_t *pid_namespace)
 
 /*
  * Maximum number of bytes of /proc/PID/maps that one scan of another user's directory reads. A
- * limit is needed, because a process can have many mappings. A line has at least 50 bytes. So
- * the limit is about the size of the maps of one process with the maximum number of mappings
- * (vm.max_map_count is 65530), or of some dozens of ordinary processes.
+ * limit is needed, because a process can have many mappings. A line of such a file has at least
+ * 50 bytes. So the limit is about the size of the maps of one process with the maximum number of
+ * mappings (vm.max_map_count is 65530), or of some dozens of ordinary processes.
  */
 #define MAX_MAPS	(4u << 20)
 #define OTHERS_LIMITS	"4 MiB of maps, 1 s of CPU time"
@@ -239,12 +239,12 @@ static int by_pid(const void *a, const void *b)
 }
 
 /*
- * Fills a row for the part of the directory that the scan left out. A process is listed with its
- * limit even if its maps were not read, so its TPCs count as used. But the contents of files
- * that were not opened are unknown, so this row has no TPCs. If all TPCs counted as used
- * instead, one user could keep all other users off the GPU. It does no harm that the row has no
- * TPCs. A user can hide processes anyway by deleting their files, and grants are in files that
- * belong to root.
+ * Fills a row for the part of the directory that the scan left out. If the maps of a process
+ * were not read, the process is listed with its limit nevertheless, so the TPCs of this limit
+ * count as used. But the contents of files that were not opened are unknown, so this row has no
+ * TPCs. If all TPCs counted as used instead, one user could keep all other users off the GPU. It
+ * does no harm that the row has no TPCs. A user can hide processes anyway by deleting their
+ * files, and grants are in files that belong to root.
  */
 static void describe_rest(const struct look *look, struct gpupart_process *process)
 {
@@ -266,9 +266,8 @@ static void add_row(struct gpupart_process *list, unsigned int max, unsigned int
 
 /*
  * Appends the processes of a directory to the list. *nr may become larger than @max, but the
- * function writes at most @max rows. The caller uses the same @table for all directories,
- * because one user can have thousands of uids (subuid(5)), and each of them can have a
- * directory.
+ * function writes at most @max rows. The caller uses the same @table for all directories. One
+ * user can have thousands of uids (see subuid(5)), and each of these uids can have a directory.
  */
 static void list_dir(uid_t uid, struct holder_table *table, struct gpupart_process *list,
 		     unsigned int max, unsigned int *nr)
@@ -354,8 +353,8 @@ int gpupart_process_list(struct gpupart *gp, struct gpupart_process *list, unsig
 }
 
 /*
- * Returns true if the user could send a signal to the process. The kernel decides this by the
- * real and the saved uid of the process. Without this check, a user could make root send a
+ * Returns true if the user could send a signal to the process. The kernel uses the real and the
+ * saved uid of the process to decide this. Without this check, a user could make root send a
  * signal to a process of another user. The check does not apply to root's directory, because a
  * process there may have changed its user.
  */

@@ -19,7 +19,10 @@ int gpupart_process_signal(struct gpupart *gp, const struct gpupart_process *pro
 		return ctx_fail(gp, -errno,
 				"process %d was not signalled: pidfd_open: %s; without a pidfd the signal could reach another process",
 				process->pid, strerror(errno));
-	/* If another process gets this pid from now on, pidfd_send_signal() fails. */
+	/*
+	 * If the process ends and another process gets its pid from now on, pidfd_send_signal()
+	 * fails.
+	 */
 	if (pidfd < 0 || !process_read(process->pid, process->uid, &now) ||
 	    (still && !still(&now, arg)))
 		err = -ESRCH;

@@ -13,8 +13,8 @@
 _Static_assert(STATE_NR_LATENCIES == GPUPART_NR_LATENCIES, "the state page has room for all");
 
 /*
- * Returns the place for a time. Each time below 16 ns has a separate place. Above 16 ns, each
- * octave has 16 places. The last place counts all longer times.
+ * Returns the index of the histogram's counter for a time. Each time below 16 ns has a separate
+ * counter. Above 16 ns, each octave has 16 counters. The last counter counts all longer times.
  */
 static unsigned int place_of(uint64_t ns)
 {
@@ -61,8 +61,8 @@ void gpupart_latency_report(uint64_t ns)
 }
 
 /*
- * Reads the units and the time of their report. Four tries are enough, because a report rarely
- * happens during a read.
+ * Reads the number of units and the time at which the program reported them. Four tries are
+ * enough, because a report rarely happens during a read.
  */
 static void read_units(const struct state_progress *from, struct gpupart_progress *progress)
 {

@@ -46,8 +46,8 @@ static int access_page(void *arg)
 }
 
 /*
- * Calls @act, which accesses the state page. Returns the result of @act, or -ESRCH if the page was
- * truncated.
+ * Calls @act, which accesses the state page. Returns the result of @act, or -ESRCH if another
+ * process truncated the page.
  */
 static int with_page(struct gpupart *gp, struct gpupart_remote *remote,
 		      int (*act)(struct gpupart *gp, struct gpupart_remote *remote, void *arg),
@@ -182,8 +182,8 @@ static int check_outside(struct gpupart *gp, int pid, const struct state_gpu *gp
 }
 
 /*
- * Checks that the grants of this user allow the set. If *set is NULL, which means no limit, *set
- * becomes the set of all granted TPCs.
+ * Checks that the grants of this user allow the set. If *set is NULL, no limit was requested,
+ * and *set becomes the set of all granted TPCs.
  */
 static int keep_given(struct gpupart *gp, int pid, const struct state_gpu *gpu,
 		      const struct gpupart_tpcset **set, struct grant_limit *given)

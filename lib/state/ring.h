@@ -62,7 +62,7 @@ static inline void ring_publish(struct ring *ring, const struct tmd_allow *allow
 }
 
 /*
- * Copies the set in force. *any is 0 if there is no set. Returns false if seven sets were
+ * Copies the set in force. *any is set to 0 if there is no set. Returns false if seven sets were
  * published during the copy, because the copy may then be a mix of two sets.
  */
 static inline __attribute__((always_inline))
@@ -92,8 +92,8 @@ bool ring_try(const _Atomic uint64_t *published, unsigned int nr_slots, unsigned
 
 /*
  * Like ring_try(), but tries again if the copy may be a mix of two sets. It tries at most 64
- * times, because a launch must not wait for ever. The first try is outside the loop, so that a
- * usual launch does not set up a loop. Returns false if there is no set.
+ * times, because a launch must not wait forever. The first try is outside the loop, so that a
+ * usual launch needs no loop. Returns false if there is no set.
  */
 static inline __attribute__((always_inline))
 bool ring_read(const _Atomic uint64_t *published, unsigned int nr_slots, unsigned int nr_words,

@@ -19,8 +19,8 @@
 	((sizeof(struct state_page) + STATE_PAGE - 1) / STATE_PAGE * STATE_PAGE)
 
 /*
- * The largest value that a counter of one thread can have. A damaged page can contain any value.
- * This maximum prevents an overflow of sums.
+ * The maximum value that a reader accepts for a counter of one thread. A damaged page can
+ * contain any value. This maximum prevents an overflow of sums.
  */
 #define MAX_COUNT	(1ull << 48)
 
@@ -220,8 +220,8 @@ int state_file_create(void)
 	path_of_records(path, ".");
 	fsize_guard_begin(&guard);
 	/*
-	 * If there is an old file, it belongs to a dead process that had this process's pid. A
-	 * GPU may still be writing to this file.
+	 * If there is already a file, it belongs to a dead process that had this process's pid.
+	 * A GPU may still be writing to this old file.
 	 */
 	unlink(path);
 	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -243,8 +243,8 @@ int state_file_publish(void)
 /*
  * In the child of a fork, replaces the mapping of the parent's state page by a private copy. A
  * process with too many mappings cannot move pages, but it can replace pages. If the kernel
- * refuses both, the function unmaps the page, and the next access ends the child, because the
- * child must not count in its parent's page.
+ * refuses to move and to replace the page, the function unmaps it. Then the next access ends the
+ * child, because the child must not count in its parent's page.
  */
 static void after_fork(void)
 {
@@ -438,9 +438,9 @@ unguard:
 }
 
 /*
- * Other writers hold the lock for a very short time. But a writer may have been stopped. It must
- * not prevent this program from using its GPU, so this program waits only as long as writers
- * wait for each other.
+ * Other writers hold the lock for a very short time. But a writer may have been stopped. A
+ * stopped writer must not prevent this program from using its GPU, so this program waits only as
+ * long as writers wait for each other.
  */
 void state_page_lock(void)
 {

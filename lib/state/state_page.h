@@ -66,13 +66,16 @@ struct state_lane {
 
 _Static_assert(sizeof(struct state_lane) == 128, "a lane has two cache lines");
 
-/* Flags of in_use. STATE_USED: a set was requested, so the callback must check launches. */
+/*
+ * Flags of in_use. The flag STATE_USED means that a set was requested, so the callback must
+ * check launches.
+ */
 #define STATE_USED 1
-#define STATE_USED_LENDS 8	/* another run needs a report of each launch: report_busy() */
+#define STATE_USED_LENDS 8	/* another run needs a report of each launch, see report_busy() */
 
 /* One attached GPU. The members that the callback reads are first. */
 struct state_gpu {
-	_Atomic unsigned char in_use;	/* flags; the others are in scope.h */
+	_Atomic unsigned char in_use;	/* flags; scope.h has further flags */
 	struct limit limit;
 	char pci[20];
 	bool simulated;
@@ -99,8 +102,8 @@ struct state_progress {
 
 /*
  * Records of launches on one GPU: see lib/records and Documentation/internals/state-page.md.
- * Only the thread that launches on the stream of a ring writes the counts of the ring. There are
- * two exceptions: the thread that folds records into the totals writes @folded and @last_end.
+ * Only the thread that launches on the stream of a ring writes the counts of the ring. But
+ * @folded and @last_end are written by the thread that folds records into the totals.
  */
 #define STATE_NR_RINGS	65	/* 64 rings of streams and 1 ring of graphs */
 #define STATE_NR_GAPS		32
@@ -125,12 +128,13 @@ struct state_ring {
 
 /*
  * Launches of executable graphs with records. The thread that launches the graph writes these
- * members. It writes @since only while @version of the records is odd.
+ * members. This thread writes @since only while @version of the records is odd.
  */
 #define STATE_NR_GRAPHS	256
 
 struct state_graph {
-	uint64_t issued;	/* launches of all executable graphs that have used this entry */
+	uint64_t issued;	/* number of launches of all executable graphs that have used this
+				 * entry */
 	/* CPU counter at the first launch of the current series of launches; 0: no series */
 	uint64_t since;
 	uint32_t kernels;	/* number of kernels of a launch that the GPU counts in
@@ -167,7 +171,8 @@ struct state_records {
 	uint64_t launching;	/* number of threads that are in a function that launches a graph */
 	/* 1: membarrier() in any process also acts on the threads of this process */
 	uint64_t fenced;
-	uint64_t nr_graphs;	/* entries of graph[] that are or were in use */
+	uint64_t nr_graphs;	/* number of entries of graph[] that are in use or were in use
+				 * earlier */
 	struct state_graph graph[STATE_NR_GRAPHS];
 	struct state_ring rings[STATE_NR_RINGS];
 	/* The following members are written by one thread at a time, while @version is odd. */
@@ -190,7 +195,7 @@ struct state_page {
 	struct state_lane lanes[STATE_NR_LANES];
 	struct state_gpu gpus[STATE_MAX_GPUS];
 	struct state_progress progress;
-	struct state_records records[STATE_MAX_GPUS];	/* in the order of gpus[] */
+	struct state_records records[STATE_MAX_GPUS];	/* entry n describes gpus[n] */
 };
 
 /*
@@ -262,8 +267,8 @@ static inline void state_launch_end(void)
 }
 
 /*
- * Mark the thread as being in a function that launches a graph. Such a function may build the
- * graph's nodes.
+ * These functions mark the thread as being in a function that launches a graph. Such a function
+ * may build the graph's nodes.
  */
 void state_graph_begin(void);
 void state_graph_end(void);
@@ -293,7 +298,10 @@ struct state_records *state_records(const struct state_gpu *gpu);
 int state_file_create(void);
 int state_file_publish(void);
 
-/* Publishes this process's state page. A failure has no other effect. Returns 0 or -errno. */
+/*
+ * Publishes this process's state page. If this fails, the process keeps its private state page.
+ * Returns 0 or -errno.
+ */
 int state_page_publish(const char *name, const char *job);
 
 /*

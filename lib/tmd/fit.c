@@ -114,7 +114,10 @@ static unsigned int blocks_per_sm(const struct tmd_map *map, const void *tmd)
 	shared = field_read(tmd, layout->shared) << layout->shared_shift;
 	if (shared && map->sm.shared / shared < nr)
 		nr = map->sm.shared / shared;
-	/* According to cuda_occupancy.h, an SM has two barriers for each block that it can hold. */
+	/*
+	 * According to cuda_occupancy.h, the number of barriers of an SM is twice the maximum
+	 * number of its blocks.
+	 */
 	barriers = field_read(tmd, layout->barriers);
 	if (barriers && map->sm.blocks * 2 / barriers < nr)
 		nr = map->sm.blocks * 2 / barriers;
@@ -166,8 +169,8 @@ enum tmd_outcome tmd_fit(const struct tmd_map *map, const void *tmd, unsigned in
 		good = fit_cooperative(map, tmd, want, limit, free, nr);
 	}
 	/*
-	 * According to this count, even the whole GPU cannot hold the launch. Let the driver
-	 * decide.
+	 * According to this count, even the whole GPU cannot hold the launch. So do not widen
+	 * the set, and let the driver decide.
 	 */
 	if (!good)
 		*want = *free;

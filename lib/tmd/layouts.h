@@ -57,8 +57,8 @@ struct tmd_release_fields {
 	struct tmd_field membar;	/* width 0: all slots share one bit, which
 					 * belongs to the driver */
 	struct tmd_field reduction;	/* 1: atomic operation instead of a store */
-	struct tmd_field operation, format;	/* operation and number format of the
-						 * reduction */
+	struct tmd_field operation, format;	/* operation of the reduction, and its number
+						 * format */
 	struct tmd_field trap;		/* if not 0, the hardware also interrupts the CPU */
 	struct tmd_field payload64;	/* width 0: payloads have 32 bits */
 	struct tmd_field address, payload;
@@ -66,8 +66,8 @@ struct tmd_release_fields {
 
 struct tmd_layout {
 	char name[8];
-	uint16_t classes[8];		/* compute classes with this layout; the list ends
-					 * with 0 */
+	uint16_t classes[8];		/* the compute classes that have this layout, followed by
+					 * 0 */
 	uint8_t version;		/* (major << 4) | minor */
 	uint16_t version_byte;
 	uint16_t size;			/* in bytes */

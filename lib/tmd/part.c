@@ -10,8 +10,8 @@
 #include "lib/tmd/field.h"
 #include "lib/tmd/part.h"
 
-enum { FREE, TAKEN, THERE };	/* values of tmd_part.state; in state TAKEN a thread
-				 * fills the entry */
+enum { FREE, TAKEN, THERE };	/* values of tmd_part.state; TAKEN means that a thread is filling
+				 * the entry */
 
 #define CLUSTER_SMS 8	/* every GPU with clusters supports clusters of this size */
 
@@ -61,8 +61,8 @@ static bool is_of(const struct tmd_map *map, const struct tmd_part *part,
 }
 
 /*
- * Returns the distance in the order from the number @came to the context of @part. The numbers
- * wrap around.
+ * Returns how far the context of @part is behind the number @came in the order. The numbers wrap
+ * around.
  */
 static int later(const struct tmd_part *part, unsigned int came)
 {
@@ -121,7 +121,7 @@ static struct tmd_part *place_of(const struct tmd_map *map, const struct tmd_all
 	return oldest;
 }
 
-/* Lists @last and all contexts before @last, in their order. */
+/* Lists the contexts from the first context in the order to @last. */
 static unsigned int in_order(struct tmd_parts *parts, struct tmd_part *last,
 			     struct tmd_part **order)
 {
@@ -140,7 +140,7 @@ static unsigned int in_order(struct tmd_parts *parts, struct tmd_part *last,
 	return nr;
 }
 
-/* Clears the table. A context may then get another part of the same limit. */
+/* Clears the table. After this change, a context may get another part of the same limit. */
 static void forget(struct tmd_parts *parts)
 {
 	static const struct tmd_allow none;
@@ -217,10 +217,10 @@ static unsigned int share(const struct tmd_map *map, const struct tmd_allow *lim
 }
 
 /*
- * Computes the part of the context to which the driver left @left. The @nr earlier contexts have
- * the TPCs @before and the parts @its. If the TPCs of two contexts overlap, their parts may
- * overlap too. Otherwise the overlap is as small as possible. If an overlap cannot be avoided,
- * overlaps with the latest contexts are avoided first.
+ * Computes the part of the context to which the driver left @left. @before has the TPCs of the
+ * @nr earlier contexts, and @its has the parts of these contexts. If the TPCs of two contexts
+ * overlap, their parts may overlap too. Otherwise the overlap is as small as possible. If an
+ * overlap cannot be avoided, overlaps with the latest contexts are avoided first.
  */
 static struct tmd_allow choose(const struct tmd_map *map, const struct tmd_allow *limit,
 			       const struct tmd_allow *left, const struct tmd_allow *before,

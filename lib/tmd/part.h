@@ -24,11 +24,12 @@ struct tmd_parts {
 	struct tmd_part {
 		atomic_uint state;
 		atomic_uint came;	/* position of the context in the order */
-		atomic_uint epoch;	/* epoch of the context's last place in the order */
+		atomic_uint epoch;	/* the epoch in which the context got its place in the
+					 * order */
 		_Atomic uint64_t left[GPUPART_MAX_TMD_BITS / 64];
 		/*
-		 * The last answer and its limit. While a thread writes these members, @version
-		 * is odd.
+		 * The last part that was computed, and the limit for which it was computed.
+		 * While a thread writes these members, @version is odd.
 		 */
 		atomic_uint version;
 		_Atomic uint64_t limit[GPUPART_MAX_TMD_BITS / 64];
@@ -43,8 +44,8 @@ struct tmd_parts {
 void tmd_parts_show(struct tmd_parts *parts, unsigned int nr_tpcs);
 
 /*
- * Called when a context was destroyed. It is unknown which context this was. So all contexts are
- * sorted again by their next launches.
+ * Called when some context was destroyed. The library does not know which context this was. So
+ * all contexts are sorted again by their next launches.
  */
 void tmd_parts_gone(struct tmd_parts *parts);
 

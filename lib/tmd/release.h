@@ -33,7 +33,7 @@ enum tmd_release_kind {
 
 struct tmd_release {
 	uint64_t address;	/* virtual address in the launch's context */
-	uint64_t payload;	/* the bits for which the slot has no room are dropped */
+	uint64_t payload;	/* if the slot has fewer bits, the upper bits are dropped */
 	enum tmd_release_kind kind;
 };
 
@@ -54,9 +54,10 @@ struct tmd_release_place {
 	bool payload64;
 	uint32_t enable;		/* the slot's enable bit in the 32-bit word at
 					 * control_byte */
-	uint32_t control_keep, control;	/* the bits to keep, and the value of the other bits */
-	uint64_t address_keep, address;	/* the same two values for the 64-bit word at
-					 * address_byte */
+	uint32_t control_keep, control;	/* the bits of the word at control_byte that stay
+					 * unchanged, and the value of its other bits */
+	uint64_t address_keep, address;	/* the bits of the 64-bit word at address_byte that stay
+					 * unchanged, and the value of its other bits */
 	uint64_t refused;		/* the bits that must be 0 in an address */
 };
 
@@ -117,20 +118,20 @@ const char *tmd_release_tested_on(const struct tmd_map *map);
 bool tmd_release_is_free(const struct tmd_map *map, const void *tmd, unsigned int slot);
 
 /*
- * Writes and enables a free slot. It does not set a membar bit. If all slots of a layout share
- * one membar bit, it keeps the driver's value. In four cases it returns false and changes
- * nothing: the slot is enabled, the slot does not exist, the TMD has another version, or the
- * address is misaligned or too large. The function allocates no memory, acquires no lock and has
- * no loop.
+ * Writes and enables a free slot. The function does not set a membar bit. If all slots of a
+ * layout share one membar bit, it keeps the driver's value. In four cases it returns false and
+ * changes nothing: the slot is enabled, the slot does not exist, the TMD has another version, or
+ * the address is misaligned or too large. The function allocates no memory, acquires no lock and
+ * has no loop.
  */
 bool tmd_release_write(const struct tmd_map *map, void *tmd, unsigned int slot,
 		       const struct tmd_release *release);
 
 /*
  * tmd_release_put() is like tmd_release_write(), but has fewer instructions, because the launch
- * callback calls it. It needs the place of the slot, which tmd_release_place() finds.
- * tmd_release_place() returns NULL if the slot does not exist. The place is valid until the map
- * is built again.
+ * callback calls it. The caller must pass the place of the slot, which tmd_release_place()
+ * returns. tmd_release_place() returns NULL if the slot does not exist. The place is valid until
+ * the map is built again.
  */
 const struct tmd_release_place *tmd_release_place(const struct tmd_map *map, unsigned int slot,
 						  enum tmd_release_kind kind);

@@ -212,8 +212,8 @@ static int tmd_bit_of(struct gpupart *gp, const struct gpupart_topology *topo,
 }
 
 /*
- * A layout has a fast path if its type and its valid bit are in the same word. For other layouts
- * the comparison never matches.
+ * A layout has a fast path if its type and its valid bit are in the same word. For other
+ * layouts, the values are chosen so that the comparison never matches.
  */
 static void map_usual(struct tmd_map *map)
 {
@@ -304,8 +304,8 @@ uint64_t tmd_map_hash(const struct tmd_map *map, const struct gpupart_gpu_info *
 	hash = hash_bytes(hash, &info->simulated, sizeof(info->simulated));
 	hash = hash_bytes(hash, map->layout->name, strlen(map->layout->name) + 1);
 	/*
-	 * If a row was never tried, its fields are proven together with its bits. Stored results
-	 * of versions without this check are invalid.
+	 * If a row was never tried, its fields are proven together with its bits. Versions
+	 * without this check may have stored results, and these results are invalid.
 	 */
 	hash = hash_bytes(hash, "fields", map->layout->tested_on ? 0 : 6);
 	/*
@@ -321,8 +321,8 @@ uint64_t tmd_map_hash(const struct tmd_map *map, const struct gpupart_gpu_info *
 }
 
 /*
- * Converts @set to bits in the first @words words of the result. Looks up the bits for 4 TPCs at
- * a time.
+ * Converts @set to mask bits, which are in the first @words words of the result. Looks up the
+ * bits for 4 TPCs at a time.
  */
 static inline __attribute__((always_inline)) struct tmd_allow
 convert_words(const struct tmd_map *map, const struct gpupart_tpcset *set, int words)
@@ -430,7 +430,7 @@ confine_other(const struct tmd_map *map, void *tmd, const struct tmd_allow *limi
 		free = allow_andnot(&map->all, &off);
 	}
 	want = allow_andnot(&want, &off);
-	/* Use TPCs outside the limit only if nothing else is possible. */
+	/* If the driver disabled all wanted TPCs, first use other TPCs of the limit. */
 	if (allow_empty(&want) && limit) {
 		want = allow_andnot(&part, &off);
 		outcome = TMD_WIDENED_DRIVER;

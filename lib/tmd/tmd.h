@@ -74,8 +74,8 @@ enum tmd_outcome {
 	TMD_WIDENED_DRIVER,
 	TMD_WIDENED_CLUSTER,
 	TMD_WIDENED_COOPERATIVE,
-	TMD_UNCONFINABLE,	/* the TMD was not changed, because it has another
-				 * version or launch type */
+	TMD_UNCONFINABLE,	/* the TMD was not changed, because its version or its launch type
+				 * is not the expected one */
 	TMD_NR_OUTCOMES,
 };
 

@@ -26,7 +26,7 @@
 #define REG_MAX_TPCS_PER_GPC 0x22434
 
 struct rows {
-	void *at;		/* place of the first row in the section's struct */
+	void *at;		/* address of the first row in the section's struct */
 	unsigned int *line;	/* line number of each row; 0: the row was omitted */
 	unsigned int nr;
 };

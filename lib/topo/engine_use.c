@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Samples the runlists of a GPU and counts which TSG is on each engine. The samples come from
- * one of three sources: the module, NVIDIA's driver, which reads registers for root only, or a
- * file of registers.
+ * one of three sources. These are the kernel module, NVIDIA's driver (which reads registers only
+ * for root), and a file of registers.
  *
  * The file has lines "0xOFFSET 0xVALUE", which set registers. A line "sample" follows the
  * register lines of each sample. Lines that begin with '#' are comments.
@@ -43,7 +43,7 @@ struct source {
 	struct recorded recorded;
 	struct gpupart_gpu_info *info;
 	struct gpu_engines engines;
-	u32 bases[MAX_RUNLISTS];	/* the first is the graphics runlist */
+	u32 bases[MAX_RUNLISTS];	/* bases[0] belongs to the graphics runlist */
 	unsigned int nr_bases;
 	void (*begun)(void *user);
 	void *user;
@@ -389,7 +389,7 @@ static int open_source(struct source *s, const char *gpu)
 		err = kernel_open(s, gpu);
 	if (!err || (name && !strcmp(name, "kernel")))
 		return err;
-	/* The module is loaded and refuses the request. Report its error. */
+	/* The module is loaded, but it refuses the request. Report its error. */
 	if (s->kernel.sock)
 		return err;
 	topo_append(said, sizeof(said), &at, "kernel: %s; rm: ", s->gp->error);

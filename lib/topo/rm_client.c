@@ -63,7 +63,7 @@ static const struct rm_status rm_statuses[] = {
 	  "the source \"kernel\" would help, or MIG off where it is on" },
 };
 
-/* Used for failed system calls, and for each status that is not in the table. */
+/* This entry is used if a system call failed, or if the status is not in the table. */
 static const struct rm_status rm_status_other = {
 	.err = -EOPNOTSUPP,
 	.help = "the kernel log may say more, and the source \"kernel\" may work",

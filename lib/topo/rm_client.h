@@ -37,8 +37,8 @@ struct rm_conn {
 struct rm_status {
 	int64_t status;
 	int err;
-	bool about_size;	/* the status means a wrong params_size; driver 580
-				 * reports 0x1f for this error */
+	bool about_size;	/* this status means that params_size was wrong; driver 580
+				 * reports such an error as 0x1f */
 	const char *name, *help;
 };
 
@@ -67,8 +67,8 @@ size_t rm_read_text(const char *path, char *text, size_t len);
 const char *rm_driver(const struct rm_conn *s);
 
 /*
- * These functions return 0, a positive status of RM, or -errno if the ioctl failed. In
- * rm_alloc(), RM chooses the handle.
+ * These functions return 0, a positive status of RM, or -errno if the ioctl failed. rm_alloc()
+ * lets RM choose the handle of the new object.
  */
 int64_t rm_control(struct rm_conn *s, uint32_t object, uint32_t cmd, void *params, uint32_t size);
 int64_t rm_alloc(struct rm_conn *s, uint32_t parent, uint32_t class_id, void *params,

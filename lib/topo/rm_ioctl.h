@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The ioctls of NVIDIA's resource manager (RM). Also a control that other programs issue,
- * because gpupart reads the answers to this control. This header contains data only.
+ * Declares the ioctls of NVIDIA's resource manager (RM). Also declares a control that gpupart
+ * does not issue; gpupart reads the answers to this control that other programs get. This header
+ * contains data only.
  *
  * The source is NVIDIA/open-gpu-kernel-modules, tags 515.43.04 to 595.45.04, unless stated
  * otherwise.
@@ -27,17 +28,17 @@ struct rm_control {
 };
 
 /*
- * Drivers before 535 have no params_size. Their struct has the status in this place, and its
- * last word is padding that the driver returns unchanged. Both forms are in gVisor,
- * pkg/abi/nvgpu.
+ * Drivers before 535 have no params_size. In the struct of these drivers, the status is in this
+ * place, and the last word of the struct is padding that the driver returns unchanged. Both
+ * forms are in gVisor, pkg/abi/nvgpu.
  */
 struct rm_alloc {
 	uint32_t client, parent, object, class_id;
 	uint64_t params;
 	uint32_t params_size_or_status, status;
 };
-#define RM_ALLOC_UNTOUCHED 0xffffffffu	/* this is no status, because a status has 16
-					 * bits: nvstatuscodes.h */
+#define RM_ALLOC_UNTOUCHED 0xffffffffu	/* no status has this value, because a status has 16 bits,
+					 * see nvstatuscodes.h */
 
 /* Numbers: src/nvidia/arch/nvalloc/unix/include/nv_escape.h */
 #define RM_IOCTL_FREE		_IOWR('F', 0x29, struct rm_free)

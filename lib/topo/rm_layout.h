@@ -81,7 +81,7 @@ _Static_assert(sizeof(struct rm_pci_info) == 12, "GET_PCI_INFO");
  * control returns the number of classes.
  */
 #define RM_GPU_GET_CLASSLIST	0x800201
-#define RM_CLASS_COMPUTE	0xc0	/* low byte of every compute class since Fermi:
+#define RM_CLASS_COMPUTE	0xc0	/* every compute class since Fermi has this low byte, see
 					 * class/cl90c0.h */
 #define RM_MAX_CLASSES		512	/* lists have about 100 entries */
 
@@ -126,9 +126,9 @@ struct rm_gpu_info_list {
 _Static_assert(sizeof(struct rm_gpu_info_list) == 16, "GPU_GET_INFO");
 
 /*
- * For drivers that do not have the list form. NV2080_CTRL_GPU_INFO_MAX_LIST_SIZE became larger
- * in newer drivers. The values below come from published headers and are tried one after the
- * other.
+ * This control is for drivers that do not have the list form. NV2080_CTRL_GPU_INFO_MAX_LIST_SIZE
+ * became larger in newer drivers. The values below come from published headers and are tried one
+ * after the other.
  */
 struct rm_gpu_info_v2 {
 	uint32_t nr;
@@ -225,7 +225,8 @@ _Static_assert(sizeof(struct rm_sm_order_9) == 9240, "GR_GET_GLOBAL_SM_ORDER");
  */
 static const struct sm_order_form {
 	uint32_t size;
-	unsigned int nr_sms_at;	/* in 16-bit words; the number of TPCs is in the next word */
+	unsigned int nr_sms_at;	/* index of the 16-bit word with the number of SMs; the next word
+				 * has the number of TPCs */
 	unsigned int entry_words;
 	bool has_ugpu, has_cpc_and_virtual;
 } sm_order_forms[] = {

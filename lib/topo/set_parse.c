@@ -89,7 +89,7 @@ static int tpc_not_there(struct gpupart *gp, const struct list_kind *kind, unsig
 	return not_there(gp, kind, number, len);
 }
 
-/* Parsing of @piece stopped at @at. Explains the error at this place. */
+/* The parser stopped at @at in @piece. Explains the error at this place. */
 static int stray(struct gpupart *gp, const struct list_kind *kind, const char *piece, size_t len,
 		 size_t at)
 {

@@ -18,7 +18,7 @@
 
 #define KERNEL_MAX_GPUS 64
 
-/* The interval and the number of repeated queries while a GPU wakes up. */
+/* While a GPU wakes up, the query is repeated at this interval, up to this number of times. */
 #define WAKE_POLL_NS	20000000L
 #define WAKE_POLLS	3000
 

@@ -281,7 +281,9 @@ static int rm_ask_sm_order(struct rm_conn *s, const struct gpupart_gpu_info *inf
 				    form->size);
 		if (!status)
 			break;
-		/* Only one size is right. Report why the driver refused this size. */
+		/*
+		 * Only one of the sizes is right. Report why the driver refused the right size.
+		 */
 		if (!worst || rm_status_find(worst)->about_size)
 			worst = status;
 	}

@@ -33,7 +33,7 @@ struct topo_sm {
 struct topo_gpc {
 	int gpc;		/* logical number; -1: unknown */
 	int gpc_phys;
-	uint32_t present_tpcs;	/* bit n is set if the TPC with the physical number n is present */
+	uint32_t present_tpcs;	/* bit n is set if the TPC with physical number n is present */
 };
 
 struct topo_register {
@@ -43,10 +43,12 @@ struct topo_register {
 struct gpupart_topology {
 	struct gpupart_gpu_info info;
 	unsigned int nr_tpcs, nr_gpcs, nr_sms, nr_ugpus, end_vgpc;
-	unsigned int compute_class;	/* from the driver's list; 0: not in this list */
+	unsigned int compute_class;	/* the compute class in the driver's list; 0: the list has
+					 * no compute class */
 	struct gpupart_tpc tpcs[GPUPART_MAX_TPCS];
 	struct gpupart_gpc gpcs[GPUPART_MAX_GPCS];
-	struct topo_sm sms[TOPO_MAX_SMS];	/* the values that the source reported */
+	struct topo_sm sms[TOPO_MAX_SMS];	/* these members contain the values that the
+						 * source reported */
 	unsigned int nr_gpc_map;
 	struct topo_gpc gpc_map[GPUPART_MAX_GPCS];	/* the value that the source reported */
 	unsigned int nr_registers;
@@ -69,8 +71,8 @@ int topo_build(struct gpupart *gp, const struct gpupart_gpu_info *info,
 	       struct gpupart_topology **topo);
 
 /*
- * The row that topo_build_blame() rejected. It is the number of an SM or of a row of the GPC
- * map. -1: the error is not in a row of this kind.
+ * The row that topo_build_blame() rejected. The value is the number of an SM or of a row of the
+ * GPC map. -1: the error is not in a row of this kind.
  */
 struct topo_blame {
 	int sm, gpc_row;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include "lib/verify/verify.h"
 
-#define MAX_TRIES 4	/* more than one try, because a launch may run no block on an SM
+#define MAX_TRIES 4	/* more than one try is needed, because a launch may run no block on an SM
 			 * that another program keeps busy */
 
 void verify_detail(struct verify *v, const char *fmt, ...)

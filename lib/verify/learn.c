@@ -13,8 +13,8 @@
 static unsigned int *learn_launches;
 
 /*
- * Makes a launch in which bit number @nth of the map is disabled. Removes the TPCs that ran a
- * block from @gone. Adds the TPCs that ran a block on each of their SMs to @whole.
+ * Makes a launch in whose TMD only mask bit number @nth of the map is set. Removes the TPCs that
+ * ran a block from @gone. Adds the TPCs that ran a block on each of their SMs to @whole.
  */
 static int launch_without(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe,
 			  void *stream, unsigned int nth, struct gpupart_tpcset *gone,
@@ -92,7 +92,8 @@ static int learn_map(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *
 		unsigned int nth = bit % topo->nr_tpcs;
 
 		/*
-		 * A map has exactly one bit for each TPC. So build another map with the next bits.
+		 * A map has exactly one bit for each TPC. So to test more bits, build another
+		 * map with the next bits.
 		 */
 		for (unsigned int i = 0; !nth && i < topo->nr_tpcs; i++)
 			asked[i] = (bit + i) % nr_bits;

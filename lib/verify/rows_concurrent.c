@@ -6,7 +6,10 @@ struct span {
 	uint64_t start, end;
 };
 
-/* Starts counted work on @stream. The records of this work are in slot @slot of two slots. */
+/*
+ * Starts counted work on @stream. The records of this work are stored in slot @slot, which is 0
+ * or 1.
+ */
 static int work_start(struct verify *v, void *stream, unsigned int slot, unsigned int blocks,
 		      uint32_t iterations)
 {

@@ -71,8 +71,8 @@ static int row_vgpcs(struct verify *v)
 		for (unsigned int sm = 0; sm < v->topo->nr_sms; sm++)
 			nr_groups += group_of(group, sm) == sm;
 		/*
-		 * There are fewer groups of SMs than virtual GPCs, so some cluster ran in two
-		 * virtual GPCs.
+		 * There are fewer groups of SMs than virtual GPCs, so at least one cluster ran
+		 * in two virtual GPCs.
 		 */
 		if (nr_groups < nr_vgpcs)
 			break;

@@ -68,7 +68,7 @@ static int rows_run(struct verify *v, unsigned int flags,
 
 /*
  * The handles of default streams. The streams belong to the probe's context. If the caller's
- * context is on this GPU, it is also the probe's context.
+ * context is on this GPU, the probe uses this context too.
  */
 static void *const default_stream[] = { CUDA_STREAM_LEGACY, CUDA_STREAM_PER_THREAD };
 

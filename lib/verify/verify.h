@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Declarations that the groups of rows of `gpupart verify` share. A row is a claim about sets.
- * It is tested by launches that record the SMs on which they ran.
+ * The row tests this claim with launches that record the SMs on which they ran.
  */
 #ifndef GPUPART_LIB_VERIFY_VERIFY_H
 #define GPUPART_LIB_VERIFY_VERIFY_H
