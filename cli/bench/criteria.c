@@ -132,8 +132,8 @@ static int measure_cost(struct meter *m, json_t *report)
 		worst = ratio > worst ? ratio : worst;
 	}
 	if (!err)
-		report_mean(report, "Confinement itself costs a kernel little: with the set of "
-			    "all TPCs it takes at most %.4f times as long as without a set.",
+		report_mean(report, "Confinement itself costs little: a kernel with the set of "
+			    "all TPCs takes at most %.4f times as long as without a set.",
 			    worst);
 	return err;
 }

@@ -154,7 +154,7 @@ static int supported(struct gpupart *gp, const struct gpupart_topology *topo,
 	*compute_class = tmd_compute_class(topo->info.chip_id, topo->compute_class);
 	if (!*compute_class)
 		return ctx_fail(gp, -EOPNOTSUPP,
-				"chip %#x at %s is unknown: gpupart has no TMD layout for its compute class %#x (0: not known)",
+				"chip %#x at %s is unknown: gpupart has no TMD layout for its compute class %#x (0 means unknown)",
 				topo->info.chip_id, topo->info.pci, topo->compute_class);
 	return 0;
 }
@@ -482,13 +482,13 @@ static int options_read(struct gpupart *gp, const struct gpupart_attach_options 
 					i, sizeof(*options));
 	memcpy(options, given, given->size < sizeof(*options) ? given->size : sizeof(*options));
 	if (options->unconfined > GPUPART_UNCONFINED_FAIL)
-		return ctx_fail(gp, -EINVAL, "unconfined: %u must be 0 (run) or 1 (fail)",
+		return ctx_fail(gp, -EINVAL, "option 'unconfined' is %u but must be 0 (run) or 1 (fail)",
 				options->unconfined);
 	if (options->profilers > 1)
-		return ctx_fail(gp, -EINVAL, "profilers: %u must be 0 or 1",
+		return ctx_fail(gp, -EINVAL, "option 'profilers' is %u but must be 0 or 1",
 				options->profilers);
 	if (options->no_device_launch > 1)
-		return ctx_fail(gp, -EINVAL, "no_device_launch: %u must be 0 or 1",
+		return ctx_fail(gp, -EINVAL, "option 'no_device_launch' is %u but must be 0 or 1",
 				options->no_device_launch);
 	return 0;
 }

@@ -191,7 +191,7 @@ static int change(struct gpupart *gp, struct rules *rules, const char *pattern,
 	}
 	if (n == RULES_MAX)
 		return ctx_fail(gp, -ENOSPC,
-				"rule %.100s: there are %d rules already",
+				"rule %.100s cannot be added: there are already %d rules",
 				pattern, RULES_MAX);
 	strcpy(rules->list[n].pattern, pattern);
 	rules->list[n].set = *set;

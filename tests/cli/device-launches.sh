@@ -62,7 +62,7 @@ said() { grep "launch further kernels from the GPU" "$tmp/err"; }
 
 try run $e -g 0 -- "$tmp/parent" 3 cudaLaunchDeviceV2
 is "$status $(wc -l <"$tmp/err")" "7 2" "a program that may launch from the GPU: its status, a line more"
-is "$(said)" "gpupart: 3 launches were of kernels that can launch further kernels from the GPU: the further kernels are not confined, see gpupart-device-launches(7)" \
+is "$(said)" "gpupart: 3 launches started kernels that can launch further kernels from the GPU: these further kernels are not confined, see gpupart-device-launches(7)" \
 	"the line has their number and says where to read on"
 try run $e -g 0 -- "$tmp/parent" 3 nothing
 is "$status $(wc -l <"$tmp/err")" "7 1" "a program that does not: no line"
@@ -97,7 +97,7 @@ try run $e -g 0 --no-device-launch --strict -- "$tmp/parent" 3 cudaLaunchDeviceV
 is "$status $(refused | cut -d : -f 2)" "3  1 module with kernel parent was refused (simulated)" \
 	"--strict: nothing ran outside, the program's status"
 try run $e -g 0 --no-device-launch --exec -- "$tmp/parent" 3 cudaLaunchDeviceV2
-is "$status $(cat "$tmp/out") $(refused)" "3 load=800 gpupart: refused 1 module with kernels that can launch others (simulated)" \
+is "$status $(cat "$tmp/out") $(refused)" "3 load=800 gpupart: refused 1 module with kernels that can launch further kernels (simulated)" \
 	"--exec: refused, and the process says it"
 is "$(grep -c outside "$tmp/err")" 0 "which is no launch outside of the set"
 try run $e -g 0 --no-device-launch -- "$gpupart" run -g 0 -- "$tmp/parent" 3 cudaLaunchDeviceV2
@@ -145,7 +145,7 @@ is "$line" launched "a program that stays"
 try doctor --no-launch $e
 has "$(tr -s '\n ' ' ' <"$tmp/out")" "$pid sorter on TPCs 0-7 of 0000:01:00.0: 5 launches, 5 confined, 0 widened, 0 not confined, 0 on other GPUs, 5 can launch from the GPU" \
 	"doctor: its row"
-has "$(sed -n '/^note  device-launches/,$p' "$tmp/out" | tr -s '\n ' ' ')" "launch others: $pid sorter (5 launches)" \
+has "$(sed -n '/^note  device-launches/,$p' "$tmp/out" | tr -s '\n ' ' ')" "launch further kernels: $pid sorter (5 launches)" \
 	"doctor: the row about such launches names it"
 try doctor --no-launch $e --json
 if jq --version >/dev/null 2>&1; then
