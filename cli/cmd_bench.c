@@ -402,7 +402,7 @@ static int check_names(const struct args *args)
 		out_append(all, sizeof(all), "%s%s", i ? ", " : "", bench_parts[i].name);
 	for (char **name = args->program; *name; name++)
 		if (!find_part(*name))
-			return usage_error("'%s' is not a part: %s", *name, all);
+			return usage_error("'%s' is not a part: the parts are %s", *name, all);
 	return 0;
 }
 

@@ -135,7 +135,7 @@ static void ask_node(struct doctor *d)
 		say(d, OK, NULL, "/dev/nvidiactl can be opened");
 		close(fd);
 	} else if (err != ENOENT) {
-		say(d, BAD, "have an administrator let this user read and write /dev/nvidia*",
+		say(d, BAD, "ask an administrator to let this user read and write /dev/nvidia*",
 		    "/dev/nvidiactl: %s", strerror(err));
 	/* The image of a container may include the library, but not the device nodes. */
 	} else if (cuda_probe(&probe) != -ENOENT) {
@@ -325,7 +325,7 @@ static void ask_slot(struct doctor *d)
 		    "CUDA_INJECTION64_PATH is set to %s, which cannot be used: %s", taken,
 		    strerror(err));
 	else if (!paths_package(PATHS_INJECT, own, sizeof(own)) && paths_same(taken, own))
-		say(d, OK, NULL, "CUDA_INJECTION64_PATH is set by gpupart: this is inside a run");
+		say(d, OK, NULL, "CUDA_INJECTION64_PATH is set by gpupart: this process was started by 'gpupart run'");
 	else if (paths_is_inject(taken))
 		say(d, OK, NULL,
 		    "CUDA_INJECTION64_PATH is set by another installation of gpupart, %s: this process is in a container with a device of that installation",
@@ -418,7 +418,7 @@ static void ask_mps(struct doctor *d)
 	}
 	say(d, runs ? NOTE : OK, NULL, "%s", !runs ?
 	    "MPS does not run: programs share the GPU in time slices" :
-	    "MPS runs: %smid is renumbered in clients of MPS, so mask bits are taken from the table without a check");
+	    "MPS runs: %smid has other values in clients of MPS, so gpupart takes mask bits from its table without a check");
 }
 
 /* Checks the node's MPS daemon, which serves all users and Slurm's jobs. */

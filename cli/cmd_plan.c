@@ -221,7 +221,7 @@ static int write_env(struct out *out, const struct result *r)
 			variable_part(r->plan->tenants[j].name, other);
 			if (!strcmp(part, other))
 				return usage_error(
-					"--of env: %s and %s would both be SET_%s: choose one with --only",
+					"--of env: %s and %s would both set the variable SET_%s: choose one of them with --only",
 					r->plan->tenants[j].name, t->name, part);
 		}
 	}

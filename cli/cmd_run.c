@@ -192,7 +192,7 @@ static int check_strict(struct run_wishes *wishes, bool left_out)
 	if (!who)
 		return 0;
 	if (left_out)
-		return failure("GPUPART_DISABLE=1: %s does not allow it", who);
+		return failure("GPUPART_DISABLE=1: %s does not allow this variable", who);
 	return 0;
 }
 

@@ -205,7 +205,7 @@ static bool has_job(const struct targets *t, const char *job)
 /* Reports that --gpu selects no GPU of @whose. */
 static int fail_gpu(const struct targets *t, const char *whose)
 {
-	return usage_error("--gpu %s: %s is on %s", t->args->gpu, whose, t->others);
+	return usage_error("--gpu %s: %s runs on GPU %s", t->args->gpu, whose, t->others);
 }
 
 static int find_name(struct targets *t, const char *name)

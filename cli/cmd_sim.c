@@ -149,7 +149,7 @@ static int run_all(struct sim *sim, const struct options *options)
 		status = run_one(sim, &sim->runs[sim->nr_runs++], i);
 	}
 	if (!status && !nr)
-		return usage_error("%s: runs: the list is empty", sim->path);
+		return usage_error("%s: the list 'runs' is empty", sim->path);
 	if (!status && !sim->nr_runs)
 		return usage_error("--run %s: %s has no such run: its runs are %s",
 				   options->run ? options->run : "", sim->name,
@@ -269,7 +269,7 @@ static int read_span(struct options *options)
 	if (!dash || !yaml_read_time(from, &options->from) ||
 	    !yaml_read_time(dash + 1, &options->to) || options->from >= options->to)
 		return usage_error(
-			"--span %s: must be two times such as 1ms-1.5ms, the earlier one first",
+			"--span %s: must be two points in time such as 1ms-1.5ms, with the earlier one first",
 			options->span);
 	return 0;
 }

@@ -321,7 +321,7 @@ static int take_captures(const struct args_texts *captures, uint64_t memory, str
 		int err;
 
 		if (node->nr == NODE_GPUS_MAX)
-			return usage_error("-i %s: more than %d GPUs", captures->texts[i],
+			return usage_error("-i %s: there are more than %d GPUs", captures->texts[i],
 					   NODE_GPUS_MAX);
 		err = gpupart_topology_open(cmd_gp, captures->texts[i], NULL, &gpu->topo);
 		if (err)
@@ -386,8 +386,8 @@ int cmd_slurm_conf(int argc, char **argv)
 		status = args_memory(mem, &memory);
 	if (!status && !mem != !captures.nr)
 		status = usage_error(
-			"%s", mem ? "--mem: only with -i; this node's GPUs report their memory"
-				  : "-i: captures do not contain a GPU's memory: use --mem");
+			"%s", mem ? "--mem: needs -i, because this node's GPUs report their memory"
+				  : "-i: captures do not contain the memory size of a GPU: use --mem");
 	if (status)
 		return status;
 	conf.node = name;

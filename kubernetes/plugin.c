@@ -190,7 +190,7 @@ static bool one_gpu(const Kubelet__Ids *asked, unsigned int *gpu, struct gpupart
 		return true;
 	if (nr_gpus < 2)
 		return grpc_fail(status, GRPC_INVALID_ARGUMENT,
-				 nr_gpus ? "the request has an id twice"
+				 nr_gpus ? "the request contains an id twice"
 					 : "the request has no TPC");
 	most = pods_most();
 	grpc_fail(

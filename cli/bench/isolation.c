@@ -178,8 +178,9 @@ static void explain_cores(struct isolation *i, json_t *report)
 			i->slowdown[SETS_INTERLEAVED][WORK_FMA][WORK_FMA]);
 	if (rest->slowdown > 0)
 		report_mean(report, "Next to a compute neighbour on all other TPCs, a compute "
-			    "kernel takes %.3f times its solo time. The clock changes from %.0f to "
-			    "%.0f MHz; corrected for the clock, it takes %.3f times its solo time.",
+			    "kernel takes %.3f times its solo time. The clock changes from %.0f "
+			    "to %.0f MHz; corrected for the clock, the kernel takes %.3f times "
+			    "its solo time.",
 			    rest->slowdown, rest->mhz_alone, rest->mhz_beside, rest->mhz_alone > 0 ?
 			    rest->slowdown * rest->mhz_beside / rest->mhz_alone : 0);
 }
@@ -205,7 +206,7 @@ static void mean_memory(struct isolation *i, json_t *report)
 	if (least > 1.1)
 		report_mean(report, "A pointer chase in the L2 next to a DRAM stream takes at "
 			    "least %.2f times its solo time in every arrangement: no partition "
-			    "of TPCs prevents that.", least);
+			    "of TPCs prevents this slowdown.", least);
 	else if (least > 0)
 		report_mean(report, "A pointer chase in the L2 next to a DRAM stream takes at "
 			    "least %.3f times its solo time.",
@@ -220,17 +221,18 @@ static void tell(struct isolation *i, json_t *report)
 	explain_cores(i, report);
 	mean_memory(i, report);
 	report_note(report, "In 'no partition' both programs use two GPCs of different uGPUs. In "
-		    "'interleaved' each program has half of each of two GPCs. In 'own GPC' each "
-		    "program has a GPC, both in the same uGPU. In 'own uGPU' each program has a GPC "
-		    "in a different uGPU. In 'all the rest' the victim has a GPC, and the neighbour "
-		    "has all other TPCs of the GPU.");
+		    "'interleaved' each program has half of the TPCs of each of two GPCs. In "
+		    "'own GPC' each program has a GPC, both in the same uGPU. In 'own uGPU' each "
+		    "program has a GPC in a different uGPU. In 'all the rest' the victim has one "
+		    "GPC, and the neighbour has all other TPCs of the GPU.");
 	report_note(report,
-		    "Each figure comes from %u consecutive launches of the victim, which "
-		    "the GPU times: first alone, then next to the neighbour, then alone again, "
-		    "always in the same set. Each program has %u TPCs. The neighbour launches on "
-		    "two streams without a gap, with grids that fill the SMs of its set, and "
-		    "records when it ran. The clock is read from the victim's own cycle counter, "
-		    "and from NVML before, during and after the launches (-1: not known).",
+		    "Each figure comes from %u consecutive launches of the victim, timed by the "
+		    "GPU. The victim runs first alone, then next to the neighbour, and then "
+		    "alone again, always in the same set. Each program has %u TPCs. The "
+		    "neighbour launches on two streams without a gap, with grids that fill the "
+		    "SMs of its set, and records when it ran. The clock is read from the "
+		    "victim's own cycle counter, and from NVML before, during and after the "
+		    "launches (-1 means unknown).",
 		    i->meter.nr, i->b->sets.nr_tpcs);
 }
 

@@ -205,9 +205,9 @@ static int measure_launches(struct bench *b, json_t *report)
 				    "of a launch in a process that was never attached.", s.median);
 	}
 	report_note(report,
-		    "There are %u groups of processes. Each process makes %d launches, and "
-		    "the processes of a group take turns on one CPU. Two processes of each group "
-		    "were never attached: they show how far equal processes differ.",
+		    "There are %u groups of processes. Each process makes %d launches, and the "
+		    "processes of a group take turns on one CPU. Two processes of each group "
+		    "were never attached: they show how much the times of equal processes differ.",
 		    nr_groups, NR_LAUNCHES);
 	return 0;
 }

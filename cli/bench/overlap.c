@@ -82,11 +82,12 @@ static void tell(struct overlap *o, json_t *report, unsigned int nr_rounds)
 	}
 	for (int k = 0; k < 2; k++)
 		gpupart_tpcset_format_list(&o->set[k], list[k], sizeof(list[k]));
-	report_mean(report, "Two equal kernels ran on overlapping sets, in both orders. In %u of "
-		    "the 2 orders, the kernel that was launched first also ended first, because "
-		    "the other kernel waited for the shared TPCs.", nr_first);
-	report_note(report, "Figure 11 of \"Hardware Compute Partitioning on NVIDIA GPUs\". K1: "
-		    "TPCs %s, K2: TPCs %s; %d waves of blocks of %d us each; %u rounds.", list[0],
+	report_mean(report, "Two equal kernels were launched on overlapping sets, in both orders. "
+		    "In %u of the 2 orders, the kernel that was launched first also ended first, "
+		    "because the other kernel waited for the shared TPCs.", nr_first);
+	report_note(report, "Figure 11 of \"Hardware Compute Partitioning on NVIDIA GPUs\". "
+		    "Kernel K1 has TPCs %s, and kernel K2 has TPCs %s. Each kernel has %d waves "
+		    "of blocks that run for %d us. Each order is measured in %u rounds.", list[0],
 		    list[1], WAVES, BLOCK_NS / 1000, nr_rounds);
 }
 

@@ -612,8 +612,8 @@ static void measure_all(struct peers *p)
 			order[i] = way;
 			if (*p->ways[way].why)
 				continue;
-			remark("peers: round %u of %u, %u of %u: %s", round + 1, nr_rounds, i + 1,
-			       p->nr, p->ways[way].name);
+			remark("peers: round %u of %u, way %u of %u: %s", round + 1, nr_rounds,
+			       i + 1, p->nr, p->ways[way].name);
 			measure(p, &p->ways[way]);
 			if (*p->ways[way].why)
 				remark("peers: %s is not measured: %s", p->ways[way].name,
@@ -674,10 +674,11 @@ int bench_peers(struct bench *b, json_t *report)
 	if (!nr_measured(&p))
 		return bench_fail(b, -ECHILD, "nothing could be measured: %s",
 				  p.nr ? p.ways[0].why : "--only selects no way to share the GPU");
-	report_mean(report, "A: %s. B: %s. Each row is measured for %u x %u s, with the ways in a "
-		    "different order each time. The columns 'from' and 'to' are the bounds of the "
-		    "95%% interval of the figure to their left.", p.options->programs[0],
-		    p.options->programs[1], p.options->rounds, p.options->seconds);
+	report_mean(report, "A: %s. B: %s. Each row is measured %u times for %u s. The ways to "
+		    "share the GPU have a different order each time. The columns 'from' and 'to' "
+		    "are the bounds of the 95%% interval of the figure to their left.",
+		    p.options->programs[0], p.options->programs[1], p.options->rounds,
+		    p.options->seconds);
 	report_ways(&p, report);
 	judge(&p, report);
 	return 0;

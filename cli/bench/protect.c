@@ -282,27 +282,28 @@ static void tell(struct protect *p, json_t *report, const struct stats *whole,
 		     "same set",
 		     times[p->where], REPORT_AT_MOST, 1.05);
 	report_mean(report, "Next to a program that floods the GPU, an inference takes %.1f times "
-		    "as long (%.0f us instead of %.0f us). If each program has its own set, the "
-		    "inference takes this multiple of its solo time in the same set: %s.",
+		    "its solo time (%.0f us instead of %.0f us). If each program has its own "
+		    "set, the inference takes this multiple of its solo time in the same set: %s.",
 		    whole->mean > 0 ? faulty->mean / whole->mean : 0, faulty->mean, whole->mean,
 		    text);
 	format_times(of_good, text, sizeof(text));
 	report_mean(
 		report,
-		"The paper divides the time next to a faulty neighbour with sets by the "
-		"time next to a good neighbour without sets. This quotient is: %s. In the paper "
-		"it is 1.10 (44 ms and 40 ms), on half of a GPU for which two good programs "
-		"compete.",
+		"The paper divides two times of an inference: with sets next to a faulty "
+		"neighbour, and without sets next to a good neighbour. Here this quotient is: "
+		"%s. In the paper the quotient is 1.10 (44 ms and 40 ms): the inference has half of "
+		"a GPU with sets, and without sets two good programs compete for the GPU.",
 		text);
 	report_note(report, "Table III of \"Hardware Compute Partitioning on NVIDIA GPUs\" shows "
-		    "this for YOLOv2. Here an inference is %d small kernels, reads and "
-		    "multiply-adds in turn, and one starts every %d us. The faulty neighbour "
-		    "launches grids that fill all of its set for %d us, without a pause. It only "
-		    "computes; the part isolation has neighbours that read the L2 or DRAM. Each "
-		    "program has %u TPCs, but in \"%s\" the faulty neighbour has all TPCs that the "
-		    "inference does not use. The arrangement that is judged is \"%s\". A case ends "
-		    "after %.0f s, even if it has made fewer inferences. MHz is the clock of the "
-		    "SMs, as NVML reports it at the end of a case (-1: not known).",
+		    "this for YOLOv2. Here an inference runs %d small kernels, which alternate "
+		    "between reads and multiply-adds. An inference starts every %d us. The "
+		    "faulty neighbour launches grids that fill all of its set for %d us, without "
+		    "a pause. The faulty neighbour only computes. The neighbours in the part "
+		    "'isolation' also read the L2 or DRAM. Each program has %u TPCs, but in "
+		    "\"%s\" the faulty neighbour has all TPCs that the inference does not use. "
+		    "The arrangement that is judged is \"%s\". A case ends after %.0f s, even if "
+		    "it has not made all its inferences. MHz is the clock of the SMs, as NVML "
+		    "reports it at the end of a case (-1 means unknown).",
 		    NR_STEPS, PERIOD_US, FLOOD_US, p->b->sets.nr_tpcs, sets_name[SETS_REST],
 		    sets_name[p->where], LIMIT_US / 1e6);
 }

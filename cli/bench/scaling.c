@@ -85,8 +85,8 @@ static void tell_work(struct scaling *s, json_t *report, unsigned int w)
 				best[spread] = us;
 		}
 	}
-	report_note(report, "%s: with %u of %u larger sets, the kernel took over 2%% longer than "
-		    "with a smaller set.", work_name[works[w]], nr_worse, 2 * (s->nr_sizes - 1));
+	report_note(report, "%s: with %u of %u larger sets, the kernel took more than 2%% longer "
+		    "than with a smaller set.", work_name[works[w]], nr_worse, 2 * (s->nr_sizes - 1));
 }
 
 /*
@@ -153,8 +153,8 @@ int bench_scaling(struct bench *b, json_t *report)
 	 */
 	gpupart_gpu_check(b->gpu, &check);
 	if (check.nr_proven != s.nr_tpcs)
-		return bench_fail(b, -EOPNOTSUPP, "the mask bits of only %u of %u TPCs are proven, "
-				  "but this part needs all",
+		return bench_fail(b, -EOPNOTSUPP, "the mask bits of only %u of %u TPCs are "
+				  "proven, but this part needs the bits of all TPCs",
 				  check.nr_proven, s.nr_tpcs);
 	err = meter_open(b, &s.meter, bench_count(b, 9, 5));
 	if (err)

@@ -179,12 +179,12 @@ static int measure(struct fill *f, json_t *report)
 	if (err)
 		return err;
 	if (first)
-		report_mean(report, "A kernel in its own set waits if %u other kernels are held. "
-			    "Partitions are independent only while a slot is free, so do not run "
-			    "more than that number of streams at the same time.", first);
+		report_mean(report, "A kernel in its own set waits while %u other kernels are "
+			    "running. Partitions are independent only while a slot is free, so "
+			    "use at most %u streams at the same time.", first, first);
 	else
 		report_mean(report, "A kernel in its own set did not wait while up to %u other "
-			    "kernels were held.", f->max);
+			    "kernels were running.", f->max);
 	return 0;
 }
 
@@ -210,13 +210,13 @@ int bench_slots(struct bench *b, json_t *report)
 	err = err ?: slots_open(b, &f->slots, f->max + 1) ?: measure(f, report);
 	report_note(
 		report,
-		"Figure 12 of \"Hardware Compute Partitioning on NVIDIA GPUs\" (32 on a "
-		"GTX 1060). A holder is a block of 32 threads that runs for %d ms on its own "
-		"stream; there are at most %u holders. The number is found by bisection, and "
-		"each number is tried %d times. Priorities here are %d (low) to %d (high). If "
-		"there are more streams than channels (CUDA_DEVICE_MAX_CONNECTIONS=%s), streams "
-		"share channels. A result that is equal to the number of channels may have this "
-		"cause.",
+		"Figure 12 of \"Hardware Compute Partitioning on NVIDIA GPUs\" (32 on a GTX "
+		"1060). A holder is a block of 32 threads that runs for %d ms on its own stream; "
+		"there are at most %u holders. The smallest number of holders that delays the "
+		"kernel is found by bisection, and each number is tried %d times. Priorities "
+		"here are %d (low) to %d (high). If there are more streams than channels "
+		"(CUDA_DEVICE_MAX_CONNECTIONS=%s), streams share channels. If the result equals "
+		"the number of channels, shared channels may be the cause.",
 		HOLD_NS / 1000000, f->max, NR_TRIES, f->lowest, f->highest,
 		connections ? connections : "8, the default");
 	return err;

@@ -139,19 +139,20 @@ static int measure_all(struct software *s, json_t *report)
 	if (err)
 		return err;
 	report_mean(report, "On the same SMs, blocks that loop take %.3f times as long as the "
-		    "unchanged kernel with a mask, and the kernel must be rewritten. Without a "
-		    "mask, blocks run on any SM that has free resources: next to another such "
-		    "program their median time is %.2f times their solo median, and the slowest 1%% "
-		    "take %.1f times the median. With a mask, the same two figures are %.3f and "
-		    "%.3f.",
+		    "unchanged kernel with a mask, and the kernel must be rewritten to loop. "
+		    "Without a mask, blocks run on any SM that has free resources: next to "
+		    "another such program their median time is %.2f times their solo median, and "
+		    "the slowest 1%% take %.1f times the median. With a mask, the same two "
+		    "figures are %.3f and %.3f.",
 		    outcome[0].alone > 0 ? outcome[1].alone / outcome[0].alone : 0,
 		    outcome[2].slowdown, outcome[2].tail, outcome[1].slowdown,
 		    outcome[1].tail);
 	report_note(report, "The share is %u TPCs with %u SMs: %u blocks of 1024 threads do the "
 		    "work of %u blocks. The neighbour gets the other share in the same way: by a "
-		    "mask, or by as many blocks as the other SMs can hold. The column SMs counts "
-		    "the SMs that ran a block in any of the %u launches. Shared SMs also ran blocks "
-		    "of the neighbour.",
+		    "mask, or by as many blocks as the other SMs can hold. The columns 'SMs "
+		    "alone' and 'SMs next to neighbour' count the SMs that ran a block in any of "
+		    "the %u launches. The column 'shared SMs' counts the SMs that also ran "
+		    "blocks of the neighbour.",
 		    s->b->sets.nr_tpcs, nr_sms, s->loops.blocks, s->plain.blocks, s->meter.nr);
 	return 0;
 }

@@ -136,7 +136,7 @@ static int take_names(struct demands *demands, const struct key *key, const char
 	char *text = key->at ? demands->texts[i].apart : demands->texts[i].same;
 
 	if (!*value)
-		return wrong(where, "%s= must have names of tenants, joined by +", key->name);
+		return wrong(where, "%s= must list names of tenants, joined by +", key->name);
 	if (strlen(text) + strlen(value) + 2 > DEMANDS_TEXT)
 		return wrong(where, "%s=%s has more names than a plan can have tenants", key->name,
 			     value);
@@ -392,7 +392,7 @@ static int take_document(struct file *f)
 		point(f, root, NULL, NULL);
 	if (root && root->type != YAML_MAPPING_NODE)
 		return wrong(&f->where,
-			     "the file must have 'tenants:' with the names of tenants below it");
+			     "the file must have the key 'tenants', with the names of tenants as keys below it");
 	for (unsigned int i = 0; yaml_entry(&f->yaml, root, i, &key, &value); i++) {
 		const char *name = yaml_scalar(key);
 
@@ -410,7 +410,7 @@ static int take_document(struct file *f)
 	point(f, tenants, "tenants", NULL);
 	if (tenants->type != YAML_MAPPING_NODE)
 		return wrong(&f->where,
-			     "this key must have names of tenants with their demands below it");
+			     "below this key, list the name of each tenant with its demands");
 	for (unsigned int i = 0; !status && yaml_entry(&f->yaml, tenants, i, &key, &value); i++)
 		status = take_node(f, key, value);
 	return status;

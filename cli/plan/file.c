@@ -115,12 +115,12 @@ static int read_tenant(const char *words, json_t *json, struct plan_file_tenant 
 		return refuse(words, "this is not a valid name of a tenant", name);
 	if (!read_set(json_object_get(json, "set"), &t->tpcs))
 		return refuse(words,
-			      "list, hex and nr_tpcs of a tenant's set contradict each other",
+			      "'list', 'hex' and 'nr_tpcs' of a tenant's set contradict each other",
 			      name);
 	if (!read_mem(json_object_get(json, "mem_bytes"), &t->mem))
-		return refuse(words, "mem_bytes is not a number of bytes", name);
+		return refuse(words, "'mem_bytes' is not a number of bytes", name);
 	if (!read_rules(json_object_get(json, "rules"), &t->rules))
-		return refuse(words, "rules is not a list of strings", name);
+		return refuse(words, "'rules' is not a list of strings", name);
 	snprintf(t->name, sizeof(t->name), "%s", name);
 	gpupart_tpcset_format_list(&t->tpcs, t->set, sizeof(t->set));
 	return 0;
@@ -169,7 +169,7 @@ static int read_root(const char *words, json_t *root, struct plan_file *file)
 			"this is not a plan: the file must be the output of 'gpupart plan --json'",
 			NULL);
 	if (!hash || strlen(hash) != 16 || strspn(hash, "0123456789abcdef") != 16)
-		return refuse(words, "topology_hash is not 16 hexadecimal digits",
+		return refuse(words, "'topology_hash' is not a word of 16 hexadecimal digits",
 			      hash ? hash : "missing");
 	if (pci && strlen(pci) >= sizeof(file->pci))
 		return refuse(words, "this is not the address of a GPU", pci);

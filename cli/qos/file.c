@@ -71,8 +71,8 @@ static void take_program(struct yaml *yaml, const struct yaml_key *row, yaml_nod
 	if (nr && nr <= MOST_WORDS)
 		words = *program = alloc_zeroed(nr + 1, sizeof(*words));
 	if (!words)
-		yaml_fail(yaml, node, "program: must be a list of 1 to %d words: [python3, "
-			  "serve.py]",
+		yaml_fail(yaml, node, "program: must be a list of 1 to %d words, such as "
+			  "[python3, serve.py]",
 			  MOST_WORDS);
 	for (unsigned int i = 0; yaml_entry(yaml, node, i, &key, &word); i++) {
 		if (!yaml_text(yaml, word, row->name, text))
@@ -159,7 +159,7 @@ static void take_tenants(struct yaml *yaml, const struct yaml_key *row, yaml_nod
 
 	yaml_only(yaml, map, row->name, NULL);
 	if (!yaml_size(map) || yaml_size(map) > QOS_MAX_TENANTS)
-		yaml_fail(yaml, map, "tenants: there are %u tenants: must be 1 to %d",
+		yaml_fail(yaml, map, "there are %u tenants, but there must be 1 to %d",
 			  yaml_size(map), QOS_MAX_TENANTS);
 	while (yaml_entry(yaml, map, setup->nr, &key, &node)) {
 		struct entry e = { .spec = { .percentile = 990, .line = yaml_line(key) },
@@ -210,7 +210,7 @@ static void take_phases(struct yaml *yaml, const struct yaml_key *row, yaml_node
 
 	yaml_is_list(yaml, list, row->name);
 	if (!yaml_size(list) || yaml_size(list) > QOS_MOST_PHASES)
-		yaml_fail(yaml, list, "phases: there are %u phases: must be 1 to %d",
+		yaml_fail(yaml, list, "there are %u phases, but there must be 1 to %d",
 			  yaml_size(list), QOS_MOST_PHASES);
 	while (yaml_entry(yaml, list, setup->nr_phases, &key, &node)) {
 		struct qos_phase *phase = &setup->phases[setup->nr_phases++];

@@ -107,7 +107,7 @@ int kernels_read(struct gpupart_records *alone, const char *path, const char *te
 					learn_times(alone, name, 1, json_integer_value(ns));
 	json_decref(root);
 	return alone->nr_functions ? 0 :
-	       usage_error("%s: has no kernels of %s: must be a file that 'gpupart qos calibrate "
-			   "--json' wrote",
+	       usage_error("%s has no kernels of %s: it must be a file that 'gpupart qos "
+			   "calibrate --json' wrote",
 			   path, tenant);
 }

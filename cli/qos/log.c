@@ -196,7 +196,7 @@ static void io_places(struct io *io, json_t *o, const char *key, uint8_t *places
 	if (!io->why)
 		return;
 	if (list && (!size || size > GPUPART_MAX_TPCS || (*nr && *nr != size)))
-		bad(io, "board.%s has %zu TPCs", key, size);
+		bad(io, "'board.%s' has a wrong number of TPCs: %zu", key, size);
 	for (size_t i = 0; i < size && !io->bad; i++)
 		places[i] = json_integer_value(json_array_get(list, i));
 	*nr = size;
@@ -215,7 +215,7 @@ static bool io_others(struct io *io, json_t *line, struct qos_others *others, bo
 	if (io->why)
 		others->nr = json_array_size(list);
 	if (others->nr > QOS_MOST_OTHERS) {
-		bad(io, "there are %u other programs", others->nr);
+		bad(io, "there are too many other programs: %u", others->nr);
 		others->nr = 0;
 	}
 	for (unsigned int i = 0; i < others->nr && !io->bad; i++) {
@@ -294,10 +294,10 @@ static void io_head(struct io *io, json_t *line, bool *simulated, char event[32]
 
 	io_text(io, line, "schema", schema, sizeof(schema));
 	if (strcmp(schema, "gpupart/1"))
-		bad(io, "schema is '%s', not gpupart/1", schema);
+		bad(io, "'schema' is '%s' but must be 'gpupart/1'", schema);
 	io_text(io, line, "command", command, sizeof(command));
 	if (strcmp(command, "qos"))
-		bad(io, "command is '%s', not qos", command);
+		bad(io, "'command' is '%s' but must be 'qos'", command);
 	io_bool(io, line, "simulated", simulated);
 	io_text(io, line, "event", event, 32);
 }
@@ -309,7 +309,7 @@ static void io_begin(struct io *io, json_t *line, struct qos_setup *setup, struc
 
 	io_head(io, line, &s->simulated, event);
 	if (strcmp(event, "begin"))
-		bad(io, "event is '%s', not begin", event);
+		bad(io, "'event' is '%s' but must be 'begin'", event);
 	io_text(io, line, "gpu", s->gpu, sizeof(s->gpu));
 	io_number(io, line, "epoch_ns", &setup->epoch_ns, INT64_MAX);
 	o = io_object(io, line, "rules");
@@ -332,7 +332,8 @@ static void io_begin(struct io *io, json_t *line, struct qos_setup *setup, struc
 	if (io->why)
 		setup->nr = json_array_size(o);
 	if (!setup->nr || setup->nr > QOS_MAX_TENANTS)
-		bad(io, "there are %u tenants", setup->nr);
+		bad(io, "there are %u tenants, but there must be 1 to %d", setup->nr,
+		    QOS_MAX_TENANTS);
 	for (unsigned int i = 0; i < setup->nr && !io->bad; i++)
 		io_tenant(io, io_entry(io, o, i), &setup->tenants[i], &setup->specs[i]);
 	io_others(io, line, &s->others, s->others.nr);
@@ -352,17 +353,19 @@ static void io_step(struct io *io, json_t *line, struct qos_session *s, bool swa
 	if (!strcmp(event, "begin"))
 		bad(io, "another run begins here, but a log has only one run");
 	if (strcmp(event, "epoch") && strcmp(event, "swap"))
-		bad(io, "event is '%s': must be epoch or swap", event);
+		bad(io, "'event' is '%s' but must be 'epoch' or 'swap'", event);
 	io_number(io, line, "time_ns", &s->time_ns, INT64_MAX);
 	list = io_value(io, line, "measured", json_array(), JSON_ARRAY);
 	if (io->why && json_array_size(list) != setup->nr)
-		bad(io, "measured has %zu tenants, not %u", json_array_size(list), setup->nr);
+		bad(io, "'measured' lists %zu tenants, but there must be %u",
+		    json_array_size(list), setup->nr);
 	for (unsigned int i = 0; i < setup->nr && !io->bad; i++) {
 		o = io_entry(io, list, i);
 		strcpy(name, setup->tenants[i].name);
 		io_text(io, o, "name", name, sizeof(name));
 		if (strcmp(name, setup->tenants[i].name))
-			bad(io, "measured[%u] is %s, not %s", i, name, setup->tenants[i].name);
+			bad(io, "entry %u of 'measured' is tenant %s but must be tenant %s", i, name,
+			    setup->tenants[i].name);
 		io_measured(io, o, &measured[i]);
 	}
 	s->others_changed = io_others(io, line, &s->others, s->others_changed);

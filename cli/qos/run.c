@@ -251,7 +251,7 @@ static void publish(struct run *run)
 	err = scores_write(run->c.live.pci, scores, nr,
 			   3 * (long)(run->c.setup.epoch_ns / 1000000) + 5000);
 	if (err && !run->unwritten)
-		remark("top and metrics show no scores: %s", strerror(-err));
+		remark("'gpupart top' and 'gpupart metrics' show no scores: %s", strerror(-err));
 	run->unwritten |= !!err;
 }
 

@@ -320,7 +320,7 @@ static void make_gpu(struct scenario *s, yaml_node_t *node, struct pipe_gpu *gpu
 	 */
 	if (gpu->chip.slice_ns < gpu->chip.switch_ns)
 		yaml_fail(s->yaml, yaml_get(s->yaml, node, "slice"), "slice: %uns is shorter than "
-			  "the time of a switch, %uus", gpu->chip.slice_ns,
+			  "a switch, which takes %uus", gpu->chip.slice_ns,
 			  gpu->chip.switch_ns / 1000);
 }
 
@@ -387,7 +387,7 @@ static void make_kernel(struct scenario *s, yaml_node_t *key, yaml_node_t *node,
 	kernel->threads = 128;
 	if (yaml_read(s->yaml, node, kernel->name, kernel_keys, kernel) &&
 	    !kernel->ns && !kernel->work && !kernel->bytes)
-		yaml_fail(s->yaml, key, "kernel %s: must have time, work or reads",
+		yaml_fail(s->yaml, key, "kernel %s: must have the key time, work or reads",
 			  kernel->name);
 }
 
@@ -467,9 +467,9 @@ static void make_graph(struct scenario *s, yaml_node_t *key, yaml_node_t *list, 
 	s->nodes.tree = NULL;
 	yaml_is_list(s->yaml, list, graph->name);
 	if (!yaml_size(list))
-		yaml_fail(s->yaml, list, "graph %s: has no nodes", graph->name);
+		yaml_fail(s->yaml, list, "graph %s has no nodes", graph->name);
 	if (yaml_size(list) > MOST_NODES)
-		yaml_fail(s->yaml, list, "graph %s: has more than %u nodes", graph->name,
+		yaml_fail(s->yaml, list, "graph %s has more than %u nodes", graph->name,
 			  MOST_NODES);
 	for (s->nodes.nr = 0; yaml_entry(s->yaml, list, s->nodes.nr, &key, &node); s->nodes.nr++)
 		yaml_read(s->yaml, node, graph->name, node_keys, &nodes[s->nodes.nr]);

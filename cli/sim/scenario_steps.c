@@ -119,14 +119,14 @@ static void make_step(struct scenario *s, yaml_node_t *map, struct pipe_step *st
 	if (i == nr && map->type != YAML_MAPPING_NODE)
 		yaml_fail(s->yaml, map, "a step must have keys with values");
 	if (i == nr) {
-		yaml_fail(s->yaml, map, "a step must have one of launch, graph, copy, record, "
-			  "wait, sync, await, cpu and repeat");
+		yaml_fail(s->yaml, map, "a step must have one of the keys launch, graph, copy, "
+			  "record, wait, sync, await, cpu and repeat");
 		return;
 	}
 	step->kind = kinds[i].kind;
 	step->line = yaml_line(map);
 	if (step->kind == PIPE_LOOP && s->depth + 1 >= PIPE_MAX_DEPTH)
-		yaml_fail(s->yaml, map, "repeat: more than %d nested loops",
+		yaml_fail(s->yaml, map, "repeat: there are more than %d nested loops",
 			  PIPE_MAX_DEPTH - 1);
 	yaml_read(s->yaml, map, kinds[i].keys[0].name, kinds[i].keys, step);
 }

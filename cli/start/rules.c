@@ -46,7 +46,7 @@ static int read_options(const char *rule, char *words, struct args *args)
 
 	for (char *word = strtok_r(words, " ", &next); word; word = strtok_r(NULL, " ", &next)) {
 		if (argc == MAX_WORDS)
-			return usage_error("--rule '%s': at most %d words are possible", rule,
+			return usage_error("--rule '%s': a rule can have at most %d words", rule,
 					   MAX_WORDS);
 		argv[argc++] = word;
 	}

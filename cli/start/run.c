@@ -53,7 +53,7 @@ int run_check_program(const struct args *args)
 	if (args->program[0] && *args->program[0])
 		return 0;
 	if (args->program[0])
-		return failure("the program is '': must be a name or a path after --");
+		return failure("the program's name is empty: write a name or a path after --");
 	return failure("no program: use gpupart %s %s-- PROGRAM ARGS", args->cmd,
 		       strcmp(args->cmd, "run") ? "" : "SET ");
 }
@@ -252,7 +252,7 @@ static int begin_tenant(const struct args *args, const char *tenant, const char 
 		if (tenant && !gpupart_tenant_get(cmd_gp, tenant, gpu, &now) && now.quota &&
 		    !getenv("GPUPART_TENANT"))
 			remark(
-				"tenant %s has a quota of %s on %s: it does not apply to this program, which runs without --mem",
+				"tenant %s has a quota of %s on %s: the quota does not apply to this program, which runs without --mem",
 				tenant, tenants_size(old, now.quota), gpu);
 		return 0;
 	}

@@ -257,6 +257,6 @@ void run_report_say(const struct gpupart_report *report, const struct witness *w
 		       refused, refused == 1 ? "" : "es", sim);
 	if (lost)
 		remark(
-			"%u further process%s used CUDA%s: whether %s launches were confined is not known",
+			"%u further process%s used CUDA%s: it is not known whether %s launches were confined",
 			lost, lost == 1 ? "" : "es", sim, lost == 1 ? "its" : "their");
 }

@@ -117,8 +117,8 @@ static bool print_row(struct out *out, const struct stat_row *row)
 	say(out, "GPU busy", "%s of the time", stat_share(share, c.least, c.most));
 	if (r->all_known)
 		say(out, "GPU idle",
-			 "%s: no launch was outstanding; the GPU waited for the CPU or for "
-			 "copies, which cannot be distinguished; the threads used %.2f CPUs",
+			 "%s: no launch was outstanding; the GPU waited for the CPU or for copies "
+			 "(gpupart cannot tell which); the threads used %.2f CPUs",
 			 stat_share(share, 1 - c.most, 1 - c.least), c.cpus);
 	snprintf(graphs, sizeof(graphs), ", including %llu graphs without a record", c.graphs);
 	say(out, "launches", "%.0f a second: %llu in %.2f s%s; %llu ended",

@@ -362,7 +362,7 @@ static int check_file(const struct args *args)
 	if (S_ISREG(st.st_mode))
 		return 0;
 	return usage_error(
-		"%s%s: is not a regular file: write the capture into a file first, because it is read twice",
+		"%s%s: is not a regular file: write the capture into a file first, because gpupart reads the capture twice",
 		from, args->source);
 }
 

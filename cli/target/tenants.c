@@ -181,7 +181,7 @@ int tenants_check_size(const char *pci, uint64_t memory, uint64_t bytes)
 
 	tenants_size(wanted, bytes);
 	if (memory && bytes > memory)
-		return usage_error("a quota of %s is more than the memory of GPU %s, %s", wanted,
+		return usage_error("a quota of %s exceeds the memory of GPU %s, which has %s", wanted,
 				   pci, tenants_size(there, memory));
 	if (bytes < CONTEXT_BYTES)
 		remark(
@@ -366,7 +366,7 @@ static int change_all(const struct args *args, const struct tenants *tenants,
 	if (nr)
 		return failed ?: status;
 	return *others ?
-		       usage_error("--gpu %s: tenant %s is on %s", args->gpu, meant->name, others) :
+		       usage_error("--gpu %s: tenant %s uses GPU %s", args->gpu, meant->name, others) :
 		       usage_error("tenant %s uses no GPU so far", meant->name);
 }
 

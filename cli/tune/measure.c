@@ -146,7 +146,7 @@ static int resume(struct tune_run *run, unsigned int i)
 	while (!status && run->moved_ns[i] <= begin && process_now_ns() < begin + RESUME_NS)
 		status = watch(run, begin + RESUME_NS);
 	return status ?: run->moved_ns[i] > begin ? 0 :
-	       failure("%s makes no progress with its old set either",
+	       failure("%s makes no progress even with its old set",
 		       run->c.live.tenants[i].name);
 }
 
@@ -219,8 +219,8 @@ static unsigned int nr_fit(const struct tune_run *run)
 	uint64_t nr = run->budget_ns * 3 / 4 / LEAST_REPORTS / (most ? most : 1);
 
 	if (nr < LEAST_CANDIDATES)
-		remark("a report takes up to %g s, but each candidate is measured for only %g s: "
-		       "use a larger --seconds",
+		remark("a program reports only every %g s, but each candidate is measured for "
+		       "only %g s: use a larger --seconds",
 		       most / 1e9, run->budget_ns / 1e9 / LEAST_CANDIDATES);
 	return nr < LEAST_CANDIDATES ? LEAST_CANDIDATES :
 	       nr < MOST_CANDIDATES ? nr : MOST_CANDIDATES;

@@ -456,7 +456,7 @@ static void read_scalar(struct yaml *yaml, const struct yaml_key *key, const yam
 	else if (key->wants)
 		yaml_fail(yaml, node, "%s: %s", key->name, key->wants);
 	else
-		yaml_fail(yaml, node, "%s: %llu is less than %llu", key->name,
+		yaml_fail(yaml, node, "%s: %llu is too small: must be at least %llu", key->name,
 			  (unsigned long long)value, (unsigned long long)key->least);
 }
 

@@ -154,7 +154,7 @@ static int supported(struct gpupart *gp, const struct gpupart_topology *topo,
 	*compute_class = tmd_compute_class(topo->info.chip_id, topo->compute_class);
 	if (!*compute_class)
 		return ctx_fail(gp, -EOPNOTSUPP,
-				"chip %#x at %s is unknown: gpupart has no TMD layout for its compute class %#x (0: not known)",
+				"chip %#x at %s is unknown: gpupart has no TMD layout for its compute class %#x (0 means unknown)",
 				topo->info.chip_id, topo->info.pci, topo->compute_class);
 	return 0;
 }

@@ -129,7 +129,7 @@ static int graph_holds(struct gpupart *gp, void *exec, unsigned int nr)
 				exec);
 	return nr <= most ? 0
 			  : ctx_fail(gp, -EOPNOTSUPP,
-				     "this graph can be kept for at most %u sets, not for %u", most,
+				     "gpupart can prepare this graph for at most %u sets, not for %u", most,
 				     nr);
 }
 

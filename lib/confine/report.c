@@ -81,7 +81,7 @@ static int take_place(struct gpupart *gp, const char *id)
 	own = nr < REPORT_MAX_PROCESSES ? &block->processes[nr] : place_again(block);
 	if (!own) {
 		without_place = block;
-		return ctx_fail(gp, -ENOSPC, "the report is full: it has %u processes",
+		return ctx_fail(gp, -ENOSPC, "the report is full: it already contains %u processes",
 				REPORT_MAX_PROCESSES);
 	}
 	if (nr >= REPORT_MAX_PROCESSES)

@@ -154,7 +154,7 @@ int check_map(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe, 
 	for (unsigned int tpc = 0; tpc < topo->nr_tpcs && topo->nr_tpcs > 1; tpc++)
 		if (present[tpc] < NR_ROUNDS)
 			return ctx_fail(gp, -EPROTO,
-					"the mask bit of TPC %u could not be proven: this TPC ran blocks in only %u of the %u launches that allow it; is another program using the GPU?",
+					"the mask bit of TPC %u could not be proven: this TPC ran blocks in only %u of the %u launches that were allowed to use it; is another program using the GPU?",
 					tpc, present[tpc], nr_launches - absent[tpc]);
 	gpu->check.nr_proven = nr_proven;
 	gpu->check.nr_launches = nr_launches;
@@ -532,7 +532,7 @@ static int prove_fields(struct gpupart *gp, struct gpupart_gpu *gpu, struct prob
 		if (!cuda->launch_ex || !cuda->func_attr ||
 		    cuda->func_attr(&nr, CUDA_FUNC_ATTR_REGISTERS, probe->function[launch.kernel]))
 			return ctx_fail(gp, -EOPNOTSUPP,
-					"TMD %s was not tried yet, and this driver lacks functions that its check needs",
+					"TMD %s was not checked yet, and this driver lacks functions that the check needs",
 					tmd_layout_name(layout));
 		shape.registers = nr;
 		err = probe_start(gp, probe, &launch, &own);
@@ -625,7 +625,7 @@ int check_gpu(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe)
 		built = map_find(gp, gpu, layout, NULL, &params_size);
 	} else if (gpu->driver.map.layout != layout) {
 		err = ctx_fail(gp, -EPROTO,
-			       "this driver builds TMDs %s, but the limit of this process was set for TMDs %s",
+			       "this driver builds TMDs of version %s, but the limit of this process was set for TMDs of version %s",
 			       tmd_layout_name(layout), tmd_layout_name(gpu->driver.map.layout));
 		goto destroy;
 	}

@@ -106,7 +106,7 @@ int stream_not_captured(struct gpupart *gp, const struct cuda_api *cuda, void *s
 {
 	if (stream_is_captured(cuda, stream))
 		return ctx_fail(gp, -EBUSY,
-			"a default stream cannot run a probe launch during a stream capture that it belongs to or waits for");
+			"a default stream cannot run a probe launch while this stream, or a stream that it waits for, is being captured");
 	return 0;
 }
 

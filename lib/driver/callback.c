@@ -338,7 +338,7 @@ static int add(struct gpupart *gp, const struct driver_observer *observer)
 
 	if (n < 0)
 		return ctx_fail(gp, -ENOSPC,
-				"the observer \"%s\" cannot be added: there are %d already",
+				"the observer \"%s\" cannot be added: there are already %d observers",
 				observer->name, MAX_OBSERVERS);
 	if (observer->launch) {
 		result = table.enable(1, table.handle, DRIVER_DOMAIN_LAUNCH, CBID_TMD_BUILT);

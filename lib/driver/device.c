@@ -360,7 +360,7 @@ int driver_gpu_add(struct gpupart *gp, struct driver_gpu *gpu)
 	FORK_HOLD(&add_lock);
 	nr = atomic_load_explicit(&nr_gpus, memory_order_relaxed);
 	if (nr == MAX_GPUS)
-		return ctx_fail(gp, -ENOSPC, "more than %u GPUs", MAX_GPUS);
+		return ctx_fail(gp, -ENOSPC, "this process uses more than %u GPUs", MAX_GPUS);
 	gpu->number = nr;
 	atomic_store_explicit(&gpus[nr], gpu, memory_order_release);
 	atomic_store_explicit(&nr_gpus, nr + 1, memory_order_release);

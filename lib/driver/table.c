@@ -51,7 +51,7 @@ static int slots_read(struct gpupart *gp, const void *found, struct slots *slots
 	if (!slots->entry[SLOT_SUBSCRIBE] || !slots->entry[SLOT_UNSUBSCRIBE] ||
 	    !slots->entry[SLOT_ENABLE])
 		return ctx_fail(gp, -EOPNOTSUPP,
-				"this driver's callback table has no entry %d, %d or %d",
+				"this driver's callback table lacks at least one of the entries %d, %d and %d",
 				SLOT_SUBSCRIBE, SLOT_UNSUBSCRIBE, SLOT_ENABLE);
 	return 0;
 }
@@ -120,6 +120,6 @@ int driver_subscribe(struct gpupart *gp, const struct cuda_api *api, driver_call
 	}
 	result = table->unsubscribe(table->handle);
 	return result ? ctx_fail_because(gp, err,
-			"the subscription stays until the process ends: entry %d returned %d",
+			"the subscription stays until the process ends: entry %d of the driver's callback table returned %d",
 			SLOT_UNSUBSCRIBE, result) : err;
 }

@@ -375,7 +375,7 @@ int tools_shut_out(struct gpupart *gp)
 	there = atomic_load(&tool);
 	if (there)
 		return ctx_fail(gp, -EBUSY, "a profiler is subscribed: %s",
-				there->name[0] ? there->name : "it gave no name");
+				there->name[0] ? there->name : "name unknown");
 	err = table ? replace(gp, false) : 0;
 	if (!err)
 		table = NULL;

@@ -183,7 +183,7 @@ static void tell_end(void)
 		    (unsigned long long)counters.graphs_stale);
 	if (counters.device_launches)
 		say(true,
-		    "gpupart: %llu launches were of kernels that can launch further kernels from the GPU: the further kernels are not confined, see gpupart-device-launches(7)\n",
+		    "gpupart: %llu launches started kernels that can launch further kernels from the GPU: these further kernels are not confined, see gpupart-device-launches(7)\n",
 		    (unsigned long long)counters.device_launches);
 }
 

@@ -191,7 +191,7 @@ int tenant_limit(struct gpupart *gp, const char *pci, uint64_t bytes)
 		tenant.quota = own.quota;
 	if (environment_read().mem && tenant.quota && bytes > tenant.quota)
 		return ctx_fail(gp, -EPERM,
-				"tenant %s: a quota of %llu bytes exceeds the quota from outside the process, %llu bytes",
+				"tenant %s: a quota of %llu bytes exceeds the quota of %llu bytes that was set outside this process",
 				tenant.name, (unsigned long long)bytes,
 				(unsigned long long)tenant.quota);
 	return gpupart_tenant_quota_set(gp, NULL, pci, bytes, NULL);

@@ -165,7 +165,7 @@ static int read_demands(struct gpupart *gp, const struct gpupart_topology *topo,
 	for (unsigned int i = 0; i < nr; i++)
 		if (t[i].balanced && (t[i].same | t[i].apart))
 			return ctx_fail(gp, -EINVAL,
-					"tenant %s: shape=balanced needs GPCs of each uGPU, but same or apart restricts the tenant to one uGPU",
+					"tenant %s: shape=balanced needs GPCs of every uGPU, but 'same' or 'apart' restricts the tenant to one uGPU",
 					t[i].name);
 	ask->nr = nr;
 	plan_rank(ask);
@@ -314,7 +314,7 @@ static int make_plan(struct gpupart *gp, const struct gpupart_topology *topo, st
 		ctx_fail(gp, err, "internal error of the planner: please report these demands");
 	else if (err)
 		ctx_fail(gp, err,
-			 "no decision for %u tenants on %u GPCs after %u steps: ask for fewer whole GPCs",
+			 "no plan for %u tenants on %u GPCs was found in %u steps: ask for fewer whole GPCs",
 			 m->ask.nr, m->ask.gpu.nr_gpcs, m->steps);
 	free(m->search);
 	return err;

@@ -100,7 +100,7 @@ static int shape_balanced(struct gpupart *gp, const struct gpupart_topology *top
 	else if (below || above <= most)
 		snprintf(would, sizeof(would), ": %u would do", below ? below : above);
 	return ctx_fail(gp, -ENOSPC,
-			"no choice of whole GPCs with the same number from each uGPU has %u TPCs%s",
+			"an equal number of whole GPCs from each uGPU cannot have %u TPCs in total%s",
 			nr, would);
 }
 

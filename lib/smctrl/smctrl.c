@@ -182,7 +182,7 @@ static void cap_early_on(struct gpupart *gp, const char *selector)
 
 	if (gpupart_attach_early(gp, selector, NULL, &gpu))
 		smctrl_say(
-				"LIBSMCTRL_MASK is not in force before the first mask is set: %s",
+				"LIBSMCTRL_MASK has no effect until the program sets its first mask: %s",
 		    gpupart_error(gp));
 	else
 		cap_apply(gp, gpu);
@@ -206,7 +206,7 @@ void smctrl_cap_early(void)
 		nr = gpupart_gpu_list(gp, NULL, list, SMCTRL_MAX_GPUS, sizeof(list[0]));
 		if (nr < 0)
 			smctrl_say(
-				"LIBSMCTRL_MASK is not in force before the first mask is set: %s",
+				"LIBSMCTRL_MASK has no effect until the program sets its first mask: %s",
 				gpupart_error(gp));
 		for (int i = 0; i < nr && i < SMCTRL_MAX_GPUS; i++)
 			cap_early_on(gp, list[i].pci);

@@ -234,7 +234,7 @@ int gpupart_topology_capture(struct gpupart *gp, const struct gpupart_topology *
 	if (captured_by &&
 	    (strlen(captured_by) >= sizeof(gpu.info.origin) || !is_value(captured_by)))
 		return ctx_fail(gp, -EINVAL,
-				"captured_by must be one line of plain ASCII text, at most %zu bytes",
+				"'captured_by' must be one line of plain ASCII text with at most %zu bytes",
 				sizeof(gpu.info.origin) - 1);
 	if (captured_by)
 		snprintf(gpu.info.origin, sizeof(gpu.info.origin), "%s", captured_by);

@@ -323,7 +323,7 @@ static int check_bytes(struct reader *r, const char *text, size_t len)
 
 		if (c == '\r')
 			return refuse(r, -EBADMSG,
-				      "the line has a carriage return: the line ends were changed to CR LF, but a capture has LF");
+				      "the line has a carriage return: the lines of a capture must end in LF, not in CR LF");
 		if (!c)
 			return refuse(r, -EBADMSG,
 				      "the line has a NUL byte, so this is not a text file");
@@ -347,8 +347,8 @@ static int check_bytes(struct reader *r, const char *text, size_t len)
 	    memcmp(sum, CHECKSUM_KEY, strlen(CHECKSUM_KEY)))
 		return refuse(
 			r, -EBADMSG,
-			"the last line is not \"%s\" and 16 digits: the file was truncated or "
-			"changed",
+			"the last line is not \"%s\" followed by 16 digits: the file was "
+			"truncated or changed",
 			CHECKSUM_KEY);
 	snprintf(expected, sizeof(expected), CHECKSUM_KEY "%016llx\n",
 		 (unsigned long long)hash_bytes(HASH_INIT, text, len - CHECKSUM_LEN));

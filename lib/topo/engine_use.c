@@ -104,7 +104,7 @@ static int recorded_open(struct source *s)
 	s->info->simulated = true;
 	ret = recorded_next(s);
 	if (ret == 0)
-		return ctx_fail(s->gp, -EBADMSG, "%s: has no line \"sample\"", s->name);
+		return ctx_fail(s->gp, -EBADMSG, "%s has no line \"sample\"", s->name);
 	return ret < 0 ? ret : 0;
 }
 

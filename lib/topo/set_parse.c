@@ -209,7 +209,7 @@ static int parse_hex(struct gpupart *gp, const struct list_kind *kind, const cha
 		start = 2;
 	if (start == len)
 		return ctx_fail(gp, -EINVAL,
-				"%s has no digits: write a mask as \"0x3f\", bit i for %s i",
+				"%s has no digits: write a mask as \"0x3f\", where bit i stands for %s i",
 				quote(text, len).text, kind->noun);
 	for (at = len; at-- > start;) {
 		const char *digit = memchr(digits, tolower((unsigned char)text[at]), 16);
@@ -243,7 +243,7 @@ static int parse_hex(struct gpupart *gp, const struct list_kind *kind, const cha
 
 bad_comma:
 	return ctx_fail(gp, -EINVAL,
-			"%s has a wrong comma: commas separate groups of 8 digits, as in "
+			"%s has a misplaced comma: commas separate groups of 8 digits, as in "
 			"\"0x3,ffffffff\"",
 			quote(text, len).text);
 }

@@ -98,7 +98,7 @@ static int row_concurrent(struct verify *v)
 		}
 		overlap = end > start ? (double)(end - start) / shorter : 0;
 		verify_detail(v,
-			"two kernels on %u and %u SMs overlapped for %.0f%% of the shorter one's time, and the slower took %.3f times its solo time",
+			"two kernels on %u and %u SMs overlapped for %.0f%% of the run time of the shorter kernel, and the slower kernel took %.3f times its solo time",
 			topo_sms_in(v->topo, &set[0]), topo_sms_in(v->topo, &set[1]), overlap * 100,
 			slower);
 		holds = overlap >= 0.5 && slower <= 1.1;

@@ -92,7 +92,7 @@ static int row_vgpcs(struct verify *v)
 		}
 	if (nr_groups != nr_vgpcs) {
 		verify_detail(v,
-			"the SMs that ran common clusters form %u groups after %u launches, but the topology has %u virtual GPCs",
+			"the SMs that ran blocks of the same cluster form %u groups after %u launches, but the topology has %u virtual GPCs",
 			nr_groups, turn, nr_vgpcs);
 		return 0;
 	}

@@ -125,8 +125,8 @@ static bool gpu_set_bits(struct sim_gpu *gpu, const struct gpupart_topology *top
 		gpu->tpc_bit[tpc] = bit;
 	}
 	if (faults->order && !gpu_order_bits(gpu, topo, faults->order)) {
-		sim_print("GPUPART_SIM_FAULTS: order=%s: must give each of the %u TPCs its own one "
-			"of %u bits",
+		sim_print("GPUPART_SIM_FAULTS: order=%s: must give each of the %u TPCs a "
+			"different one of the %u bits",
 			faults->order, gpu->nr_tpcs, nr_bits);
 		return false;
 	}

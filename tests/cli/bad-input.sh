@@ -58,7 +58,7 @@ is "$? $(grep -c '"name": "llm"' "$tmp/out")" "0 1" "-f and --plan: a pipe whose
 refused 2 "-i '': must be" topology -i ""
 refused 2 "-o '': must be" topology -i $h200 -o ""
 refused 2 "--gpu '': must be" topology -i $h200 --gpu ""
-refused 125 "'': must be" run -i $h200 -t 0 -- ""
+refused 125 "the program's name is empty" run -i $h200 -t 0 -- ""
 refused 125 "--name '': must be" run -i $h200 -t 0 --name "" -- true
 refused 125 "-n '': must be" run -i $h200 -n "" -- true
 

@@ -62,7 +62,7 @@ said() { grep "launch further kernels from the GPU" "$tmp/err"; }
 
 try run $e -g 0 -- "$tmp/parent" 3 cudaLaunchDeviceV2
 is "$status $(wc -l <"$tmp/err")" "7 2" "a program that may launch from the GPU: its status, a line more"
-is "$(said)" "gpupart: 3 launches were of kernels that can launch further kernels from the GPU: the further kernels are not confined, see gpupart-device-launches(7)" \
+is "$(said)" "gpupart: 3 launches started kernels that can launch further kernels from the GPU: these further kernels are not confined, see gpupart-device-launches(7)" \
 	"the line has their number and says where to read on"
 try run $e -g 0 -- "$tmp/parent" 3 nothing
 is "$status $(wc -l <"$tmp/err")" "7 1" "a program that does not: no line"

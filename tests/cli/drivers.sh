@@ -45,7 +45,7 @@ bytes=40|this driver's callback table has an unknown size of 40 bytes:|
 bytes=48|this driver's callback table has an unknown size of 48 bytes:|
 bytes=90|this driver's callback table has an unknown size of 90 bytes:|
 bytes=0x40000000|this driver's callback table has an unknown size of 1073741824 bytes:|
-empty=1|this driver's callback table has no entry 3, 4 or 6|
+empty=1|this driver's callback table lacks at least one of the entries 3, 4 and 6|
 cbids=5|this driver's callback table of 96 bytes is unknown: enabling and disabling launch callback 4 returned 0 and 0|
 cbids=3|this driver's callback table of 96 bytes is unknown: enabling and disabling launch callback 3 returned 1 and 1|
 cbids=0|this driver's callback table of 96 bytes is unknown: enabling and disabling launch callback 0 returned 1 and 1|
@@ -53,7 +53,7 @@ refuse=3|this driver's callback table of 96 bytes is unknown: enabling and disab
 enable=2|this driver's callback table of 96 bytes is unknown: enabling and disabling launch callback 2 returned 2 and 2|
 subscribe=210|another tool is already attached to the CUDA driver|
 subscribe=801|this driver refused a launch callback: CUDA error (801)|
-cbids=5 unsubscribe=801|the subscription stays until the process ends: entry 4 returned 801|left subscribed
+cbids=5 unsubscribe=801|the subscription stays until the process ends: entry 4 of the driver's callback table returned 801|left subscribed
 END
 FAKE_DRIVER='' "$try" /dev/null >"$tmp/out"
 is "$? $(grep -c 'cannot be loaded' "$tmp/out")" "1 1" "a file that is no library"

@@ -94,9 +94,9 @@ fi
 
 # ------------------------------- more than the GPU's memory, less than a context needs
 small="is less than the 582 MiB that a CUDA context uses on an H200: programs may fail to start"
-refused 125 "a quota of 200 GiB is more than the memory of GPU 0000:01:00.0, 140.40 GiB" run -i $h200 --mem 200G --name $name -- true
+refused 125 "a quota of 200 GiB exceeds the memory of GPU 0000:01:00.0, which has 140.40 GiB" run -i $h200 --mem 200G --name $name -- true
 is "$("$gpupart" ps --json >/dev/null; find "$folder" -name "mem-$name*")" "" "and begins no tenant"
-refused 2 "a quota of 200 GiB is more than the memory of GPU 0000:01:00.0, 140.40 GiB" cdi -i $h200 --mem 200G --name $name
+refused 2 "a quota of 200 GiB exceeds the memory of GPU 0000:01:00.0, which has 140.40 GiB" cdi -i $h200 --mem 200G --name $name
 try run -i $h200 --mem 143771M -- true
 is "$status $(grep -c quota "$tmp/err")" "0 0" "all of the GPU is a quota like others"
 try run -i $h200 --mem 1 -- true
@@ -140,7 +140,7 @@ is "$status $out" "0 tenant $name's current quota on 0000:01:00.0: 1000 bytes (s
 tenant $name's new quota on 0000:01:00.0: 1.50 KiB (simulated)" "set NAME --mem prints old and new"
 is "$err" "gpupart set: a quota of 1.50 KiB $small" "and that it is little, and nothing more"
 export GPUPART_SIM=$BUILD/share/gpupart/captures/h200.capture LD_LIBRARY_PATH=$BUILD/lib/gpupart/sim
-refused 2 "a quota of 150 GiB is more than the memory of GPU 0000:01:00.0, 140.40 GiB" set $name --mem 150G
+refused 2 "a quota of 150 GiB exceeds the memory of GPU 0000:01:00.0, which has 140.40 GiB" set $name --mem 150G
 unset GPUPART_SIM LD_LIBRARY_PATH
 is "$(rows | cut -d' ' -f1-3)" "1000 1536 2" "it holds while programs run"
 is "$(rows $name-other | cut -d' ' -f1-3)" "900 1000 1" "of that tenant alone"
@@ -164,7 +164,7 @@ is "$(cat "$tmp/said.4")" "Cannot allocate memory" "what set gives holds on GPUs
 end 4
 try set $name --mem 2000 --gpu 0000:01:00.0
 is "$status" 0 "set --mem --gpu, an address"
-refused 2 "--gpu 0000:0d:00.0: tenant $name is on 0000:01:00.0" set $name --mem 5 --gpu 0000:0d:00.0
+refused 2 "--gpu 0000:0d:00.0: tenant $name uses GPU 0000:01:00.0" set $name --mem 5 --gpu 0000:0d:00.0
 
 # ------------------------------------------------- another quota by another run's --mem
 start 4 1 --mem 3000 --name $name
@@ -177,7 +177,7 @@ has "$(cat "$tmp/err.4")" "tenant $name uses 1000 bytes of 0000:01:00.0, which i
 end 4
 try run -i $h200 -g 1 --name $name -- sh -c 'echo "${GPUPART_TENANT-none}"'
 is "$status $out" "0 none" "a run of that name without --mem is not in it"
-has "$err" "tenant $name has a quota of 900 bytes on 0000:01:00.0: it does not apply to this program" "and says so"
+has "$err" "tenant $name has a quota of 900 bytes on 0000:01:00.0: the quota does not apply to this program" "and says so"
 
 # -------------------------------------------------------------------- deaths and ends
 kill -9 "$pid_1"

@@ -126,7 +126,7 @@ wrong 'tenants:\n  a:\n    min:\n' "y:3: a.min: has no value"
 wrong 'tenants:\n  a:\n    min: 1\n    min: 2\n' "y:4: a.min: the key min is given twice"
 wrong 'tenants:\n  a: {}\n  a: {}\n' "y:3: a: this tenant is defined twice"
 wrong 'tenants:\n  a: [1]\n' "y:2: a: this tenant must have keys"
-wrong 'tenants: [a]\n' "y:1: tenants: this key must have names"
+wrong 'tenants: [a]\n' "y:1: tenants: below this key, list the name of each tenant"
 wrong 'tennants:\n  a:\n' "y:1: 'tennants' is not a key of the file"
 wrong 'tenants:\n  a: {min: 1\n' "y:3: not valid YAML"
 wrong '' "the file is empty"
@@ -180,16 +180,16 @@ $2
 json.dump(d, open('$tmp/bad.json', 'w'))"
 	refused 125 "--plan $tmp/bad.json:b: $1" run -i $h200 --plan "$tmp/bad.json:b" -- true
 }
-edited "list, hex and nr_tpcs of a tenant's set contradict each other: b" "b['set']['list'] = '0-99'"
-edited "list, hex and nr_tpcs of a tenant's set contradict each other: b" "b['set']['nr_tpcs'] += 1"
-edited "list, hex and nr_tpcs of a tenant's set contradict each other: a" "a['set']['hex'] = '0x1'"
-edited "list, hex and nr_tpcs of a tenant's set contradict each other: b" "b['set'] = 3"
+edited "'list', 'hex' and 'nr_tpcs' of a tenant's set contradict each other: b" "b['set']['list'] = '0-99'"
+edited "'list', 'hex' and 'nr_tpcs' of a tenant's set contradict each other: b" "b['set']['nr_tpcs'] += 1"
+edited "'list', 'hex' and 'nr_tpcs' of a tenant's set contradict each other: a" "a['set']['hex'] = '0x1'"
+edited "'list', 'hex' and 'nr_tpcs' of a tenant's set contradict each other: b" "b['set'] = 3"
 edited "a tenant has TPCs of another tenant: b" "b['set'] = a['set']"
 edited "the plan has this tenant twice: b" "a['name'] = 'b'"
 edited "a tenant has no name" "a['name'] = 1"
 edited "this is not a valid name of a tenant: -a" "a['name'] = '-a'"
-edited "mem_bytes is not a number of bytes: a" "a['mem_bytes'] = '20G'"
-edited "mem_bytes is not a number of bytes: a" "a['mem_bytes'] = 0"
+edited "'mem_bytes' is not a number of bytes: a" "a['mem_bytes'] = '20G'"
+edited "'mem_bytes' is not a number of bytes: a" "a['mem_bytes'] = 0"
 edited "the file has more tenants than a plan can have" "d['tenants'] *= 5"
 edited "TPC 70" "b['set'] = dict(list='70', hex=hex(1 << 70), nr_tpcs=1)"
 
@@ -220,12 +220,12 @@ refused 125 "must be a file" run -i $h200 --plan "-:a" -- true
 # For a shell: all tenants, and one whose lines confine a program as run does.
 try plan -i $h200 --tenant a.1:tpcs=8,gpcs --tenant b --of env
 is "$(eval "$out"; echo "$SET_a_1")" "0,8,16,24,62-65" "env: SET_NAME for each"
-refused 2 "would both be SET_a_1" plan -i $h200 --tenant a.1 --tenant a_1 --of env
+refused 2 "would both set the variable SET_a_1" plan -i $h200 --tenant a.1 --tenant a_1 --of env
 sim() { LD_LIBRARY_PATH=$BUILD/lib/gpupart/sim GPUPART_SIM=$BUILD/share/gpupart/captures/h200.capture "$@"; }
 for args in "--tenant a --tenant b:mem=500G" "--gpu 0 --tenant a:mem=500G --json"; do
 	sim "$gpupart" plan $args >"$tmp/out" 2>"$tmp/err"
 	is "$? $(cat "$tmp/out" "$tmp/err")" \
-		"2 gpupart plan: a quota of 500 GiB is more than the memory of GPU 0000:01:00.0, 140.40 GiB" \
+		"2 gpupart plan: a quota of 500 GiB exceeds the memory of GPU 0000:01:00.0, which has 140.40 GiB" \
 		"$args: more memory than the GPU here has"
 done
 sim "$gpupart" plan --tenant a:mem=140G --tenant b:mem=140G >"$tmp/out" 2>"$tmp/err"

@@ -54,10 +54,10 @@ tenants "$name: { goal: { rate: 5 }, durations: $tmp/alone.json, program: [ true
 refused 125 "$name: 'signal: kernels' needs alpha or rate, and 'durations: FILE'" qos run $e -f "$tmp/t.yaml" --epochs 1
 wrong "durations: $tmp/none.json" "$tmp/none.json: unable to open"
 echo '{"tenants": [{"name": "other", "kernels_ns": {"k": 5}}]}' >"$tmp/other.json"
-wrong "durations: $tmp/other.json" "$tmp/other.json: has no kernels of $name: must be a file that 'gpupart qos calibrate --json' wrote"
+wrong "durations: $tmp/other.json" "$tmp/other.json has no kernels of $name: it must be a file that 'gpupart qos calibrate --json' wrote"
 for times in '{}' '[]' 5 '{"k": 0}' '{"k": -5}' '{"k": "5"}'; do
 	echo "{\"tenants\": [{\"name\": \"$name\", \"kernels_ns\": $times}]}" >"$tmp/bad.json"
-	wrong "durations: $tmp/bad.json" "$tmp/bad.json: has no kernels of $name"
+	wrong "durations: $tmp/bad.json" "$tmp/bad.json has no kernels of $name"
 done
 try qos run $e --tenant "$name:alpha=0.5,alone=900,signal=kernels,durations=$tmp/alone.json" --dry-run -- true
 is "$status $(echo "$err" | grep -c experimental)" "0 1" "the same in words, also for a dry run"

@@ -186,7 +186,7 @@ value "must be a single value" blocks "[1]"
 value "must be a single value" blocks "{ a: 1 }"
 value "contains a zero byte" blocks '"1\\0"'
 value "0: must be at least 1" blocks 0
-value "0 is less than 1" cluster 0
+value "0 is too small: must be at least 1" cluster 0
 value "'nan' is not a size" shared nan
 value "'-5' is not a size" shared -5
 value "'1e300' is not a size" reads 1e300
@@ -270,7 +270,7 @@ END
 refused_file 2 ":1: not valid YAML: found undefined alias" "an alias of nothing" <<'END'
 gpu: *x
 END
-refused_file 2 ":4: repeat: more than 15 nested loops" "an alias of what it stands in" <<'END'
+refused_file 2 ":4: repeat: there are more than 15 nested loops" "an alias of what it stands in" <<'END'
 gpu: h200
 programs:
   main: &a
@@ -302,7 +302,7 @@ gpu: h200
 runs: { "r\n": {} }
 programs: {}
 END
-refused_file 2 "runs: the list is empty" "no runs" <<'END'
+refused_file 2 "the list 'runs' is empty" "no runs" <<'END'
 gpu: h200
 runs: {}
 programs: {}
@@ -336,7 +336,7 @@ END
 refused_file 2 "has no 'programs:'" "no programs" <<'END'
 gpu: h200
 END
-refused_file 2 ":2: kernel K: must have time, work or reads" "a kernel that does nothing" <<'END'
+refused_file 2 ":2: kernel K: must have the key time, work or reads" "a kernel that does nothing" <<'END'
 gpu: h200
 kernels: { K: { blocks: 1 } }
 programs: {}

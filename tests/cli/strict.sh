@@ -127,12 +127,12 @@ full='i=0; while [ $i -lt 256 ]; do GPUPART_DISABLE=1 "$0" init; i=$((i + 1)); d
 try run $e -t 0-7 -- sh -c "$full" "$prog"
 is "$status $(cat "$tmp/out")" "0 cuInit=0 context=0
 x8=0" "more processes than the report has room for: they run"
-has "$err" "1 further process used CUDA (simulated): whether its launches were confined is not known" "and are counted"
+has "$err" "1 further process used CUDA (simulated): it is not known whether its launches were confined" "and are counted"
 is "$(grep -c "^gpupart: 1 launch ran outside of TPCs 0-7 (simulated): the first kernel was work_cluster" "$tmp/err")" 1 "and say themselves what became of them"
 try run $e -t 0-7 --strict -- sh -c "$full" "$prog"
 is "$status $(cat "$tmp/out")" "123 cuInit=100 context=100
 begin=100" "--strict: they are kept from CUDA, 123"
-has "$err" "strict: this process cannot use CUDA, because its launches are not confined: the report is full: it has 256 processes" "the reason is reported"
+has "$err" "strict: this process cannot use CUDA, because its launches are not confined: the report is full: it already contains 256 processes" "the reason is reported"
 has "$err" "1 further process could not use CUDA (simulated): the report was full" "and run counts them"
 is "$(grep -c "what became of" "$tmp/err")" 0 "and does not say that they used it"
 try run $e -t 0-7 --strict --exec -- "$prog" kernel capture x8 kernel graph x2
@@ -345,7 +345,7 @@ has "$err" "/etc/gpupart/config:1: strict = maybe: must be yes or no" "by name"
 node 'strict yes\n' 644 run $e -t 0-7 -- true
 has "$status $err" "125 gpupart run: /etc/gpupart/config:1: 'strict yes' is not valid: must be KEY = VALUE" "a line without =: refused"
 node 'strict = no\n\nstrictly = yes\n' 644 run $e -t 0-7 -- true
-has "$status $err" "125 gpupart run: /etc/gpupart/config:3: 'strictly' is not a key: must be strict" "another key: refused"
+has "$status $err" "125 gpupart run: /etc/gpupart/config:3: 'strictly' is not a key: the only key is 'strict'" "another key: refused"
 for text in 'strict = yes\nstrict = no\n' 'strict = no\nStrict = yes\n' 'strict = yes\nstrict = yes\n'; do
 	node "$text" 644 run $e -t 0-7 -- true
 	has "$status $err" "125 gpupart run: /etc/gpupart/config:2: '" "a key that is given twice: refused, with its line"
@@ -355,7 +355,7 @@ node 'strict = no\nstrict = no\n' 644 stat $e -t 0-7 -- "$prog" x8 kernel
 has "$(cat "$tmp/out" "$tmp/err")" "kernel=800" "a key twice: a process that another command confines is strict"
 node 'strictly = yes\n' 644 stat $e -t 0-7 -- "$prog" x8 kernel
 has "$(cat "$tmp/out" "$tmp/err")" "kernel=800" "another key: a process that another command confines is strict"
-has "$err" "'strictly' is not a key: must be strict: treated as strict = yes" "and says so"
+has "$err" "'strictly' is not a key: the only key is 'strict': treated as strict = yes" "and says so"
 node "$(printf '%04100d' 0)" 644 run $e -t 0-7 -- true
 has "$status $err" "125 gpupart run: /etc/gpupart/config: has 4096 bytes or more" "a large file: refused"
 node '\000strict = yes\n' 644 run $e -t 0-7 -- true
@@ -367,7 +367,7 @@ row() {
 }
 is "$(row 'strict = yes\n' 644)" "ok strict = yes: every run is strict" "doctor: strict = yes"
 is "$(row '' 644)" "ok a run is strict only with --strict or GPUPART_STRICT=1" "doctor: nothing set"
-has "$(row 'trict = yes\n' 644)" "bad /etc/gpupart/config:1: 'trict' is not a key: must be strict" "doctor: another key"
+has "$(row 'trict = yes\n' 644)" "bad /etc/gpupart/config:1: 'trict' is not a key: the only key is 'strict'" "doctor: another key"
 has "$(row 'strict = yes\n' 666)" "note /etc/gpupart/config is ignored" "doctor: a file that others may write"
 rm "$tmp/etc/gpupart/config"
 mkdir "$tmp/etc/gpupart/config"

@@ -52,7 +52,7 @@ for lazily in LAZY EAGER; do
 	run "$lazily"
 	is "$status $(echo "$did" | grep -c "=[1-9-]")" "0 0" "$lazily, not refused: each call succeeds"
 	is "$ran" "$all" "$lazily: each launch ran"
-	grep -q "4 launches were of kernels that can launch further kernels from the GPU" "$err"
+	grep -q "4 launches started kernels that can launch further kernels from the GPU" "$err"
 	ok $? "$lazily: the driver's binaries have the name: 4 launches are counted"
 	run "$lazily-refused" --no-device-launch
 	is "$status" 0 "$lazily, --no-device-launch: the program's status"

@@ -26,7 +26,7 @@ if [ -z "${CASES-x}" ]; then
 elif command -v nvcc >/dev/null && nvcc -arch=native -rdc=true -w -o "$tmp/parent" "$here/parent.cu" -lcudadevrt 2>"$tmp/err"; then
 	timeout 60 "$gpupart" run -g 1 -- "$tmp/parent" >"$out/parent.txt" 2>&1
 	status=$?
-	[ $status -eq 0 ] && grep -q 'launches were of kernels that can launch further kernels from the GPU' "$out/parent.txt"
+	[ $status -eq 0 ] && grep -q 'launches started kernels that can launch further kernels from the GPU' "$out/parent.txt"
 	ok $? "dynamic parallelism is seen: status $status, $(paste -sd' ' "$out/parent.txt")"
 	timeout 60 "$gpupart" run --no-device-launch -g 1 -- "$tmp/parent" >"$out/parent-refused.txt" 2>&1
 	grep -q ' refused: ' "$out/parent-refused.txt" && ! grep -q ' on [1-9]' "$out/parent-refused.txt"

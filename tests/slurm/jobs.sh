@@ -223,7 +223,7 @@ srun --gpupart tpcs=60 true
 E
 as games sbatch -W -w n1 -o "$tmp/out/forged.out" "$tmp/out/forged" >/dev/null 2>&1
 forged=$(cat "$tmp/out/forged.out")
-has "$forged" "it has no TPCs on this node" "a step gets nothing that the job did not ask for"
+has "$forged" "the job has no TPCs on this node" "a step gets nothing that the job did not ask for"
 has "$forged" "--gpupart was used for a step but not for its job" "its message names this cause"
 has "$forged" "or slurmd ran no prolog for the job" "and the other one"
 cat >"$tmp/out/array" <<'E'

@@ -496,7 +496,7 @@ static void unaware(const char *how)
 	program_on(0);
 	TRY(cu.cuStreamCreate(&s, 1));
 	if (!strcmp(how, "unchecked")) {
-		check(said(1, "LIBSMCTRL_MASK is not in force before"), "says that it is not yet");
+		check(said(1, "LIBSMCTRL_MASK has no effect until"), "says that it is not yet");
 		check(on(s, ALL), "a program that sets no mask, mask bits not checked before");
 		libsmctrl_set_next_mask(~(uint128_t)0xffff);
 		check(on(s, RANGE(4, 12)) && on(s, RANGE(4, 12)), "from the first mask on it is");

@@ -562,7 +562,7 @@ static void test_directories(void)
 	refused("mkdir -m 700 x; ln -s x gpupart-mps", "is a symbolic link");
 	refused("ln -s none gpupart-mps", "is a symbolic link");
 	refused(": >gpupart-mps", "is not a directory");
-	refused("mkdir -m 755 gpupart-mps", "is accessible to others (mode 755)");
+	refused("mkdir -m 755 gpupart-mps", "is accessible to other users (mode 755)");
 	refused("mkdir -m 700 gpupart-mps x; ln -s ../x gpupart-mps/log", "is a symbolic link");
 	refused("mkdir -m 700 gpupart-mps; ln -s ../x gpupart-mps/gpupart.lock", "gpupart.lock");
 	refused("mkdir -m 700 gpupart-mps; ln -s ../x gpupart-mps/gpupart.users", "gpupart.users");

@@ -199,7 +199,7 @@ static void refuses_hard(struct gpupart *gp)
 	err = topo ? gpupart_plan_make(gp, topo, NULL, demands, GPUPART_PLAN_MAX_TENANTS, &plan) :
 		     -ENOMEM;
 	tap_ok(err == -E2BIG &&
-		       strstr(gpupart_error(gp), "no decision for 16 tenants on 32 GPCs after "),
+		       strstr(gpupart_error(gp), "no plan for 16 tenants on 32 GPCs was found in "),
 	       "what takes too many steps is refused: %s", gpupart_error(gp));
 	gpupart_topology_close(topo);
 }
