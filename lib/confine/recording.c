@@ -58,7 +58,7 @@ static int allowed(struct gpupart *gp, const struct gpupart_gpu *gpu)
 {
 	if (environment_read().no_records)
 		return ctx_fail(gp, -ECANCELED, ENVIRONMENT_RECORDS "=0");
-	/* In this case the library would mistake nodes of graphs for launches. */
+	/* After such an error, the library would mistake nodes of graphs for launches. */
 	if (*graph_error())
 		return ctx_fail(gp, -EOPNOTSUPP, "%s", graph_error());
 	return records_possible(gp, &gpu->driver.map);

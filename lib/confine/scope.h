@@ -116,10 +116,7 @@ static inline struct gpupart_gpu *scope_gpu(unsigned int n)
 	return scope_gpu_of(driver_gpu(n));
 }
 
-/*
- * A probe launch. The data of one probe launch, which the library makes to learn or to check
- * something.
- */
+/* The data of one probe launch, which the library makes to learn or to check something. */
 struct scope_own {
 	enum { OWN_UNTOUCHED, OWN_LEAVE_OUT, OWN_RECORD } mode;
 	const struct gpupart_gpu *gpu;

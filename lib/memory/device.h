@@ -40,8 +40,8 @@ struct memory_gpu {
 	unsigned int in_flight;		/* number of calls that are allocating or freeing
 					 * memory now */
 	uint64_t measured_ns;
-	bool due;			/* the memory must be measured as soon as no call is in
-					 * flight */
+	bool due;			/* the next call that can measure the memory must measure
+					 * it */
 	bool has_graphs;		/* there are graphs that allocate memory */
 	bool told;			/* the driver has reported this process's usage at least
 					 * once */

@@ -38,9 +38,8 @@
 #define LATE_PART	16
 #define MAX_FUNCTIONS	1024
 #define NR_PLACES	2048
-#define MAX_LAUNCHES	(1u << 20)	/* maximum number of launches in a window; this limit is
-					 * needed because a process may write times in the future
-					 * */
+#define MAX_LAUNCHES	(1u << 20)	/* maximum number of launches in a window, because a
+					 * process may write times in the future */
 #define MAX_NS		(1ull << 61)
 
 /* ------------------------------------------------------------------- what was seen */
@@ -144,7 +143,7 @@ static void *grown(void *list, unsigned int nr, unsigned int *room, size_t size)
 
 /* ------------------------------------------------------------------- a window */
 
-/* If two neighbouring intervals of a ring arrive one after the other, they are merged. */
+/* Neighbouring intervals of a ring arrive one after the other, so the code merges them. */
 static void span_add(struct watch *watch, int mode, int64_t begin, int64_t end, int64_t to)
 {
 	struct spans *spans = &watch->spans[mode];
