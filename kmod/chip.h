@@ -14,18 +14,18 @@ enum chip_tag {
 	/* published in NVIDIA's headers or drivers for this chip, or read on such a chip */
 	CHIP_VERIFIED,
 	CHIP_REPORTED,		/* found in a third party's tool that supports this chip */
-	CHIP_INFERRED,		/* the chips before and after it have the same value */
+	CHIP_INFERRED,		/* the chips before and after this chip have the same value */
 };
 
 enum chip_column {
 	CHIP_MAXIMA,		/* the registers of the PTOP block have the offsets in regs.h */
 	CHIP_FUSE_GPC,		/* value at @at, ORed with the value at @at2 if @at2 is not 0 */
-	CHIP_FUSE_TPC,		/* as CHIP_FUSE_GPC, with 4 * gpc_phys added to both offsets */
+	CHIP_FUSE_TPC,		/* like CHIP_FUSE_GPC, but add 4 * gpc_phys to both offsets */
 	CHIP_FUSE_CPC,		/* at + 4 * gpc_phys */
 	CHIP_FUSE_FBP,		/* @at and @at2 have the same meaning as for CHIP_FUSE_GPC */
 	CHIP_FUSE_LTC,		/* at + 4 * fbp */
 	CHIP_GPC_MAP,		/* kind: how a logical GPC is mapped to its physical GPC */
-	CHIP_CWD,		/* at: GPC_TPC_ID, at2: SM_ID, nr: words in each */
+	CHIP_CWD,		/* at: GPC_TPC_ID, at2: SM_ID, nr: words in each array */
 	CHIP_CWD_CTL,		/* at: PARTITION_CTL, at2: CG, followed by CG1 */
 	CHIP_ORDER,		/* kind: the published rule for TPC numbers */
 	CHIP_SMS_PER_TPC,	/* nr */
@@ -88,7 +88,7 @@ extern const unsigned int gp_nr_chips;
 /* Returns the row with exactly this id, or NULL. Never returns the row of a similar chip. */
 const struct chip *gp_chip_find(u32 id);
 
-/* Returns the cell, or NULL if the chip has none. */
+/* Returns the cell, or NULL if the chip has no such cell. */
 const struct chip_cell *gp_chip_cell(const struct chip *chip, enum chip_column column);
 
 const char *gp_chip_column_name(enum chip_column column);

@@ -48,8 +48,8 @@
 #endif
 
 /*
- * Since Linux 6.1, the reserved bytes of a request must be 0 if its command is this one or a later
- * one.
+ * Since Linux 6.1, the reserved bytes of a request must be 0 if the number of its command is at
+ * least this number.
  */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0)
 #define COMPAT_RESV_START_OP(cmd)
@@ -58,9 +58,10 @@
 #endif
 
 /*
- * Linux 6.12 and some earlier stable kernels removed the flags of genlmsg_multicast_allns(), which
- * takes the RCU lock itself there. In all other kernels the caller takes the RCU lock for the list
- * of namespaces. Kbuild reads the kernel's header to find out which kind of kernel it is.
+ * Linux 6.12 and some earlier stable kernels removed the flags of genlmsg_multicast_allns(). In
+ * these kernels the function itself takes the RCU lock. In all other kernels the caller takes
+ * the RCU lock for the list of namespaces. Kbuild reads the kernel's header to find out which
+ * kind of kernel it is.
  */
 #ifdef COMPAT_MULTICAST_HAS_FLAGS
 #define compat_multicast_allns(family, skb, group) do { \

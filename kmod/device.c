@@ -38,7 +38,9 @@ static u32 stamp_now(void)
 	return (div_u64(ktime_get_boottime_ns(), NSEC_PER_SEC / 10) & STAMP_MASK) ?: 1;
 }
 
-/* Every value is used for a second. So readers cannot provoke any number of refusals. */
+/*
+ * Every value is used for a second. So readers cannot provoke an unlimited number of refusals.
+ */
 static bool is_fresh(u32 stamp)
 {
 	return !stamp || ((stamp_now() - stamp) & STAMP_MASK) < 10;
@@ -74,7 +76,10 @@ static int wake(struct gpu *gpu)
 {
 	int err = pm_runtime_get_sync(gpu->dev);
 
-	/* -EACCES: runtime PM is disabled for the device, so begin() finds out if it is awake. */
+	/*
+	 * -EACCES: runtime PM is disabled for the device, so begin() must find out whether the
+	 * device is awake.
+	 */
 	if (err >= 0 || err == -EACCES)
 		return 0;
 	pm_runtime_put(gpu->dev);
@@ -82,9 +87,9 @@ static int wake(struct gpu *gpu)
 }
 
 /*
- * Wakes the GPU. It releases gpu->lock meanwhile, because a wake-up can take seconds, and other
- * readers can use the values that are known. The session continues only if the state of the GPU did
- * not change meanwhile.
+ * Wakes the GPU. This function releases gpu->lock during the wake-up, because a wake-up can take
+ * seconds, and other readers can use the known values. The session continues only if the state
+ * of the GPU did not change meanwhile.
  */
 static int wake_unlocked(struct gpu_session *session)
 {
@@ -108,8 +113,8 @@ static int wake_unlocked(struct gpu_session *session)
 }
 
 /*
- * Makes reads possible. It wakes the GPU if that is necessary, @may_wake is true and the session
- * may wake a GPU.
+ * Makes reads possible. The function wakes the GPU if a wake-up is necessary, @may_wake is true,
+ * and the session is allowed to wake a GPU.
  */
 static int session_begin(struct gpu_session *session, bool may_wake)
 {
@@ -406,8 +411,8 @@ static void start(struct gpu *gpu)
 }
 
 /*
- * Returns a GPU of the provider that must be started or, with @again, read again, with a reference.
- * Returns NULL if no such GPU is left.
+ * Returns, with a reference, a GPU of the provider. The GPU must be started or, if @again is
+ * true, read again. Returns NULL if no such GPU is left.
  */
 static struct gpu *next_to_read(const struct gpu_ops *ops, bool again)
 {
@@ -462,7 +467,10 @@ void gp_gpu_remove(struct gpu *gpu)
 	gp_proc_removed(gpu);
 	if (announced)
 		gp_netlink_removed(gpu);
-	/* Free the number only now, when no directory has it any more. */
+	/*
+	 * Free the GPU's number only now, because until now a directory had this number in its
+	 * name.
+	 */
 	mutex_lock(&gpus_lock);
 	list_del(&gpu->node);
 	list_changed();

@@ -27,11 +27,12 @@ struct sk_buff;
 struct gpu_ops {
 	const char *bus;	/* name of the page that describe() writes */
 	/*
-	 * Makes reads possible until end(): of the whole BAR0 if @whole is true, otherwise of
-	 * NV_BAR0_USED bytes. It never wakes the GPU. Returns 0 or: -EAGAIN: the GPU sleeps.
-	 * -EHOSTDOWN: it sleeps and runtime PM does not know of it. -ENXIO: its registers are not
-	 * decoded. -EBUSY: it is being reset. -EPERM: it is reserved for a virtual machine.
-	 * -ENODEV: it was removed. -EOPNOTSUPP: the whole BAR0 cannot be mapped.
+	 * Makes reads possible until end(). If @whole is true, the whole BAR0 can be read,
+	 * otherwise its first NV_BAR0_USED bytes. It never wakes the GPU. Returns 0 or: -EAGAIN:
+	 * the GPU sleeps. -EHOSTDOWN: it sleeps and runtime PM does not know of it. -ENXIO: its
+	 * registers are not decoded. -EBUSY: it is being reset. -EPERM: it is reserved for a
+	 * virtual machine. -ENODEV: it was removed. -EOPNOTSUPP: the whole BAR0 cannot be
+	 * mapped.
 	 */
 	int (*begin)(void *private, bool whole);
 	u32 (*rd32)(void *private, u32 offset);
@@ -52,12 +53,16 @@ struct gpu {
 	const struct gpu_ops *ops;
 	void *private;
 	struct device *dev;		/* the provider holds a reference until release() */
-	/* It must be started; it must be read again if it is still unknown. */
+	/*
+	 * @new: the GPU must be started. @again: it must be read again if its topology is still
+	 * unknown.
+	 */
 	bool new, again;
 	void *proc;			/* only proc.c uses it */
 
 	/*
-	 * Taken before @lock. One task wakes the GPU; other tasks that wait for it can be killed.
+	 * Taken before @lock. The task that holds this lock wakes the GPU. A task that waits for
+	 * this lock can be killed.
 	 */
 	struct mutex wake_lock;
 	struct work_struct wake_work;	/* wakes the GPU and reads it for netlink */
@@ -165,7 +170,10 @@ void gp_proc_removed(struct gpu *gpu);
 /* Functions of netlink.c, see Documentation/netlink/specs/gpupart.yaml. */
 int gp_netlink_init(void);
 void gp_netlink_fini(void);
-/* These functions send notices to the group "monitor". The first two are called under gpu->lock. */
+/*
+ * These functions send notices to the multicast group "monitor". The first two are called under
+ * gpu->lock.
+ */
 void gp_netlink_added(struct gpu_session *session);
 void gp_netlink_changed(struct gpu *gpu);
 void gp_netlink_removed(struct gpu *gpu);
@@ -174,7 +182,7 @@ struct gpu *gp_netlink_named_gpu(struct nlattr *index, struct nlattr *bus_name,
 				 struct netlink_ext_ack *extack);
 /* Begins the next message of a dump. */
 void *gp_netlink_dump_header(struct sk_buff *skb, struct netlink_callback *cb, u8 cmd);
-/* Adds @number. If it is negative, adds nothing. */
+/* Adds @number to the message. If @number is negative, adds nothing. */
 int gp_netlink_put_number(struct sk_buff *skb, int attribute, int number);
 /* Sets the error message for a session that could not read a register. */
 void gp_netlink_fault(struct netlink_ext_ack *extack, const struct topo_fault *fault);

@@ -127,7 +127,10 @@ static int engines_of_die(const struct chip *chip, const struct chip_cell *cell,
 		if (err)
 			return err;
 		nr_rows = NV_PTOP_DEVICE_INFO_CFG_NUM_ROWS(config);
-		/* 2: GA100 to GB100; 3: GB20C, which has the same rows (nvgpu hw_top_gb20c.h). */
+		/*
+		 * Version 2: GA100 to GB100. Version 3: GB20C, whose rows have the same form
+		 * (nvgpu hw_top_gb20c.h).
+		 */
 		if ((NV_PTOP_DEVICE_INFO_CFG_VERSION(config) != 2 &&
 		     NV_PTOP_DEVICE_INFO_CFG_VERSION(config) != 3) ||
 		    !nr_rows || nr_rows > TOPO_MAX_ROWS)
@@ -160,7 +163,10 @@ static int engines_of_die(const struct chip *chip, const struct chip_cell *cell,
 		engines->engines[engines->nr++] = engine;
 		index = 0;
 	}
-	/* The table does not change. Keep its registers, because every row was accepted. */
+	/*
+	 * The table does not change. Keep the registers of the table, because every row was
+	 * accepted.
+	 */
 	for (i = 0; reader->keep && engines->nr && i < nr_rows; i++) {
 		u32 row;
 

@@ -77,8 +77,8 @@ void *gp_netlink_dump_header(struct sk_buff *skb, struct netlink_callback *cb, u
 }
 
 /*
- * Stores the identity of @session's GPU in @id, or the reason of a failure in @why. The caller may
- * have changed session->wake.
+ * Stores the identity of @session's GPU in @id, or the reason for a failure in @why. The caller
+ * may have changed session->wake.
  */
 static void identify(struct gpu_session *session, struct gpu_id *id, char why[TOPO_FAULT_LEN])
 {

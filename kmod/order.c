@@ -124,7 +124,10 @@ static int order_round_robin(struct gpu_floorsweep *fs)
 	return 0;
 }
 
-/* No chip of these generations has more GPCs than this. The struct must fit on a kernel stack. */
+/*
+ * No chip of these generations has more GPCs than this number. The struct must fit on a kernel
+ * stack.
+ */
 #define GREEDY_MAX_GPCS 16
 #define GREEDY_MAX_PES 4
 #define GREEDY_MAX_TPCS 16	/* maximum number of TPCs in a GPC */

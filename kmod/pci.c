@@ -254,7 +254,10 @@ static struct pci_dev *first_unknown(void)
 	return first;
 }
 
-/* A new GPU may not be ready at once. By now the values that it refused are not used any more. */
+/*
+ * A new GPU may not be ready at once. By now, the refusals that were kept for this GPU are no
+ * longer used.
+ */
 static void read_again(struct work_struct *work)
 {
 	gp_gpu_read_again(&pci_gpu_ops);

@@ -34,7 +34,7 @@ struct proc_file {
 	 * register
 	 */
 	u32 guard;
-	u8 shift, bits;		/* bits 0: the file shows the whole register */
+	u8 shift, bits;		/* if @bits is 0, the file shows the whole register */
 };
 
 struct proc_gpu {

@@ -28,7 +28,8 @@ struct topo_fault {
 struct topo_reader {
 	int (*rd32)(struct topo_reader *reader, u32 offset, u32 *value);
 	/*
-	 * Keeps a value, for ever if @lasts is true. Keeps a refusal for a second. May be NULL.
+	 * Keeps a value. If @lasts is true, keeps it for ever. Keeps a refusal for a second. May
+	 * be NULL.
 	 */
 	void (*keep)(struct topo_reader *reader, u32 offset, u32 value, bool lasts);
 	bool live;		/* the registers change all the time, so only refusals are kept */

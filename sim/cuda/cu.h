@@ -622,8 +622,8 @@ const char *gpupart_sim_capture(int device);
 int gpupart_sim_gpu_info(int device, char pci[20], char uuid[48]);
 /*
  * Stores the topology of the device's capture, with the same address and UUID but without
- * registers. Only a library of the same build may call this function. Its struct has @size bytes.
- * Returns 0 or a CUresult.
+ * registers. Only a library of the same build may call this function. The library's struct has
+ * @size bytes. Returns 0 or a CUresult.
  */
 struct gpupart_topology;
 int gpupart_sim_topology(int device, struct gpupart_topology *topo, size_t size);

@@ -65,8 +65,8 @@ static CUresult init(unsigned int flags)
 	if (ready())
 		return CUDA_SUCCESS;
 	/*
-	 * This lock is held while the library is injected. Other threads wait for it, but the
-	 * library itself may call the driver.
+	 * This lock is held while the library is injected. Other threads wait for this lock, but
+	 * the library itself may call the driver.
 	 */
 	pthread_mutex_lock(&init_lock);
 	if (!begun) {
@@ -454,7 +454,7 @@ CUresult cuDeviceGetDevResource(CUdevice device, struct cu_resource *resource, i
 
 /* ------------------------------------------------------------- own functions */
 
-/* A library that cuInit injects may call these before cuInit has returned. */
+/* A library that cuInit injects may call these functions before cuInit has returned. */
 const char *gpupart_sim_capture(int device)
 {
 	struct sim_gpu *gpu = gpu_get(device);

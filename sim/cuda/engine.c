@@ -118,8 +118,8 @@ static void on_done(void *user, void *of, uint64_t number)
 	struct sim_op *op = stream->head;
 
 	/*
-	 * The wait before an operation is a command as well. The end of this wait is not the end of
-	 * the operation.
+	 * The wait before an operation is also a command of the pipeline. The end of this wait
+	 * is not the end of the operation.
 	 */
 	if (!op || op->last != number)
 		return;
@@ -138,7 +138,7 @@ bool engine_open(struct sim_gpu *gpu)
 
 /* ------------------------------------------------------------------ the two clocks */
 
-/* Returns the host's time since the first call. A fault can multiply it by a factor. */
+/* Returns the host's time since the first call. A fault can multiply this time by a factor. */
 static uint64_t host_ns(void)
 {
 	static uint64_t first;

@@ -93,8 +93,8 @@ static void gpu_set_singles(struct sim_gpu *gpu, const struct gpupart_topology *
 }
 
 /*
- * The measured bits of the capture are used as the truth. If the capture has no measured bits, the
- * GPU cannot be simulated.
+ * The simulated GPU has the mask bits that were measured for the capture. If the capture has no
+ * measured bits, the GPU cannot be simulated.
  */
 static bool gpu_set_bits(struct sim_gpu *gpu, const struct gpupart_topology *topo)
 {
@@ -265,8 +265,8 @@ static bool uuid_taken(const char *uuid, unsigned int nr)
 }
 
 /*
- * If the capture has no address and UUID, or if an earlier GPU has the same ones, the GPU gets a
- * new address and UUID.
+ * If the capture has no address and UUID, or if an earlier GPU has the same address and UUID,
+ * the GPU gets a new address and UUID.
  */
 static void gpu_identify(struct sim_gpu *gpu, unsigned int index)
 {

@@ -249,8 +249,8 @@ CUresult cuGraphDestroy(CUgraph graph)
 	if (!error) {
 		hook_graph_destroyed(graph);
 		/*
-		 * freed after the subscribers were informed, so that no other graph can have its
-		 * address before that
+		 * freed only after the subscribers were informed, so that no other graph gets
+		 * its address earlier
 		 */
 		free(graph);
 	}

@@ -295,7 +295,7 @@ static struct sim_run *run_make(const struct sim_exec *exec)
 }
 
 /*
- * Fills in step @i for this launch. Returns false if the graph cannot run, and then may set *error.
+ * Fills in step @i for this launch. If the graph cannot run, returns false and may set *error.
  */
 static bool step_fill(struct sim_exec *exec, unsigned int i, struct sim_run *run, CUresult *error)
 {

@@ -9,12 +9,12 @@
 #include "sim/cuda/sim.h"
 
 /*
- * A step is a node, or the end of a child graph. The end is an empty node that depends on all nodes
- * of the child graph.
+ * A step is a node, or the end of a child graph. The end of a child graph is an empty node that
+ * depends on all nodes of the child graph.
  */
 struct exec_node {
 	struct sim_node *from;		/* valid only while the graph exists */
-	uint64_t serial;		/* serial of that node; 0: none */
+	uint64_t serial;		/* serial of the node @from; 0: no node */
 	enum cu_node_type type;
 	struct sim_work work;
 	unsigned int *before, nr_before;	/* indices into exec->nodes, ascending */
@@ -31,7 +31,8 @@ struct exec_node {
 struct sim_exec {
 	struct sim_handle handle;
 	char inner;	/* the address of this member stands for the driver's copy of the graph */
-	bool taken;			/* taken by a thread, which may be calling subscribers */
+	bool taken;			/* a thread has reserved this exec; it may be calling
+					 * subscribers */
 	struct sim_ctx *ctx;		/* NULL: no node needs a context */
 	uint64_t flags;
 	struct exec_node *nodes;	/* each step comes after the steps on which it depends */

@@ -201,8 +201,8 @@ static struct sim_node *exec_source(const struct sim_exec *exec, unsigned int pl
 }
 
 /*
- * Checks that @new differs from @exec only in the parameters of nodes. If not, stores the reason in
- * *info.
+ * Checks that @new differs from @exec only in the parameters of nodes. If there is another
+ * difference, stores the reason in *info.
  */
 static bool same_shape(const struct sim_exec *exec, const struct sim_exec *new,
 		       struct cu_update_info *info)

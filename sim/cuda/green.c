@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Green contexts. The driver splits a GPU's SMs for them in the pattern that was measured on an
- * H200 (Documentation/internals/hardware.md).
+ * Green contexts. For green contexts, the driver splits a GPU's SMs in the pattern that was
+ * measured on an H200 (Documentation/internals/hardware.md).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -173,7 +173,7 @@ CUresult cuDevResourceGenerateDesc(void **desc, struct cu_resource *resources, u
 	gpu = gpu_get(what.device);
 	if (!gpu || resources->sm.nr_sms != sms_of(gpu, &what))
 		return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
-	made = malloc(sizeof(*made));	/* no call frees it */
+	made = malloc(sizeof(*made));	/* no entry point frees a descriptor */
 	if (!made)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	made->what = what;

@@ -186,7 +186,7 @@ static int hook_nr_features(uint32_t *count, uint32_t zero, uint32_t handle)
 	return CUDA_SUCCESS;
 }
 
-/* This function is in all slots that the simulation does not use. */
+/* All slots that the simulation does not use contain this function. */
 static int hook_other(void)
 {
 	return CUDA_ERROR_NOT_SUPPORTED;
@@ -221,8 +221,8 @@ static const void *const *sealed(const void *const *slots, size_t bytes)
 }
 
 /*
- * Returns a read-only copy of @slots that can be made writable. It is not a file, because `ulimit
- * -f 0` limits files.
+ * Returns a read-only copy of @slots that can be made writable. The copy is not in a file,
+ * because `ulimit -f 0` limits files.
  */
 static const void *const *read_only(const void *const *slots, size_t bytes)
 {

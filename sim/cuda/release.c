@@ -75,7 +75,7 @@ static void put_off(const struct sim_kernel *kernel, const struct sim_release *r
 	struct late *late = malloc(sizeof(*late));
 
 	if (!late)
-		return;		/* the GPU never writes it, as if it was lost */
+		return;		/* the GPU never writes this record, as if the record was lost */
 	*late = (struct late){
 		NULL, kernel->ctx, *release, kernel->number, time,
 		time + sim_faults()->release_late * 1000,

@@ -25,7 +25,7 @@
 /* number of bits in the widest layouts: V04_01 and V05_00 */
 #define SIM_TMD_BITS		256
 #define SIM_MAX_SUBSCRIBERS	4
-/* green contexts are split in units of this number of SMs */
+/* the driver splits a GPU for green contexts in units of this number of SMs */
 #define SIM_PART_SMS		8
 #define SIM_MASK_WORDS		(SIM_TMD_BITS / 64)
 /* a clock value of 0 would look like a missing value */
@@ -69,7 +69,9 @@ struct sim_gpu {
 
 /* ----------------------------------------------------------------- a launch */
 
-/* Where a kernel is launched. In a graph, the driver's release slot has other values. */
+/*
+ * The place where a kernel is launched. In a graph, the driver's release slot has other values.
+ */
 enum sim_place { SIM_IN_STREAM, SIM_IN_GRAPH, SIM_LAST_OF_GRAPH };
 
 /* A launch that a program requested. tmd_build.c makes a TMD from it. */
@@ -91,7 +93,8 @@ struct sim_launch {
 struct sim_release {
 	uint64_t address, payload;
 	unsigned int words;		/* 4: payload and time; 1: only the payload */
-	bool adds;			/* a single word is added to the old value */
+	bool adds;			/* a single word: the GPU adds the payload to the old
+					 * value */
 	bool wide;			/* the payload has 64 bits */
 	bool own;			/* the record belongs to the driver */
 };
@@ -194,7 +197,8 @@ struct sim_module {
 	uint64_t bytes;			/* the size of its variables and its code */
 	/* opaque: a binary, in which any function name is accepted */
 	bool live, opaque;
-	bool untold;	/* unloaded with its context, but subscribers have no report of this yet */
+	bool untold;	/* was unloaded with its context, but the unload was not reported to
+			 * subscribers yet */
 	/* the image of a library whose code is not loaded yet; NULL: the code is loaded */
 	void *image;
 	size_t image_size;
@@ -242,7 +246,7 @@ struct sim_stream {
 /* A requested launch, fill or copy, for a stream or a graph. */
 struct sim_work {
 	enum sim_op_kind kind;		/* SIM_OP_KERNEL: the work has a TMD */
-	struct sim_function *function;	/* also set if the work is too small for a kernel */
+	struct sim_function *function;	/* set even if the work is too small for a kernel */
 	const struct sim_code *code;
 	struct sim_launch launch;
 	unsigned int dynamic;		/* requested dynamic shared memory */

@@ -169,8 +169,8 @@ static void build_release(uint8_t *tmd, unsigned int slot, uint16_t control)
 }
 
 /*
- * As measured, the value is 0003 in a stream, and 0010 or 0013 in a graph. It is only an assumption
- * which node of a graph has which value.
+ * As measured, the value is 0003 in a stream, and 0010 or 0013 in a graph. Which of these two
+ * values a node of a graph has is only assumed.
  */
 static void build_releases(uint8_t *tmd, const struct sim_launch *launch)
 {

@@ -12,8 +12,8 @@ struct range {
 };
 
 /*
- * The source is the measurements on H200s that tmd_build.c describes, with the bit numbers of
- * NVIDIA's headers.
+ * The fields are from the measurements on H200s that tmd_build.c describes. The bit numbers are
+ * those of NVIDIA's headers.
  */
 struct format {
 	struct range mask_valid, launch_type, shared_size, grid_size[3], block_size[3],

@@ -20,8 +20,8 @@ EXPORT int nvmlSimulatedIoctl(int fd, unsigned long request, void *arg)
 }
 
 /*
- * Fills the list with the entries that the driver would write. The list is long enough for all of
- * them.
+ * Fills the list with the entries that the driver would write. The list is long enough for all
+ * these entries.
  */
 static void fill(struct rm_gpu_pids *list, const struct told *told)
 {

@@ -55,8 +55,9 @@ struct told {
 nvmlReturn_t usage_read(unsigned int gpu, struct told *told);
 
 /*
- * If the fault nvml-ioctl names a descriptor, requests a list of processes on it, and keeps only
- * the processes that are in this list. Returns NVML_ERROR_UNKNOWN if the driver does not answer.
+ * If the fault nvml-ioctl names a descriptor, requests a list of processes through this
+ * descriptor, and keeps only the processes in that list. Returns NVML_ERROR_UNKNOWN if the
+ * driver does not answer.
  */
 nvmlReturn_t kernel_keep_listed(struct told *told);
 

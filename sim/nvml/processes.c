@@ -20,8 +20,8 @@ nvmlReturn_t nvmlDeviceGetAccountingStats(nvmlDevice_t device, unsigned int pid,
 nvmlReturn_t nvmlSimulatedPids(nvmlDevice_t device, unsigned int *nr, unsigned int *pids);
 
 /*
- * Returns the data about @device in the file, which the caller frees. On an error, returns NULL and
- * sets *rc.
+ * Returns the data about @device from the file. The caller frees the data. On an error, returns
+ * NULL and sets *rc.
  */
 static struct told *ask(nvmlDevice_t device, const void *answer, nvmlReturn_t *rc)
 {

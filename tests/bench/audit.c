@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Measures the cost of LD_AUDIT=libgpupart-nvml.so in a program that never uses NVML. It measures
- * the start of the program, and calls of functions in shared libraries, alternately with and
- * without the library. The result is the minimum of many times, because other load only adds time.
+ * Measures the cost of LD_AUDIT=libgpupart-nvml.so in a program that never uses NVML. It
+ * measures the start of the program, and calls of functions in shared libraries, alternately
+ * with and without the library. The result is the minimum of many measured times, because other
+ * load only makes a measurement longer.
  */
 #include <spawn.h>
 #include <stdio.h>
@@ -52,7 +53,10 @@ static int measure_calls(void)
 	return 0;
 }
 
-/* Runs @argv and returns the time in us until it has ended. Stores its output in @line. */
+/*
+ * Runs @argv and returns the time in us until this command has ended. Stores its output in
+ * @line.
+ */
 static double run(char **argv, const char *audit, char *line, int len)
 {
 	posix_spawn_file_actions_t actions;

@@ -152,7 +152,7 @@ static struct gpupart_topology *make_gpu(const struct instance *in, struct gpupa
 	return topo_build(NULL, &info, sms, 2 * tpc, NULL, 0, &topo) ? NULL : topo;
 }
 
-/* Names such as "a+c+d", or NULL for none. */
+/* Names such as "a+c+d", or NULL for no names. */
 static const char *name_them(unsigned int bits, unsigned int self, char *text)
 {
 	char *at = text;

@@ -23,7 +23,10 @@ static int read_all(const char *path, char *text, size_t len)
 	return n ? 0 : -1;
 }
 
-/* census PTX STATUS [WAIT]: exits with STATUS. With WAIT, it first waits for a line on stdin. */
+/*
+ * census PTX STATUS [WAIT]: exits with STATUS. With WAIT, the program first waits for a line on
+ * stdin.
+ */
 int main(int argc, char **argv)
 {
 	void *lib = dlopen("libcuda.so.1", RTLD_NOW), *ctx, *module, *function;

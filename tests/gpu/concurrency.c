@@ -198,7 +198,7 @@ static int check(uint64_t out, U threads, U launches)
 	return wrong ? failed("threads that did not do their work", wrong) : 0;
 }
 
-/* Writes the file either completely or not at all. */
+/* Writes either the complete file or no file. */
 static int say_ready(const char *path)
 {
 	char fresh[4096];

@@ -267,7 +267,7 @@ static void pools(U sms, U flags)
 	tap_ok(!result, "destroyed: error %d", result);
 }
 
-/* Tests that the reported resource can be split, but nothing larger. */
+/* Tests that the reported resource can be split, and that a larger resource cannot be split. */
 static void parts_of_told(void)
 {
 	struct resource all, groups[MOST], rest;
@@ -480,8 +480,8 @@ static int held(const struct pool *pool, U blocks, U *most, uint64_t *from, uint
 /*
  * A context holds exactly as many such blocks as it has SMs. All contexts are full at the same
  * time, so no two contexts share an SM. The time when all blocks ran is printed, by the GPU's
- * clock. If it overlaps with the time that another program prints, no context of that program has
- * any of these SMs.
+ * clock. If this time overlaps with the time that another program prints, no context of that
+ * program has any of these SMs.
  */
 static void apart(U sms, double seconds)
 {

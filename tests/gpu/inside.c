@@ -135,8 +135,8 @@ static cuda_ptr region(unsigned int n)
 }
 
 /*
- * Returns the arguments of a census into region @n. They are valid until arguments were requested
- * 512 times more.
+ * Returns the arguments of a census into region @n. The arguments are valid until 512 further
+ * sets of arguments were requested.
  */
 static void **arguments(unsigned int n)
 {
@@ -320,7 +320,7 @@ static void graph_by_hand(handle s, handle other)
 	TRY(cuGraphExecDestroy(exec));
 }
 
-/* Tests a graph that its instantiation uploads, and therefore builds. */
+/* Tests a graph whose instantiation also uploads the graph, and therefore builds it. */
 static void graph_uploaded(handle s)
 {
 	struct instantiate_params params = { .flags = INSTANTIATE_UPLOAD, .stream = s };

@@ -200,7 +200,7 @@ static int launch(const struct shape *s, P work, uint64_t out)
 	return 0;
 }
 
-/* The UUID may begin with "GPU-" or not. */
+/* The UUID may begin with "GPU-", but need not. */
 static int uuid_find(const char *wanted, int *device)
 {
 	unsigned char uuid[16];

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * On a GPU, tests a limit that another process sets. Measures, on an idle queue, the time until a
- * launch uses a new limit. In the same run it measures the time to create a green context. It also
- * shows that everything is correct after 1000 processes that set limits, and some processes that
- * launched, were killed. The blocks of a kernel record where it ran. `live launch FILE` launches
- * until FILE is removed: for scripts.
+ * On a GPU, tests a limit that another process sets. Measures, on an idle queue, the time until
+ * a launch uses a new limit. In the same run it measures the time to create a green context.
+ * Also kills 1000 processes that set limits, and some processes that launch, and checks that
+ * limits and launches are still correct. The blocks of a kernel record where it ran. `live
+ * launch FILE` launches until FILE is removed: for scripts.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -102,7 +102,7 @@ struct shared {
 	struct gpupart_tpcset seen;
 	double called;
 	atomic_ulong nr_launches, nr_wrong;
-	struct gpupart_tpcset wrong;	/* the first of them */
+	struct gpupart_tpcset wrong;	/* the set of the first wrong launch */
 };
 
 static struct shared *shared;

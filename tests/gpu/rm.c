@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Prints the values that the real driver reports through the source "rm". These are the list of
- * GPUs and one topology. Then it prints the time to open the topology. Run it as root and also as
- * an ordinary user, optionally with a selector. If there is no driver, the exit status is 77.
+ * Prints the values that the real driver reports through the source "rm". These values are the
+ * list of GPUs and one topology. Then this program prints the time to open the topology. Run it
+ * as root and also as an ordinary user, optionally with a selector. If there is no driver, the
+ * exit status is 77.
  */
 #include <errno.h>
 #include <stdlib.h>

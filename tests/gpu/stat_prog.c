@@ -307,7 +307,7 @@ static void contexts(int nr)
 	deep(nr);
 }
 
-/* The GPU works as long as the host works afterwards, and the last call is a wait. */
+/* The GPU works first, and then the host works for the same time. The last call is a wait. */
 static void late_wait(int nr)
 {
 	void *s = stream();

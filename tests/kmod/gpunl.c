@@ -467,7 +467,10 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Measures both alternately in one run, so that other load slows both. The results are medians. */
+/*
+ * Measures the two kinds of requests alternately in one run, so that other load slows both
+ * kinds. The results are medians.
+ */
 static void bench(unsigned int count)
 {
 	double *family = calloc(count, sizeof(double)), *topology = calloc(count, sizeof(double));
@@ -497,7 +500,7 @@ static void bench(unsigned int count)
 	       topology[count / 2], topology[count / 2] / family[count / 2]);
 }
 
-/* Sets the capabilities of the user, which are none or CAP_PERFMON (38). */
+/* Sets the user's capabilities to none or to CAP_PERFMON (38). */
 static void become(unsigned int uid, bool perfmon)
 {
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };

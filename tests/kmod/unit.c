@@ -150,7 +150,7 @@ static void test_each_register_bad(const char *path)
 				wrong++;
 				first_wrong = offsets[i];
 			}
-			/* A page that differs must end with "complete no". */
+			/* If a page differs, it must end with "complete no". */
 			if (all_pages(page, &engines) && strcmp(page, page_good) &&
 			    complete_no(page) == 0) {
 				wrong++;

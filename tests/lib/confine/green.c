@@ -293,9 +293,9 @@ static void child_changes(void)
 }
 
 /*
- * Contexts are created and destroyed repeatedly, in a different way each time. Destroyed contexts
- * must use no room, even if there were more of them than table entries and even in the middle of a
- * pool.
+ * Contexts are created and destroyed repeatedly, in a different way each time. Destroyed
+ * contexts must use no room, even if more contexts were destroyed than there are table entries,
+ * and even if they were in the middle of a pool.
  */
 static void child_again(void)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests mask bits in an order that no row has, on made-up boards. Such mask bits are refused. On
- * request they are learned, and then every process knows them. GB100 and GB202 build TMDs V04_01
- * and V05_00, TU102 and GA102 TMDs with 64 mask bits.
+ * Tests made-up boards whose mask bits have an order that is in no row of the table. Such mask
+ * bits are refused. On request they are learned, and then every process knows them. GB100 and
+ * GB202 build TMDs V04_01 and V05_00, TU102 and GA102 TMDs with 64 mask bits.
  */
 #include <dirent.h>
 #include "lib/private.h"
@@ -133,7 +133,7 @@ static void child_learns(void)
 	sets_hold();
 }
 
-/* A formula that is right is not learned again. */
+/* If a formula is right, its mask bits are not learned again. */
 static void child_has_not_to_learn(void)
 {
 	int err = attach_learning();
@@ -157,7 +157,7 @@ static void refused_to_learn(const char *words)
 /* TPC 5 reacts to the mask bit of TPC 3. */
 static void child_two_tpcs(void) { refused_to_learn("with this bit set, 2 of 24 TPCs"); }
 
-/* A block of another program occupies an SM. It only uses GPU time. */
+/* A block of another program occupies an SM. The block does nothing except use GPU time. */
 static int learn_beside(unsigned int ns)
 {
 	struct program p;

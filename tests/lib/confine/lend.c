@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Lending on the simulated GPU: a lender and a borrower, each in its own run, and this process,
- * which watches the lender. Kernels of the same function and grid count as the same kernel,
- * whatever their duration: so the test can make one take too long.
+ * Tests lending on the simulated GPU. A lender and a borrower each have a separate run, and this
+ * process watches the lender. Kernels of the same function and grid count as the same kernel,
+ * regardless of their duration. So the test can make a launch last longer than expected.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -19,7 +19,8 @@
 #define BOTH	"0-3,8-11"
 #define SECOND	1000000000ull
 #define TRIES	400
-#define CLOCK	"GPUPART_SIM_FAULTS=host-clock,host-thread"	/* kernels end without a call */
+#define CLOCK	"GPUPART_SIM_FAULTS=host-clock,host-thread"	/* kernels end even if the program
+								 * makes no call */
 
 static void say(const char *text)
 {
@@ -71,7 +72,10 @@ static int launch_graph(struct program *p, P stream, unsigned int ns)
 	return CALL("cuGraphLaunch", (P, P), (exec, stream));
 }
 
-/* The status of a child that launches, which fails there. */
+/*
+ * Makes a launch in a forked child, where the launch must fail. Returns the wait status of the
+ * child.
+ */
 static int launch_in_child(struct program *p, P stream)
 {
 	int status = -1;
@@ -94,11 +98,13 @@ static int set_own(char what, uint64_t tpcs)
 }
 
 /*
- * Commands, one character and a number each, and an answer in a line:
- * c: launches a census, and waits; where it ran. l NS: launches in stream 0, and does not wait;
- * how many are outstanding. m NS: the same in stream 1. w: waits for stream 1. t MASK: this
- * thread's set is that one, u: none. i MASK: the program's own limit is. e ID: with that
- * attribute. g NS: a graph in stream 1. f: launches in the child of a fork; how that ended.
+ * Executes commands. A command is a character and a number, and the answer is one line.
+ * c: launches a census, waits for it, and answers where it ran.
+ * l NS: launches in stream 0 without waiting, and answers how many launches are outstanding.
+ * m NS: does the same in stream 1. w: waits for stream 1.
+ * t MASK: sets this thread's set. u: removes this thread's set. i MASK: sets the program's own
+ * limit. e ID: launches with this attribute. g NS: launches a graph in stream 1.
+ * f: launches in the child of a fork, and answers how the child ended.
  */
 static int be_program(void)
 {
@@ -113,7 +119,7 @@ static int be_program(void)
 	    driver_open() || program_start(&p, 0) || cuStreamCreate(&streams[0], 1) ||
 	    cuStreamCreate(&streams[1], 1))
 		return 1;
-	/* These launches show the time of the GPU's clock. */
+	/* These launches show the library the time of the GPU's clock. */
 	for (int i = 0; i < 16; i++)
 		if (program_launch(&p, streams[0], 2, 1000) || cuStreamSynchronize(streams[0]))
 			return 1;
@@ -154,7 +160,7 @@ struct peer {
 	const char *id;
 };
 
-/* A program in its own run, in @set. */
+/* Starts a program in a separate run with the set @set. */
 static bool start(struct peer *peer, const char *set, U64 depth, U64 limit)
 {
 	char inject[4096], line[64] = "";
@@ -183,7 +189,7 @@ static bool start(struct peer *peer, const char *set, U64 depth, U64 limit)
 	return fgets(line, sizeof(line), peer->out) && !strcmp(line, "ready\n");
 }
 
-/* Its answer, "" if there is none. */
+/* Sends a command and returns the answer, or "" if there is no answer. */
 static const char *ask(struct peer *peer, char what, unsigned int ns)
 {
 	static char line[256];
@@ -218,7 +224,7 @@ static void *look_always(void *none)
 	return none;
 }
 
-/* No check is made from here to looks_go_on(). */
+/* From this call to looks_go_on(), no check is made. */
 static void looks_pause(void)
 {
 	pthread_mutex_lock(&looking);
@@ -237,7 +243,7 @@ static bool finds(int what)
 	return atomic_load(&looked) == what;
 }
 
-/* A watcher that gets no CPU for a while lends nothing: so try several times. */
+/* If the watcher gets no CPU for a while, nothing is lent. So try several times. */
 static bool runs_lent(struct peer *peer)
 {
 	for (int n = 0; n < TRIES; n++)
@@ -282,7 +288,7 @@ static int open_lender(void)
 				   NULL, &lender);
 }
 
-/* Both run, and nothing is lent yet. */
+/* Both programs run, and nothing is lent yet. */
 static bool both(U64 depth, U64 limit)
 {
 	pthread_t thread;
@@ -360,7 +366,7 @@ static void lease(void)
 	pthread_mutex_unlock(&looking);
 }
 
-/* Lines of /proc/PID/maps with @text. */
+/* Returns the number of lines of /proc/PID/maps that contain @text. */
 static int nr_maps(pid_t pid, const char *text)
 {
 	char path[32], line[512];
@@ -406,7 +412,7 @@ static void killed(void)
 	tap_ok(runs_unlent(&batch, 3), "nothing is lent");
 }
 
-/* The lender's memory: the borrower's process cannot read past its end. */
+/* Tests that the borrower's process cannot read past the end of the lender's memory. */
 static void cut(void)
 {
 	char file[128];
@@ -571,7 +577,10 @@ static void own_sets(void)
 	looks_go_on();
 }
 
-/* Blocks that wait for each other get no more TPCs than their grid was sized for. */
+/*
+ * If the blocks of a launch wait for each other, the launch gets only the TPCs for which its
+ * grid was sized.
+ */
 static void attributes(void)
 {
 	static const struct {
@@ -641,7 +650,7 @@ static void without_records(void)
 	       !block(&batch)->lease, "a lender without records lends nothing");
 }
 
-/* As in every process of this user: the mask bits and the records are proven before. */
+/* Proves the mask bits and the records before the tests, as in every process of this user. */
 static void proves(void)
 {
 	gpupart_open(&gp);

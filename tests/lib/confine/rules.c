@@ -131,7 +131,7 @@ static void untold(void)
 		       gpupart_error(gp));
 }
 
-/* Functions are created and destroyed, also at the address of an earlier function. */
+/* Functions are created and destroyed. Some get the address of an earlier function. */
 static void modules(void)
 {
 	int wrong = 0, same = 0;
@@ -240,7 +240,9 @@ static void graphs(void)
 	       "so does one that takes its place");
 }
 
-/* Tests kernels that only graphs launch. Their rules change afterwards. */
+/*
+ * Tests kernels that are launched only by graphs. The rules of these kernels change afterwards.
+ */
 static void live_graphs(void)
 {
 	struct cuda_kernel_node kernel;

@@ -305,7 +305,7 @@ static void take_row(const struct gpupart_verify_row *row, void *user)
 		printf("# %s: %s\n", row->name, row->detail);
 }
 
-/* There is a limit from outside, which verify does not change. */
+/* The program has a limit from outside, which verify does not change. */
 static void verified(void)
 {
 	unsigned int failed, skipped;

@@ -116,7 +116,7 @@ static int launch(P what, P stream)
 	return cuLaunchKernel(what, 1, 1, 1, 32, 1, 1, 0, stream, NULL, NULL);
 }
 
-/* Finds the mask of each set of each family by launches. */
+/* Makes launches to find the mask of each set of each family. */
 static bool learn(struct gpupart *gp, P stream)
 {
 	for (int f = 0; f < NR_FAMILIES; f++)
@@ -179,7 +179,7 @@ static atomic_int nr_launching;
 static atomic_ulong nr_changes;
 
 struct worker {
-	int what, last;		/* @last is the last set of a thread that sets */
+	int what, last;		/* @last is the last set of a thread that changes sets */
 	unsigned long failed;
 };
 
@@ -280,8 +280,8 @@ static void *launch_away(void *given)
 }
 
 /*
- * The next launch must use the last set of each setting thread, and so must launches after later
- * changes.
+ * The next launch must use the last set of each thread that changes sets. Launches after later
+ * changes must do the same.
  */
 static bool last_ones(struct gpupart *gp, const int last[NR_FAMILIES], bool functions)
 {
@@ -395,7 +395,10 @@ static void run(void)
 	for (int i = 0; i <= BY_FUNCTION; i++)
 		cuStreamCreate(&streams[i], 1);
 	tap_ok(learn(gp, s), "the masks of %d sets", NR_FAMILIES * NR_SETS);
-	/* If fewer mixtures differed from all sets, the test could not detect a torn set. */
+	/*
+	 * If fewer mixtures than this differed from all sets, the test could not detect a torn
+	 * set.
+	 */
 	tap_ok(nr_recognised(PROCESS) >= 20 && nr_recognised(STREAM) >= 20 &&
 	       nr_recognised(FUNCTION) >= 20, "of 56 mixtures of two sets %d, %d, %d are no set",
 	       nr_recognised(PROCESS), nr_recognised(STREAM), nr_recognised(FUNCTION));

@@ -68,8 +68,8 @@ static void next_renamed(void)
 }
 
 /*
- * Only the launch of the program shows the difference, because cuLaunchKernel is reported as
- * expected.
+ * Only the launch of the program shows this property of the driver, because cuLaunchKernel is
+ * reported as expected.
  */
 static void next_renamed_other(void)
 {

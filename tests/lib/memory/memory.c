@@ -771,7 +771,7 @@ static void body_captured(const char *arg)
 
 /* ------------------------------------------------------------------------- sharing */
 
-/* Makes the call as a program that was built for per-thread default streams does. */
+/* Makes the call in the same way as a program that was built for per-thread default streams. */
 static void body_own_streams(const char *arg)
 {
 	CUresult (*alloc)(CUdeviceptr *, size_t, CUstream), (*pool_alloc)(CUdeviceptr *, size_t,
@@ -1104,8 +1104,8 @@ static void body_pool_threads(const char *arg)
 	for (int i = 0; i < 4; i++)
 		pthread_join(threads[i], NULL);
 	/*
-	 * Covers small calls of other threads that were not charged yet when the rest was
-	 * allocated, see memory.md.
+	 * Covers small calls of other threads that were not charged yet when the rest of the
+	 * quota was allocated, see memory.md.
 	 */
 	check(most <= 4 * GIB + 3ull * ON_CREDIT,
 	      "four threads' pools: no more than the quota and calls on credit (%u times, %llu MiB)",
@@ -1159,8 +1159,8 @@ static void *ask_too_much_async(void *arg)
 }
 
 /*
- * The work that it waits for may need another thread to continue. This happens in NCCL with one
- * thread per GPU.
+ * The work for which a thread waits may need another thread to continue. This happens in NCCL
+ * with one thread per GPU.
  */
 static void body_waits(const char *arg)
 {

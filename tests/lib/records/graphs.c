@@ -439,7 +439,7 @@ static void failed(void)
 	tap_ok(runs(exec, 1) && reads(3, 0, 0), "and the graph goes on");
 }
 
-/* The 32-bit counter wraps around, and so does the 64-bit counter of launches. */
+/* The 32-bit counter and the 64-bit counter of launches wrap around. */
 static void wraps(void)
 {
 	static struct state_ring rings[STATE_NR_RINGS];
@@ -500,7 +500,9 @@ static void spoilt(void)
 	tap_ok(runs(exec, 1) && reads(2, 0, 2), "more ended than was launched: unknown");
 }
 
-/* Tests launches from before a change, and launches from after it. */
+/*
+ * Tests launches that were made before a change, and launches that were made after the change.
+ */
 static void drains(void)
 {
 	struct gpupart_records_reader *reader;

@@ -316,7 +316,7 @@ static void injected(void)
 	       (U64)r.ended, (U64)r.issued, (U64)r.unrecorded);
 }
 
-/* Killed while kernels run. */
+/* The process is killed while kernels run. */
 static void killed(void)
 {
 	char byte, left[1024] = "ls /dev/shm/gpupart-$(id -u) | grep -qE '";

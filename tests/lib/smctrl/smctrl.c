@@ -808,7 +808,7 @@ static int later_rounds, later_wrong;
 
 /*
  * Called for a key that was created after the library's key. The destructor of the library's key
- * has run. Called in every round.
+ * has run. This function is called in every round of destructors.
  */
 static void use_later(void *rounds)
 {

@@ -201,7 +201,7 @@ static void times(const char *arg)
 			  b[i].end - b[i].start < alone * 21 / 20;
 	check(alone > 4000 && inside == nr, "disjoint halves run at once, undisturbed (%u of %u)",
 	      inside, nr);
-	/* The time from before the doorbell until after the end of the kernel. */
+	/* The measured time begins before the doorbell and ends after the end of the kernel. */
 	TRY(cu.cuEventElapsedTime_v2(&ms, from, to));
 	check(ms * 1e6 > alone && ms * 1e6 < alone + 3000, "an event pair says %f ms", ms);
 

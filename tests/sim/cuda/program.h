@@ -127,9 +127,9 @@ static inline void load(void)
 }
 
 /*
- * Runs @body(@arg) in a process whose environment has the "NAME=value" strings of @env, and passes
- * the checks of the process on. @env ends with NULL. The stderr of the process must contain @words,
- * or must be empty if @words is NULL.
+ * Runs @body(@arg) in a process whose environment has the "NAME=value" strings of @env, and
+ * repeats the process's checks in this process's output. @env ends with NULL. The stderr of the
+ * process must contain @words, or must be empty if @words is NULL.
  */
 static inline void scenario(const char *name, void (*body)(const char *arg), const char *arg,
 		     const char *const *env, const char *words)
@@ -430,7 +430,7 @@ static inline CUresult run(const struct shape *shape, struct record *records)
 	TRY(cu.cuMemsetD8_v2(out, 0xff, bytes));
 	/*
 	 * Non-blocking streams do not wait for the fill, which may itself wait for another
-	 * thread's kernel on a blocking stream. If there is an error, the launch finds it itself.
+	 * thread's kernel on a blocking stream. The launch itself reports an error of this fill.
 	 */
 	cu.cuStreamSynchronize(NULL);
 	TRY(launch(shape, out));

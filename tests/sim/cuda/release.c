@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests the records that the simulated GPU writes at the end of a kernel. lib/tmd/release.c writes
- * the slots. The simulated GPU has a separate decoder, so each of the two checks the other.
+ * Tests the records that the simulated GPU writes at the end of a kernel. lib/tmd/release.c
+ * writes the slots. The simulated GPU has a separate decoder, so the decoder and
+ * lib/tmd/release.c check each other.
  */
 #include <fcntl.h>
 #include <sys/mman.h>

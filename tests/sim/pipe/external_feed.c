@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests that a GPU without a scenario behaves like a run of the same scenario. Random programs run.
- * Then their commands are submitted at the same times. Every block and every copy must be equal.
- * Also tests full buffers, nodes without kernels and packed clusters.
+ * Tests that a GPU without a scenario behaves like a run of the same scenario. Random programs
+ * run. The commands of both are submitted at the same times. Every block and every copy must be
+ * equal. Also tests full buffers, nodes without kernels and packed clusters.
  */
 #include <errno.h>
 #include <stdlib.h>

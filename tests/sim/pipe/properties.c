@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
  * Properties of every run of the pipeline, on random scenarios. Each block of each launch runs
- * once, inside the launch's set, on an SM with enough room. A stream keeps its order. A cluster is
- * in one virtual GPC. A cooperative grid runs as a whole. The order of declarations does not
- * matter. Results are the same on every machine, which the test checks with a hash. More work is
- * never faster, and more TPCs are never slower. Usage: properties [FIRST LAST]. With arguments,
- * only the scenarios FIRST to LAST run.
+ * once, inside the launch's set, on an SM with enough room. A stream keeps its order. A cluster
+ * is in one virtual GPC. A cooperative grid runs as a whole. The order of declarations does not
+ * matter. Results are the same on every machine, which the test checks with a hash. A run with
+ * more work never ends earlier, and a run with more TPCs never ends later. Usage: properties
+ * [FIRST LAST]. With arguments, only the scenarios FIRST to LAST run.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -53,7 +53,7 @@ struct made {
 	const char *wrong;
 };
 
-/* How often each checked situation occurred. */
+/* Counts how often each checked situation occurred. */
 static struct {
 	uint64_t clusters, whole, evicted, switches, nodes, copies;
 } had;
@@ -503,7 +503,10 @@ static void turn_round(struct made *to, const struct made *from)
 
 /* --------------------------------------------------------------------- more work */
 
-/* Returns the time of one launch alone, from its first block to its last block. */
+/*
+ * Returns the time of a launch next to which no other launch runs, from its first block to its
+ * last block.
+ */
 static uint64_t alone(struct made *m, const struct pipe_kernel *kernel, const struct pipe_set *set)
 {
 	static const char *const process = "main";

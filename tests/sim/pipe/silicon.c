@@ -253,7 +253,7 @@ static void show_difference(const struct trace *trace, const struct seen *seen)
 			}
 }
 
-/* Adds up the blocks of the first wave on each SM. @weight runs had this order. */
+/* Adds up the blocks of the first wave on each SM. This order occurred in @weight runs. */
 static void count(double *counts, const uint16_t *sms, unsigned int nr, double weight)
 {
 	unsigned int b;
@@ -263,8 +263,8 @@ static void count(double *counts, const uint16_t *sms, unsigned int nr, double w
 }
 
 /*
- * Returns the model's expectation if no turn explains an order. In this case all turns are equally
- * likely.
+ * If no turn explains an order, computes the model's expectation. In this case all turns are
+ * equally likely.
  */
 static void count_all_turns(const struct trace *trace, const struct order *order, double *counts)
 {

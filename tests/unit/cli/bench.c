@@ -242,8 +242,8 @@ static void test_board(struct gpupart *gp, const char *board)
 }
 
 /*
- * Makes @nr seconds with @rate units, which take @ms each. Every hundredth unit takes ten times as
- * long. Program B made @other units.
+ * Fills in measurements for @nr seconds: @rate units in each second, and @ms for each unit.
+ * Every hundredth unit takes ten times as long. Program B made @other units.
  */
 static struct peers_second *seconds_of(unsigned int nr, unsigned int rate, float ms,
 				       unsigned int other)

@@ -28,7 +28,7 @@ void cmd_note(const char *cmd, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* Waits for a short time for a condition; returns whether it became true. */
+/* Waits for a short time until a condition becomes true. Returns whether it became true. */
 #define SOON(what) ({ \
 	long since_ = process_now_ms(); \
 	while (!(what) && process_now_ms() - since_ < 60000) \
@@ -952,7 +952,7 @@ int main(void)
 		return 1;
 	free(source);
 
-	/* This prevents that a test uses the machine's own daemon. */
+	/* This prevents a test from using the machine's own daemon. */
 	has_run = !unshare(CLONE_NEWNS) && !mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) &&
 		  !mount("none", "/run", "tmpfs", 0, "mode=755");
 	if (has_run)

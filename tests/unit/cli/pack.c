@@ -196,8 +196,8 @@ static struct gpupart_tpcset some_of(const struct gpupart_tpcset *set, int per_c
 }
 
 /*
- * If any set of N free TPCs together with the given ones can run a cluster of 8, the chosen set
- * can.
+ * If any N free TPCs together with the given TPCs can run a cluster of 8, the chosen set must be
+ * able to run it.
  */
 static void holds_clusters(const char *path)
 {

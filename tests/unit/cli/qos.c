@@ -446,7 +446,9 @@ static void steady(const char *name, const struct plant_load *load, unsigned int
 
 /* ------------------------------------------------------------------------- other loads */
 
-/* Returns how many epochs after @from it takes until nothing has changed for 15 epochs. */
+/*
+ * Returns the number of epochs from @from until the sets begin to stay unchanged for 15 epochs.
+ */
 static unsigned int settled_after(const struct loop *loop, unsigned int from, unsigned int to)
 {
 	unsigned int last = from;
@@ -653,9 +655,9 @@ static void looked_at_again(void)
 }
 
 /*
- * For all numbers of TPCs below a large optimum, the speed is proportional to the number. The
- * policy checks with a third more TPCs, and forgets the speeds with still more TPCs. This check
- * must not make the tenant compute-intensive.
+ * For all numbers of TPCs below a large optimum, the speed is proportional to the number. To
+ * check, the policy gives the tenant a third more TPCs, and forgets the speeds with even more
+ * TPCs. This check must not make the tenant compute-intensive.
  */
 static void large_optimum(void)
 {
@@ -1342,10 +1344,10 @@ static struct loop *as_measured(const struct h200_row *rows, unsigned int nr, ui
 #define NR(rows)	(sizeof(rows) / sizeof(*(rows)))
 
 /*
- * Replays an H200 until the neighbour began to copy. The tenant is raised twice. Then an epoch has
- * 87 requests, which are two more than the goal and one fewer than the margin requires. The next
- * epoch has 90 requests, which is enough. So there is no third raise, and best effort keeps its
- * TPCs.
+ * Replays measurements of an H200 until the neighbour began to copy. The tenant is raised twice.
+ * Then an epoch has 87 requests, which are two more than the goal and one fewer than the margin
+ * requires. The next epoch has 90 requests, which is enough. So there is no third raise, and
+ * best effort keeps its TPCs.
  */
 static void as_on_an_h200(void)
 {
@@ -1406,7 +1408,7 @@ static void others_come(void)
 	       "the goal is met, and best effort has all but theirs: %u TPCs of both", nr);
 	before = loop->now.tenants[0].nr_tpcs;
 	others_have(loop, "0-20");
-	/* In the epoch in which the other programs came, two programs use the same TPCs. */
+	/* In the epoch in which the other programs started, two programs use the same TPCs. */
 	loop->plant.loads[0].unit /= 2;
 	epochs(loop, 1);
 	loop->plant.loads[0].unit *= 2;

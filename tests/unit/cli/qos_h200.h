@@ -19,7 +19,7 @@ static const unsigned char h200_ugpu[] = {
 };
 
 struct h200_row {
-	unsigned char epoch;		/* or the row is a read while TPCs drain */
+	unsigned char epoch;		/* or the row was measured while TPCs drained */
 	unsigned char heard[2], drained[2];
 	int us[2];			/* by how much the epoch was longer than 200 ms */
 	unsigned char work[2];

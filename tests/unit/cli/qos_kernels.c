@@ -10,7 +10,7 @@
 static struct kernels_look looks[2];
 static struct gpupart_records alone;
 
-/* Adds a function to @look, of which @count launches have ended in @ns. */
+/* Adds to @look a function. In @ns, @count launches of this function have ended. */
 static void has(struct kernels_look *look, const char *name, uint64_t count, uint64_t ns)
 {
 	struct gpupart_records *r = &look->records;
@@ -39,7 +39,7 @@ static bool is(bool learn, uint64_t ns)
 	return work + 1 >= ns && work <= ns + 1;
 }
 
-/* 10 launches of a, of 10 ms each, and 1000 of b, of 100 us each. */
+/* Function a has 10 launches of 10 ms each, and function b has 1000 launches of 100 us each. */
 static void times_alone(void)
 {
 	alone = (struct gpupart_records){ .on = false };

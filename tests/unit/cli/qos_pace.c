@@ -8,7 +8,9 @@
 
 #define MS 1000000ull
 
-/* Work @work is reported every @each_ns, and read every @epoch_ns. */
+/*
+ * The program reports @work units of work every @each_ns. The reports are read every @epoch_ns.
+ */
 static uint64_t worst_error(uint64_t each_ns, uint64_t work, uint64_t epoch_ns)
 {
 	struct pace pace = { 0 };

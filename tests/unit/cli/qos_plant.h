@@ -193,7 +193,7 @@ static inline void plant_served(const struct plant *plant, enum plant_mode mode,
 		    plant_at(mode == PLANT_COPIES ? copies_made : steps_trained, counts[1]);
 }
 
-/* A unit in progress has a part that is done, and a speed. */
+/* For a unit in progress, the part that is done, and the speed. */
 struct plant_unit {
 	uint64_t done, speed;		/* thousandths */
 	/* the part of the done work that an earlier epoch contains */

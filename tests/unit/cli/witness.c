@@ -165,7 +165,7 @@ int main(int argc, char **argv)
 	witness_look(&witness, beside, true);
 	opened = nr_opened;
 	tap_ok(!witness.nr, "nothing is below a process beside them");
-	/* Each process and each parent is read once, at any depth. */
+	/* The scan reads each process and each parent only once, regardless of the depth. */
 	tap_ok(opened < 2 * nr_processes() + 100, "it opened %u files", opened);
 	witness_look(&witness, top, true);
 	tap_ok(witness.nr == 1 && witness.processes[0].looks == 1,

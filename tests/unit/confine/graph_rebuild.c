@@ -13,7 +13,7 @@
 static struct kernel {
 	unsigned int shared, most;	/* dynamic shared memory: present value and maximum */
 	int priority;
-	bool stubborn;			/* also keeps its priority */
+	bool stubborn;			/* the node also keeps its priority */
 	unsigned int nr_changes;	/* an update saw the node, so its TMD is rebuilt */
 	unsigned int old_shared;
 	int old_priority;

@@ -171,7 +171,7 @@ static void test_reused_address(void)
 	tap_ok(!atomic_load(&module_nr_launching), "the last goes");
 }
 
-/* Entries that a search passes belong to other modules and become free again. */
+/* A search passes entries of other modules, and these entries become free later. */
 static void test_crowd(void)
 {
 	unsigned int missed = 0, wrong = 0, left;

@@ -193,8 +193,8 @@ int main(void)
 		pthread_create(&thread[i], NULL, remembers, (void *)i);
 	}
 	/*
-	 * Neither context is current in this thread, so it finds them by the entries of other
-	 * threads.
+	 * Neither context is current in this thread, so the thread finds the contexts by the
+	 * entries of other threads.
 	 */
 	for (unsigned int i = 0; i < 100000000; i++) {
 		struct driver_gpu *gpu = gpu_by_context(ctx[i % 2]);

@@ -927,7 +927,7 @@ static void test_folder(void)
 	name_tenant("folder");
 	pid = fork();
 	if (!pid) {
-		/* Another process was first. */
+		/* Another user has already created this folder. */
 		if (mkdir(STATE_DIR_ROOT "/gpupart-4243", 0777) || setuid(4243))
 			_exit(2);
 		_exit(!(ledger_join(tenant, &ledger) == -EPERM &&

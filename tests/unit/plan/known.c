@@ -48,7 +48,10 @@ static const struct row {
 	  { { .name = "a", .max_tpcs = 5, .spread = true },
 	    { .name = "b", .min_tpcs = 7, .max_tpcs = 7, .gpcs = true } },
 	  "0 0 3 2|4 3 0 0" },
-	/* Packing has priority: 4 in GPC 0. Of the other 3 TPCs, 3 are distributed evenly. */
+	/*
+	 * Packing has priority, so tenant b has 4 TPCs in GPC 0. The 3 TPCs of tenant a are
+	 * distributed evenly over the other GPCs.
+	 */
 	{ "who spreads keeps out of the GPCs of those who pack", "4@0 4@0 4@1 4@1",
 	  { { .name = "a", .max_tpcs = 3, .spread = true }, { .name = "b", .max_tpcs = 4 } },
 	  "0 1 1 1|4 0 0 0" },
@@ -77,8 +80,8 @@ static const struct row {
 	    { .name = "b", .min_tpcs = 9, .max_tpcs = 9, .gpcs = true } },
 	  "5 0 0 4 0|0 3 3 0 3" },
 	/*
-	 * The GPCs add up to 18, and so do 5, 6 and 7. These are 2 + 3, 3 + 3 and 4 + 3. The tenant
-	 * with 7 chooses first.
+	 * The GPCs add up to 18, and so do 5, 6 and 7. The numbers 5, 6 and 7 are the sums 2 +
+	 * 3, 3 + 3 and 4 + 3. The tenant with 7 TPCs chooses first.
 	 */
 	{ "all of six GPCs, in the one way there is", "2@0 3@0 3@0 4@0 3@0 3@0",
 	  { { .name = "a", .min_tpcs = 5, .gpcs = true },
@@ -92,7 +95,7 @@ static const struct row {
 	{ "as near to its share as GPCs allow", "3@0 3@0 3@0 3@0",
 	  { { .name = "a", .gpcs = true }, { .name = "b" }, { .name = "c" } },
 	  "3 0 0 0|0 3 2 0|0 0 1 3" },
-	/* a has three of the four GPCs for its 9, b needs two. */
+	/* Tenant a has three of the four GPCs for its 9 TPCs, and tenant b needs two GPCs. */
 	{ "a demand that cannot be met", "4@0 4@0 4@1 4@1",
 	  { { .name = "a", .min_tpcs = 9, .gpcs = true },
 	    { .name = "b", .min_tpcs = 5, .gpcs = true } },

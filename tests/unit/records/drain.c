@@ -271,8 +271,8 @@ static void *launch_all_the_time(void *unused)
 		state_count(STATE_CONFINED);
 		if (l->cell) {
 			/*
-			 * This is before the end of the launch is seen. The next launch is not
-			 * older than this launch.
+			 * At this time, the end of the launch was not seen yet. The next launch
+			 * is not older than this launch.
 			 */
 			atomic_store(&oldest, had[(i + 1) % NR_BEHIND]);
 			end(*l);

@@ -167,7 +167,7 @@ static bool reads(uint64_t issued, uint64_t ended, uint64_t outstanding, uint64_
 	return same;
 }
 
-/* In a separate process with a context, so that tests do not affect each other. */
+/* Runs a test in a separate process with a context, so that tests do not affect each other. */
 __attribute__((unused))
 static void gpu_child(void (*test)(void))
 {

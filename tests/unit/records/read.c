@@ -439,7 +439,7 @@ static void killed(void)
 
 static void of_another_user(void)
 {
-	/* A process without a folder of another test or user. */
+	/* No other test or user has a folder for this uid. */
 	uid_t uid = 1000000000 + getpid();
 	struct gpupart_records_reader *reader;
 	char folder[64];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests the environment of a job's tasks. It tests long values of the job, and lists with a path
- * that only begins or only ends like the added path.
+ * Tests the environment of a job's tasks. It tests long values of the job's variables, and lists
+ * with a path that has only the beginning or only the end of the added path.
  */
 #include <limits.h>
 #include <stdlib.h>

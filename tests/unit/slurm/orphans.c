@@ -250,7 +250,7 @@ static bool was_asked(pid_t pid, const char *const *wanted)
 }
 
 /*
- * A process of job @job is ended while the daemon is in this state. The daemon must get the request
+ * Ends a process of job @job while the daemon is in this state. The daemon must get the request
  * @wanted.
  */
 static void try_mps(const char *what, const char *job, const char *const *wanted)

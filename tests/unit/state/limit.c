@@ -171,7 +171,7 @@ static void *read_on(void *unused)
 	return unused;
 }
 
-/* A writer's current set, and the last one that it published. */
+/* The current set of a writer, and the last set that this writer published. */
 static struct {
 	atomic_int begun, done;
 } *writer;

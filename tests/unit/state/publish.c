@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests sets that are set while a process's page moves into its file. pwrite() of the page waits
+ * Tests changes of a set while a process's page moves into its file. pwrite() of the page waits
  * until another thread has set a set or waits for a lock.
  */
 #include <errno.h>
@@ -50,8 +50,8 @@ ssize_t __wrap_pwrite(int fd, const void *data, size_t len, off_t at)
 	copied = true;
 	pthread_cond_broadcast(&changed);
 	/*
-	 * If a writer waits for this thread, it has not set its set yet, so the set comes after the
-	 * move.
+	 * If a writer waits for this thread, the writer has not written its set yet, so it
+	 * writes the set after the move.
 	 */
 	while (!given && pthread_cond_timedwait(&changed, &lock, &until) != ETIMEDOUT)
 		;

@@ -199,7 +199,10 @@ static void version(const struct tmd_layout *row, const struct header *header)
 	       "%s: its version is %#x", row->name, row->version);
 }
 
-/* The words of 64 bits are consecutive. The upper words begin where the header says. */
+/*
+ * The words of 64 bits are consecutive. The upper words begin at the position that the header
+ * gives.
+ */
 static void mask(const struct tmd_layout *row, const struct header *header)
 {
 	const struct header_field *first = find(header, "TPC_DISABLE_MASK");

@@ -322,7 +322,8 @@ static void keeps_alive(void)
 	put(&t, 1215, 1211, 16);	/* 64 barriers per SM allow four blocks */
 	expect(topo, &map, t, NULL, "0-7", TMD_WIDENED_COOPERATIVE, "0-8",
 	       "occupancy by barriers");
-	put(&t, 1215, 1211, 3);		/* 21 blocks, but the threads allow fewer */
+	put(&t, 1215, 1211, 3);		/* 3 barriers per block allow 21 blocks, but the threads
+					 * allow fewer */
 	expect(topo, &map, t, NULL, "0-2", TMD_CONFINED, "0-2",
 	       "barriers for more blocks than fit");
 	expect(topo, &map, cooperative(65535, 65535, 65535), NULL, "0", TMD_WIDENED_COOPERATIVE,
@@ -367,8 +368,8 @@ static void keeps_alive(void)
 	       "another version is left alone");
 
 	/*
-	 * Tests leaving out TPCs. Only the TPC's bit may change, and never more than half of the
-	 * TPCs may be left out.
+	 * Tests launches that leave out TPCs. Only the TPC's bit may change, and never more than
+	 * half of the TPCs may be left out.
 	 */
 	t = fresh(2);
 	set = list("17");

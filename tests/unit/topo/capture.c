@@ -580,7 +580,10 @@ static void test_generated(void)
 			continue;
 		}
 		tap_ok(hangs_together(topo), "generated %u hangs together", i);
-		/* 16 has the maxima as registers; the library also writes them as keys. */
+		/*
+		 * Made-up board 16 has the maxima as registers; the library also writes the
+		 * maxima as keys.
+		 */
 		tap_ok(writes_back(path) == (i != 16), "generated %u is written back", i);
 		if (known[i].nr_tpcs)
 			tap_ok(topo->nr_tpcs == known[i].nr_tpcs &&
