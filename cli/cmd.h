@@ -21,7 +21,8 @@ struct cmd {
 	const char *name;
 	/* argv[0] is the name of the command, and argv[-1] is the name of the program. */
 	int (*run)(int argc, char **argv);
-	bool starts; /* the command starts a program, whose exit status must differ from its own */
+	bool starts; /* the command starts a program, and its own exit statuses must differ from
+		      * the program's */
 	const char *summary;
 	const char *help;
 };

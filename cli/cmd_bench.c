@@ -173,8 +173,8 @@ static json_t *measure(const struct session *s, const struct bench_part *part)
 /* ---------------------------------------------------------------------- files */
 
 /*
- * Returns the path of a new file while it is written. When the file is complete, it replaces the
- * old file.
+ * Returns the path that a new file has while it is being written. When the file is complete, it
+ * replaces the old file.
  */
 static void new_path(const struct session *s, const char *name, char *path, size_t len)
 {

@@ -28,9 +28,9 @@
 #include "cli/util/tunables_value.h"
 
 /*
- * The lowest version that permits everything used here. It is the first one that permits device
- * names that begin with a digit. The runtimes of current distributions, such as podman 4.3, reject
- * higher versions.
+ * The lowest version of CDI that permits all features used here. It is the first version that
+ * permits device names that begin with a digit. The runtimes of current distributions, such as
+ * podman 4.3, reject higher versions.
  */
 #define CDI_VERSION "0.5.0"
 #define VENDOR "gpupart.dev"
@@ -102,7 +102,7 @@ const char cdi_help[] =
 "  gpupart cdi -n 16 --name batch --uid 1000:0 -o /etc/cdi/batch.json\n"
 "  gpupart plan -f tenants.yaml --json | gpupart cdi --plan - -o /etc/cdi/plan.json\n";
 
-/* The settings of one device. Only containers with this device get them. */
+/* The settings of one device. Only containers with this device get these settings. */
 struct share {
 	char device[DEVICE_NAME_LEN];
 	const char *name;		/* GPUPART_NAME, or NULL */

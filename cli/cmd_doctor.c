@@ -73,7 +73,7 @@ struct doctor {
 struct question {
 	const char *name;
 	void (*ask)(struct doctor *d);	/* NULL: print @note */
-	const char *advice;		/* default for rows bad and note */
+	const char *advice;		/* default advice for rows with the result bad or note */
 	const char *simulated;		/* reason to skip it on the simulated GPU, or NULL */
 	bool launches;			/* skipped with --no-launch */
 	const char *note, *good;

@@ -174,7 +174,8 @@ static int write_one(struct out *out, const struct result *r, const struct gpupa
 	int err = paths_package(PATHS_INJECT, path, sizeof(path));
 
 	/*
-	 * For a tenant with a quota, 'gpupart run' also prepares files. Variables cannot do this.
+	 * For a tenant with a quota, 'gpupart run' also prepares files. Variables cannot replace
+	 * these files.
 	 */
 	if (r->mem[t - r->plan->tenants])
 		return usage_error(
@@ -327,8 +328,8 @@ static bool is_here(const struct args *args)
 
 /*
  * Finds the TPCs to plan. A plan for a capture uses all TPCs of the GPU. A plan for this machine
- * uses the limit of the run around this process. With --beside, it does not use the TPCs of other
- * programs. Returns 0 or an error.
+ * uses the limit of the run around this process. With --beside, the plan does not use the TPCs
+ * of other programs. Returns 0 or an error.
  */
 static int find_room(const struct wishes *wishes, struct result *r, struct gpupart_tpcset *limit)
 {

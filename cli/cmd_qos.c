@@ -72,7 +72,9 @@ const char qos_help[] =
 "  gpupart qos sim qos-neighbour -o run.svg\n"
 "  gpupart qos sim qos-burst --log run.log && gpupart qos replay run.log\n";
 
-/* @wants is the name of the argument. It is NULL for a subcommand that reads the file of -f. */
+/*
+ * @wants is the name of the argument. @wants is NULL for a subcommand that reads the file of -f.
+ */
 static const struct command {
 	const char *name;
 	int (*run)(const struct args *args, const struct qos_options *options);

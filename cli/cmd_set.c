@@ -68,14 +68,14 @@ const char set_help[] =
 "  gpupart set train -u 0 --wait=5s\n"
 "  gpupart set train --mem 24G\n";
 
-/* One process or job to change. */
+/* A process or job whose limit is to change. */
 struct target {
 	int pid;			/* 0 for a job */
 	char job[GPUPART_JOB_STRLEN];	/* "" for a single process */
 	char name[64], pci[20], source[512];
 	bool simulated;
 	bool elsewhere;			/* the job is in another pid namespace */
-	bool other_version;	/* it uses another version of gpupart, so it cannot be changed */
+	bool other_version;	/* the target uses another version of gpupart: no change */
 	bool several;			/* the list has targets on other GPUs */
 	unsigned int uid;		/* user id of the owner */
 	struct gpupart_topology *topo;	/* of the GPU */
@@ -212,7 +212,7 @@ static int find_name(struct targets *t, const char *name)
 {
 	int status = find_jobs(t, name, 0);
 
-	/* Add programs that set their own name instead of using 'gpupart run --name'. */
+	/* Also add programs that set their names themselves, without 'gpupart run --name'. */
 	for (int i = 0; !status && i < t->nr_processes; i++)
 		if (!strcmp(t->processes[i].name, name) && t->processes[i].pid &&
 		    t->processes[i].uid == geteuid() && !has_job(t, t->processes[i].job) &&
@@ -254,7 +254,7 @@ static int find_pid(struct targets *t, const char *text)
 
 /*
  * Reads the limit of the job around @target into @set. Returns NULL if no such job exists, or if
- * that job changes too.
+ * this command also changes that job.
  */
 static const struct gpupart_tpcset *outer_limit(const struct targets *t,
 						const struct target *target,
@@ -293,7 +293,7 @@ static int work_out(struct targets *t, struct target *target)
 		return failure(
 			"%s runs under another version of gpupart: only 'gpupart set' of that version can change its limit",
 			why);
-	/* If a path is too long, the library stores only the end of it. */
+	/* If a path is too long, the library stores only the last part of the path. */
 	if (!strncmp(target->source, "...", 3))
 		return usage_error(
 			"the path of its capture, %s, is longer than %zu characters and cannot be read again: use a shorter path with 'gpupart run -i'",
@@ -353,7 +353,10 @@ static void change_target(const struct target *target, struct changed *changed)
 	struct changed first;
 
 	memset(changed, 0, sizeof(*changed));
-	/* Root changes the grant. The limits of the processes are changed as their user. */
+	/*
+	 * Root changes the grant. The limits of the processes are changed with the rights of
+	 * their user.
+	 */
 	if (target->uid == geteuid() || *target->job)
 		change(target, changed);
 	first = *changed;
@@ -452,8 +455,8 @@ static bool is_reported(const struct targets *t, const struct gpupart_process *r
 }
 
 /*
- * Changes processes of a job that now run as other users. State pages of those users contain the
- * limits of these processes. The new set is the job's limit as the library stored it, which is
+ * Changes processes of a job that now run as other users. The limits of these processes are in
+ * state pages of those users. The new set is the job's limit as the library stored it, which is
  * inside the limits of outer jobs.
  */
 static int change_others(struct targets *t, const struct target *job,

@@ -40,7 +40,7 @@ const char sim_help[] =
 
 struct options {
 	const char *scenario, *run, *form, *span;
-	uint64_t from, to;		/* limits of @span in ns; @to 0: the end */
+	uint64_t from, to;		/* limits of @span in ns; @to is 0 for the end */
 	bool list;
 };
 

@@ -47,7 +47,7 @@ const char slurm_conf_help[] =
 /* A model of a GPU, with the numbers of its TPCs and its memory in MiB. */
 struct board {
 	char type[64];		/* Slurm's name of the type, such as "h200" */
-	/* TPCs of the largest uGPU, of the smallest GPC, and for a cluster */
+	/* numbers of TPCs: of the largest uGPU, of the smallest GPC, and for a cluster */
 	unsigned int tpcs, ugpu, gpc, home;
 	uint64_t mib;
 };

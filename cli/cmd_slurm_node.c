@@ -228,7 +228,10 @@ static bool read_jobs(FILE *file, struct running *running)
 	return !ferror(file);
 }
 
-/* Asks squeue for the jobs on this node that run, start or end. Returns 0 or an error. */
+/*
+ * Asks squeue for the jobs that are starting, running or ending on this node. Returns 0 or an
+ * error.
+ */
 static int ask_slurm(struct running *running)
 {
 	char name[256], command[320];
@@ -310,15 +313,16 @@ static int clean(void)
 	free(left.list);
 	running_free(&running);
 	free(held.list);
-	/* slurmd logs the output of a health check only if it fails. */
+	/* slurmd logs the output of a health check only if the health check fails. */
 	if (mps_is_lost() && !status)
 		status = EXIT_FAILED;
 	return status;
 }
 
 /*
- * Counts processes whose state pages name a job that does not run here. A user can write any job to
- * a state page. Therefore processes of a user who has another job on this node are ignored.
+ * Counts processes whose state pages name a job that does not run here. A user can write the id
+ * of any job to a state page. Therefore processes of a user who has another job on this node are
+ * ignored.
  */
 static int check_processes(const struct running *running)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * gpupart stat: starts a program in the same way as 'gpupart run', or finds running programs. Reads
- * the completion records of their launches and prints a report.
+ * gpupart stat: starts a program in the same way as 'gpupart run', or finds running programs.
+ * Reads the completion records of the programs' launches and prints a report.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -79,7 +79,7 @@ struct session {
 	struct stat_program program;
 	bool joined[GPUPART_STAT_MAX_PROCESSES];
 	uint64_t start_ns;
-	struct sigaction pipe_before;	/* SIGPIPE's action, restored in the program */
+	struct sigaction pipe_before;	/* action for SIGPIPE, restored in the program */
 	sigset_t signals, before;
 };
 
@@ -273,7 +273,10 @@ static int with_block(struct session *session)
 	return status;
 }
 
-/* Returns an error inside another stat, because a process can report to only one stat. */
+/*
+ * Inside another `gpupart stat`, returns an error, because a process can report to only one of
+ * them.
+ */
 static int check_alone(const struct args *args)
 {
 	static const char memory[] = "/memfd:gpupart-stat";
@@ -281,7 +284,7 @@ static int check_alone(const struct args *args)
 	char is[64];
 	ssize_t len = id && *id ? readlink(id, is, sizeof(is)) : -1;
 
-	/* The variable may refer to a stat that has ended. */
+	/* The variable may refer to a `gpupart stat` that has ended. */
 	if (len < (ssize_t)strlen(memory) || strncmp(is, memory, strlen(memory)))
 		return 0;
 	return cmd_fail(args->cmd, EXIT_FAILED,
@@ -336,8 +339,8 @@ struct wishes {
 };
 
 /*
- * Returns whether to measure a running program. This is so with -p, or with a first argument that
- * is not a path and does not follow "--".
+ * Returns whether to measure a running program. This is the case if -p is given, or if the first
+ * argument is not a path and does not follow "--".
  */
 static bool is_running(const struct args *args, const struct wishes *wishes)
 {

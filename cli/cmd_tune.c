@@ -174,8 +174,8 @@ static int take_goal(struct wishes *w, struct tune *tune)
 }
 
 /*
- * Adopts the jobs or starts the programs. Of two programs, each begins with half the TPCs. Returns
- * 0 or an error.
+ * Adopts the jobs or starts the programs. If there are two programs, each begins with half of
+ * the TPCs. Returns 0 or an error.
  */
 static int begin(struct tune_run *run, struct wishes *w)
 {

@@ -42,7 +42,7 @@ struct bench {
 	unsigned int l2_bytes;
 	struct sets sets;
 	char why[512];
-	/* options of the part peers; NULL: that part does not run */
+	/* options of the part peers; if NULL, the part peers does not run */
 	const struct peers_options *peers;
 };
 
@@ -67,7 +67,7 @@ int bench_software(struct bench *b, json_t *report);
 int bench_overhead(struct bench *b, json_t *report);
 int bench_criteria(struct bench *b, json_t *report);
 int bench_peers(struct bench *b, json_t *report);
-/* Checks that each way that the options name exists. Returns 0 or an exit status. */
+/* Checks that all ways in the options exist. Returns 0 or an exit status. */
 int peers_check(const struct peers_options *options);
 
 /* Attaches to the GPU, initializes CUDA, loads the kernels and warms up the GPU. */
@@ -168,14 +168,14 @@ struct workload {
 
 int workload_open(struct bench *b, struct workload *w);
 /*
- * Prepares a kernel with one wave of blocks on @nr_sms SMs. It takes about @us microseconds when
- * it runs alone in the set of @stream.
+ * Prepares a kernel with one wave of blocks on @nr_sms SMs. The kernel takes about @us
+ * microseconds when it runs alone in the set of @stream.
  */
 int workload_victim(struct workload *w, enum work work, unsigned int nr_sms, void *stream,
 		    double us, struct kernel *kernel);
 /*
- * Prepares a kernel with more than five waves of blocks, which fill the SMs. It takes about @us
- * microseconds on @nr_sms SMs.
+ * Prepares a kernel with more than five waves of blocks, which fill the SMs. The kernel takes
+ * about @us microseconds on @nr_sms SMs.
  */
 int workload_neighbour(struct workload *w, enum work work, unsigned int nr_sms, void *stream,
 		       double us, struct kernel *kernel);
@@ -215,7 +215,7 @@ int neighbour_start(struct neighbour *n, const struct kernel *kernel,
 		    const struct gpupart_tpcset *set);
 int neighbour_stop(struct neighbour *n);
 /*
- * For each of @nr slots computes the share of the slot's time during which the neighbour ran.
+ * For each of @nr slots, computes the share of the slot's time during which the neighbour ran.
  * Returns the smallest share.
  */
 double neighbour_time_share(const struct neighbour *n, const struct slots *slots, unsigned int nr);

@@ -139,9 +139,9 @@ static int measure_cost(struct meter *m, json_t *report)
 }
 
 /*
- * Sets do not partition DRAM. Therefore a pointer chase next to a DRAM stream is shown, but it is
- * not judged. If the programs cannot have separate uGPUs, L2 reads are not isolated either. Then
- * only compute is judged.
+ * Sets do not partition DRAM. Therefore the report shows a pointer chase next to a DRAM stream,
+ * but does not judge it. If the programs cannot have separate uGPUs, L2 reads are not isolated
+ * either. In this case only compute kernels are judged.
  */
 static void judge_beside(struct meter *m, json_t *report, enum arrangement where, enum work work,
 			 const struct cell *beside)
@@ -159,8 +159,8 @@ static void judge_beside(struct meter *m, json_t *report, enum arrangement where
 }
 
 /*
- * Measures each kind of program next to each kind of neighbour, in the sets that share the smallest
- * part of this board.
+ * Measures each kind of program next to each kind of neighbour, in the sets that have the
+ * smallest part of this board in common.
  */
 static int measure_beside(struct meter *m, json_t *report)
 {

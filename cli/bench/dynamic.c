@@ -20,7 +20,10 @@ struct dynamic {
 	struct slots slots;
 };
 
-/* Returns the set number @at. The sets have any size; some have holes, and some overlap. */
+/*
+ * Returns the set with the number @at. The sets have any size; some have holes, and some
+ * overlap.
+ */
 static struct gpupart_tpcset a_set(const struct gpupart_topology *topo, unsigned int at)
 {
 	unsigned int nr = gpupart_topology_nr_tpcs(topo), first = at * 7 % nr,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Measures victims next to neighbours of each kind, in several arrangements of sets. The sets share
- * more or less of the GPU.
+ * Measures victims next to neighbours of each kind, in several arrangements of sets. The
+ * arrangements differ in how much of the GPU the sets share.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ struct isolation {
 	json_t *details;
 	double slowdown[SETS_NR][WORK_NR][WORK_NR];	/* 0: not measured */
 	double least_share;
-	struct cell rest;		/* compute as a victim, next to compute on all other TPCs */
+	struct cell rest;		/* compute victim; compute neighbour on all other TPCs */
 };
 
 static bool is_neighbour(enum work work)
@@ -25,7 +25,10 @@ static bool is_neighbour(enum work work)
 	return work != WORK_CHASE;
 }
 
-/* A victim does the same amount of work in every set. The amount suits one whole GPC. */
+/*
+ * A victim does the same amount of work in every set. The amount is chosen for a set of one
+ * whole GPC.
+ */
 static int size_victims(struct isolation *i)
 {
 	const struct sets *sets = &i->b->sets;

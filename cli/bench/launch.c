@@ -10,7 +10,7 @@
 #include "cli/bench/bench.h"
 #include "cli/util/alloc.h"
 
-/* The command contains the PTX. The driver compiles it for the present GPU. */
+/* The command contains the PTX, and the driver compiles the PTX for the GPU in use. */
 __asm__(".section .rodata\n.global bench_ptx\n.hidden bench_ptx\nbench_ptx:\n"
 	".incbin \"cli/bench/kernels.ptx\"\n.byte 0\n.previous\n");
 extern const char bench_ptx[];
@@ -206,7 +206,9 @@ static int run_series(struct bench *b, void *stream, struct kernel kernel,
 	for (unsigned int i = 0; !err && i < nr_all; i++) {
 		if (i >= NR_WARM_UP)
 			err = CU(b, cuEventRecord, events[i - NR_WARM_UP], stream);
-		/* All warm-up launches write one record, which follows the other records. */
+		/*
+		 * All warm-up launches write the same record, which is behind all other records.
+		 */
 		if (!err)
 			err = kernel_launch(b, stream, &kernel, slots,
 					    i < NR_WARM_UP ? nr : i - NR_WARM_UP);

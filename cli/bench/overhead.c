@@ -51,7 +51,9 @@ static int worker_ready(struct bench *b, enum variant variant, void **stream)
 	return bench_library(b, gpupart_process_set(cmd_gp, b->gpu, &half));
 }
 
-/* Makes @nr empty launches. *took is the time in ns that the host takes for all of them. */
+/*
+ * Makes @nr empty launches. *took is the time in ns that the host takes for all these launches.
+ */
 static int launch_empty(struct bench *b, void *stream, unsigned int nr, double *took)
 {
 	double start = bench_now_us();

@@ -123,7 +123,10 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 	return remove(path);
 }
 
-/* Starts a process that outlives this process. It ends the daemon and removes the directory. */
+/*
+ * Starts a process that outlives this process. The new process ends the daemon and removes the
+ * directory.
+ */
 static pid_t start_keeper(struct mps_daemon *daemon, int *pipe_end)
 {
 	char byte;

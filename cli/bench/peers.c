@@ -33,7 +33,7 @@
 #define QOS_WARM_NS	10000000000	/* time for the controller to learn */
 #define END_NS		10000000000
 #define SECOND_NS	1000000000
-#define LEAST_SECONDS	10		/* an interval from fewer seconds would be useless */
+#define LEAST_SECONDS	10		/* fewer seconds would give a useless interval */
 
 static const char families[] =
 	"alone,slices,mps,mps-percent,priority,green,packed,gpcs,balanced,spread,qos";
@@ -303,8 +303,8 @@ static bool has_ended(pid_t pid)
 }
 
 /*
- * Sends a signal to all processes of the session; 0 is no signal. A process can leave the session
- * only by setsid(). Returns whether the session has a process other than zombies.
+ * Sends a signal to all processes of the session; 0 is no signal. A process can leave the
+ * session only by setsid(). Returns whether the session has a process that is not a zombie.
  */
 static bool signal_session(pid_t session, int signal)
 {

@@ -38,8 +38,8 @@ double peers_quantile(const float *sorted, unsigned int nr, unsigned int milli);
 
 enum peers_verdict {
 	PEERS_WORSE,	/* significantly worse for A or for B */
-	PEERS_EQUAL,	/* worse for neither program, and 10% better for neither */
-	PEERS_BETTER,	/* worse for neither program, and 10% better for at least one */
+	PEERS_EQUAL,	/* worse for neither program, and less than 10% better for both */
+	PEERS_BETTER,	/* worse for neither program, and at least 10% better for one or both */
 };
 
 /*

@@ -19,7 +19,9 @@ void report_words(json_t *report, const char *list, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	/* People quote single sentences, so each sentence says that it is simulated. */
+	/*
+	 * A sentence may be quoted alone, so each sentence says that its figures are simulated.
+	 */
 	if (!strcmp(list, "meaning") && json_is_true(json_object_get(report, "simulated"))) {
 		snprintf(words, sizeof(words), "(simulated) %s", fmt);
 		fmt = words;

@@ -40,8 +40,8 @@ void report_figure(json_t *report, const char *title, const char *what, double v
 enum report_relation { REPORT_AT_MOST, REPORT_AT_LEAST };
 
 /*
- * Adds a check of @value against a limit. If @judged is false, as on the simulated GPU, it
- * never fails.
+ * Adds a check of @value against a limit. If @judged is false, as on the simulated GPU, the
+ * check never fails.
  */
 void report_check(json_t *report, bool judged, const char *what, double value,
 		  enum report_relation relation, double limit);

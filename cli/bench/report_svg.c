@@ -188,7 +188,8 @@ static void legend(struct frame *f)
 }
 
 /*
- * Draws a letter at a point. If another series has its letter there, draws the letter to the right.
+ * Draws a letter at a point. If the letter of another series is already there, draws the new
+ * letter to the right.
  */
 static void draw_tag(const struct frame *f, double (*taken)[2], unsigned int *nr, double x,
 		     double y, size_t series)

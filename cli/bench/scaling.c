@@ -22,8 +22,8 @@ struct scaling {
 };
 
 /*
- * Uses many more small blocks than the SMs can hold. Then the time depends on the number of SMs,
- * and the rounding to whole waves has little effect.
+ * Uses small blocks, and many more blocks than the SMs can hold at the same time. Then the time
+ * depends on the number of SMs, and the rounding to whole waves has little effect.
  */
 static int size_kernel(struct scaling *s, enum work work, struct kernel *kernel)
 {

@@ -101,7 +101,9 @@ static int waits(struct fill *f, const struct order *order, unsigned int nr)
 				     f->slots.host[f->max].start >= first_end;
 }
 
-/* Uses the majority of three tries, because the host may be late once. */
+/*
+ * Tries three times and returns the result of the majority, because the host may be late once.
+ */
 static int mostly_waits(struct fill *f, const struct order *order, unsigned int nr)
 {
 	int sum = 0;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Compares a share of the GPU by a mask with a share by software. With a share by software, fewer
- * blocks loop over the work. Measures times, and finds out on which SMs blocks run.
+ * Compares two ways to limit a program to a share of the GPU: by a mask, and by software. If a
+ * program limits itself by software, fewer blocks loop over the work. Measures times, and finds
+ * out on which SMs blocks run.
  */
 #include <errno.h>
 #include "cli/bench/bench.h"

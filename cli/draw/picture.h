@@ -6,8 +6,8 @@
 #include "cli/util/out.h"
 
 /*
- * The owner of a set. An owner has a colour and a line in the legend. The box of each TPC in its
- * set has its letter.
+ * The owner of a set. An owner has a colour and a line in the legend. The box of each TPC in the
+ * owner's set shows the owner's letter.
  */
 struct picture_tenant {
 	const char *name;	/* may contain any bytes */
@@ -17,7 +17,7 @@ struct picture_tenant {
 /* A picture. The caller owns all pointers. A TPC may belong to several sets. */
 struct picture {
 	const struct gpupart_topology *topo;
-	const char *title;	/* may contain any bytes; NULL: use the GPU's name alone */
+	const char *title;	/* may contain any bytes; NULL: use only the GPU's name */
 	unsigned int nr_tenants;	/* 0: no sets and no legend */
 	const struct picture_tenant *tenants;
 };
@@ -27,7 +27,8 @@ void picture_svg(struct out *out, const struct picture *picture);
 
 /*
  * Writes text of 80 columns with letters in the boxes. Uses colours and line characters if @out
- * supports them. The text is wider than 80 columns only if the SMs of a single TPC need more.
+ * supports them. The text is wider than 80 columns only if the SMs of a single TPC need more
+ * columns.
  */
 void picture_text(struct out *out, const struct picture *picture);
 
@@ -85,7 +86,7 @@ void picture_edge(const struct out *out, enum picture_edge edge, unsigned int in
 		  unsigned int width, unsigned int nr);
 
 #define PICTURE_TAG_LEN 4
-#define PICTURE_SHORT_TAGS 52	/* number of tenants whose letter is a single letter */
+#define PICTURE_SHORT_TAGS 52	/* number of tenants that are named by a single letter */
 
 /* Names a tenant: "A" to "Z", then "a" to "z", then "A2" and so on. Returns @tag. */
 const char *picture_tag(unsigned int tenant, char tag[PICTURE_TAG_LEN]);
@@ -98,7 +99,10 @@ unsigned int picture_owners(const struct picture *picture, unsigned int tpc,
 struct gpupart_tpcset picture_free(const struct picture *picture);
 struct gpupart_tpcset picture_shared(const struct picture *picture);
 
-/* Returns how many columns for letters the box of a TPC has. Returns 0 if there are no tenants. */
+/*
+ * Returns the number of columns for letters in the box of a TPC. Returns 0 if there are no
+ * tenants.
+ */
 unsigned int picture_tags_columns(const struct picture *picture);
 
 /* Writes the letters in the box of a TPC to @tags: "A", "AB", "A+", or "". Returns @tags. */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Draws a GPU for a terminal of 80 columns. Each TPC has a box, and the boxes of floorswept TPCs
- * are hatched. A letter marks each tenant, and also a colour if the terminal has colours. If
- * COLUMNS is less than 80, the text below the boxes is wrapped to COLUMNS.
+ * are hatched. A letter marks each tenant. If the terminal has colours, a colour marks each
+ * tenant, too. If COLUMNS is less than 80, the text below the boxes is wrapped to COLUMNS.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -301,8 +301,8 @@ static void print_tenants(const struct page *page)
 }
 
 /*
- * Returns the width for text, which is COLUMNS if the terminal is narrow. The width of boxes does
- * not depend on it.
+ * Returns the width for text, which is COLUMNS if the terminal is narrow. The width of boxes
+ * does not depend on COLUMNS.
  */
 static int columns(void)
 {
@@ -313,8 +313,8 @@ static int columns(void)
 }
 
 /*
- * Returns the number of bytes up to the next blank or the end. Stores their width in *wide. Escape
- * sequences have no width.
+ * Returns the number of bytes up to the next blank or the end. Stores the width of these bytes
+ * in *wide. Escape sequences have no width.
  */
 static size_t word_len(const char *at, int *wide)
 {

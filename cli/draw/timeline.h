@@ -120,7 +120,10 @@ uint64_t timeline_step(uint64_t span, unsigned int max);
 /* Returns the first multiple of @step that is not less than @from. */
 uint64_t timeline_first(uint64_t from, uint64_t step);
 
-/* Selects the unit ("ns" to "s") for an axis with steps of @step_ns. Returns its length in ns. */
+/*
+ * Selects the unit ("ns" to "s") for an axis with steps of @step_ns. Returns the length of the
+ * unit in ns.
+ */
 uint64_t timeline_unit(uint64_t step_ns, const char **unit);
 
 /* Writes the time @ns in the unit @unit_ns to @text, such as "12.5". Returns @text. */
@@ -155,7 +158,10 @@ int timeline_longest(const struct timeline *t, unsigned int row, unsigned int nr
 bool timeline_has(const struct timeline *t, unsigned int row, unsigned int nr, unsigned int kind);
 bool timeline_is_idle(const struct timeline *t, unsigned int row);
 
-/* Places the blocks of each SM in its row so that blocks at the same time do not overlap. */
+/*
+ * Places the blocks of each SM in its row so that blocks that ran at the same time do not
+ * overlap.
+ */
 void timeline_place(struct timeline *t);
 
 #endif

@@ -84,8 +84,7 @@ static double height_of(const struct plot *plot, unsigned int row)
 }
 
 /*
- * Lists the kinds of which a block ran in the rows, such as "AC". Lists more than two kinds as
- * "A+".
+ * Lists the kinds whose blocks ran in the rows, such as "AC". Lists more than two kinds as "A+".
  */
 static void format_tags(const struct timeline *t, unsigned int row, unsigned int nr, char tags[8])
 {

@@ -8,8 +8,8 @@
 #include "cli/util/alloc.h"
 
 /*
- * Returns the row of @job, and adds it if it does not exist. Simulated GPUs with the same address
- * are one GPU here: a sample must not appear twice.
+ * Returns the row of @job, and adds it if it does not exist. Treats simulated GPUs with the same
+ * address as one GPU, because a sample must not appear twice.
  */
 static struct metrics_row *row_of(struct metrics *metrics, const struct model_row *job)
 {
@@ -33,7 +33,7 @@ static struct metrics_row *row_of(struct metrics *metrics, const struct model_ro
 	return row;
 }
 
-/* A job of Slurm is a grant "0-HEX"; the jobs that run in it are inside that one. */
+/* A job of Slurm is a grant "0-HEX". The jobs that run in a Slurm job are inside this grant. */
 static void take_slurm(struct metrics_row *row, const struct look *look, const char *job)
 {
 	for (int i = 0; !*row->ids.slurm && i < look->nr_jobs; i++) {
@@ -58,7 +58,7 @@ static void add_program(struct metrics_row *row, const struct model_row *program
 	const struct gpupart_records *r = &program->usage->records;
 	double counters[METRIC_NR_COUNTERS] = { NAN, NAN, NAN, NAN };
 
-	/* The counts of another version are not known. */
+	/* The counts of a process of another version are not known. */
 	if (program->process->other_version)
 		return;
 	if (program->launches >= 0) {

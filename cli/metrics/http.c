@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Serves metrics by HTTP, in a library of its own: the command needs no libmicrohttpd. */
+/*
+ * Serves metrics by HTTP. This is a separate library, so that the command does not need
+ * libmicrohttpd.
+ */
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -8,15 +11,18 @@
 #include <microhttpd.h>
 #include "cli/metrics/metrics.h"
 
-#define CLIENTS		64	/* connections at once: one more closes the oldest */
+#define CLIENTS		64	/* maximum number of connections; another one closes the oldest */
 #define LEAVING		32	/* connections that are being closed */
-#define CLIENT_SECONDS	10	/* an idle connection is closed after so long */
+#define CLIENT_SECONDS	10	/* an idle connection is closed after this time */
 
-/* Descriptors plus 1, oldest first; 0: none. Used by the server's thread alone. */
+/* Descriptors plus 1, oldest first; 0: none. Only the server's thread uses this array. */
 static int clients[CLIENTS];
 static unsigned int next;
 
-/* Closes the oldest connection for a new one: idle connections must not block readers. */
+/*
+ * If there are too many connections, closes the oldest, because idle connections must not block
+ * new ones.
+ */
 static void on_connection(void *user, struct MHD_Connection *client, void **place,
 			  enum MHD_ConnectionNotificationCode what)
 {
@@ -62,7 +68,7 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *client, con
 
 	(void)version;
 	(void)upload;
-	/* The first call is for the headers; a body is read and dropped. */
+	/* The first call is for the headers of a request. A body is read and ignored. */
 	*state = (void *)text;
 	if (!seen || *upload_size) {
 		*upload_size = 0;
@@ -90,7 +96,7 @@ int gpupart_metrics_serve(int fd, char *(*text)(bool openmetrics), void (*look)(
 	struct MHD_Daemon *server;
 	sigset_t ending;
 
-	/* The server's thread inherits this: signals end the loop below and nothing else. */
+	/* The server's thread inherits the signal mask. Signals then end only the loop below. */
 	signal(SIGPIPE, SIG_IGN);
 	sigemptyset(&ending);
 	sigaddset(&ending, SIGTERM);

@@ -6,11 +6,14 @@
 #include "cli/target/model.h"
 
 enum metric {
-	/* Counters. If the first decreases, a new process has the pid of an ended one. */
+	/*
+	 * Counters. If the first counter decreases, a new process has the pid of an ended
+	 * process.
+	 */
 	METRIC_LAUNCHES, METRIC_OUTSIDE, METRIC_UNRECORDED, METRIC_BUSY, METRIC_NR_COUNTERS,
 	METRIC_PROCESSES = METRIC_NR_COUNTERS, METRIC_SET_TPCS, METRIC_MEMORY, METRIC_QUOTA,
 	METRIC_SCORE, METRIC_GOAL_MET, METRIC_LENT_TPCS,
-	/* Counts of a run, which it keeps itself while it runs. */
+	/* Counts of a run. The run itself counts these while it exists. */
 	METRIC_LENT, METRIC_WAITED, METRIC_NR
 };
 
@@ -18,13 +21,13 @@ enum metric {
 struct metrics_row {
 	unsigned int uid;
 	char job[GPUPART_JOB_STRLEN], pci[20];	/* with @uid: the key of the row */
-	/* The model owns these; @uuid and @lender may be NULL. */
+	/* The model owns these strings; @uuid and @lender may be NULL. */
 	const char *name, *user, *uuid, *lender;
 	struct cgroup_ids ids;
 	double values[METRIC_NR];		/* NAN: not known */
 };
 
-/* The caller zeroes it, then calls model_begin() for @model. */
+/* The caller zeroes this struct, and then calls model_begin() for @model. */
 struct metrics {
 	struct model model;
 	struct metrics_row *rows;
@@ -32,20 +35,20 @@ struct metrics {
 };
 
 /*
- * Replaces the rows of @metrics by rows for the jobs that run now. @age: see model_take(). Returns
- * 0 or an error.
+ * Replaces the rows of @metrics by rows for the jobs that run now. model_take() describes @age.
+ * Returns 0 or an error.
  */
 int metrics_collect(struct metrics *metrics, int age);
 
 /*
- * Returns the metrics as text that the caller frees. The format is OpenMetrics if @openmetrics,
- * else the text format of Prometheus.
+ * Returns the metrics as text that the caller frees. The format is OpenMetrics if @openmetrics
+ * is true, else the text format of Prometheus.
  */
 char *metrics_text(const struct metrics *metrics, bool openmetrics);
 
 /*
  * Raises the counters of jobs to at least their values in @before, which is the text that was
- * written last. Without this, counters would decrease after the totals were lost.
+ * written last. Otherwise counters would decrease if the totals were lost.
  */
 void metrics_raise(struct metrics *metrics, const char *before);
 
@@ -67,14 +70,17 @@ void metrics_totals_raise(struct metrics_row *row, int counter, double more);
  */
 int metrics_totals_read(const char *path);
 int metrics_totals_write(const char *path);
-/* Opens a file that only this user can have written. Returns a stream, or NULL and sets errno. */
+/*
+ * Opens a file, but only if no other user can have written the file. Returns a stream, or NULL
+ * and sets errno.
+ */
 FILE *metrics_open(const char *path);
 
 /*
  * The only function of the library METRICS_HTTP, which is the only library that is linked with
- * libmicrohttpd. Serves HTTP on the listening socket @fd until SIGTERM or SIGINT. Calls @text for
- * each request; it returns the metrics, or NULL if they could not be read. Calls @look at least
- * once a second. Several threads may call @text and @look. Returns 0 or -errno.
+ * libmicrohttpd. Serves HTTP on the listening socket @fd until SIGTERM or SIGINT. Calls @text
+ * for each request. @text returns the metrics, or NULL if they could not be read. Calls @look at
+ * least once a second. Several threads may call @text and @look. Returns 0 or -errno.
  */
 #define METRICS_HTTP	"libgpupart-http.so"
 typedef int metrics_serve(int fd, char *(*text)(bool openmetrics), void (*look)(void));

@@ -7,7 +7,7 @@
 #include "cli/util/alloc.h"
 #include "cli/util/message.h"
 
-/* A counter's name is without the "_total" that its samples have. */
+/* The name of a counter lacks the suffix "_total", which the names of its samples have. */
 static const struct { const char *name, *unit, *help; } families[METRIC_NR] = {
 	[METRIC_LAUNCHES] = { "gpupart_launches", "", "Kernel launches." },
 	[METRIC_OUTSIDE] = { "gpupart_launches_outside", "",
@@ -32,7 +32,10 @@ static const struct { const char *name, *unit, *help; } families[METRIC_NR] = {
 		"Launches that waited because of a bound on outstanding launches." },
 };
 
-/* Prints NAME="VALUE". An unknown value is left out, which means the same as an empty one. */
+/*
+ * Prints NAME="VALUE". Omits a label with an unknown value, which means the same as a label with
+ * an empty value.
+ */
 static void print_label(FILE *file, const char *name, const char *value, char *before)
 {
 	char *clean;
@@ -56,7 +59,10 @@ static void print_head(FILE *file, const char *name, const char *type, const cha
 		fprintf(file, "# UNIT %s %s\n", name, unit);
 }
 
-/* Whether the GPU is known and no earlier one is the same: several users can simulate it. */
+/*
+ * Returns whether the GPU is known and no earlier entry is the same GPU. Several users can
+ * simulate one GPU.
+ */
 static bool is_new(const struct model_gpu *gpus, unsigned int n)
 {
 	const char *uuid = gpus[n].topo ? gpupart_topology_info(gpus[n].topo)->uuid : NULL;
@@ -93,7 +99,7 @@ static void print_gpus(FILE *file, const struct model *model, bool openmetrics)
 	}
 }
 
-/* What a sample begins with, up to its value. */
+/* Prints the beginning of a sample, up to its value. */
 static void print_row(FILE *file, const char *name, const struct metrics_row *row,
 		      const char *lender)
 {
@@ -127,10 +133,10 @@ void metrics_raise(struct metrics *metrics, const char *before)
 			file = alloc_file(&sample, &len);
 			print_row(file, name, row, NULL);
 			alloc_file_close(file);
-			/* The order is mostly that of last time. */
+			/* The order of the samples is mostly the same as in the last text. */
 			found = strstr(from, sample) ?: strstr(before, sample);
 			free(sample);
-			/* Another process may have that pid now. */
+			/* Another process may have the pid now. */
 			if (!found || !strncmp(row->job, "pid-", 4))
 				continue;
 			from = found;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Keeps a job's counters from falling when one of its processes ends: the last counts of each
- * process, and for each job on a GPU the sum of its ended processes. Not thread-safe.
+ * Stores the last counts of each process and, for each job on a GPU, the sums of its ended
+ * processes. So a job's counters do not decrease when one of its processes ends. Not
+ * thread-safe.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,23 +16,23 @@
 #include "cli/util/alloc.h"
 #include "cli/util/atomic_file.h"
 
-#define MAX_TOTALS	4096	/* with more, jobs that are not seen now are forgotten at once, */
-#define MAX_AGE		86400	/* else after this time, in seconds */
-#define ENDED		(-1)	/* in place of a pid: the sum of processes that ended */
+#define MAX_TOTALS	4096	/* with more, jobs that do not run now are removed at once */
+#define MAX_AGE		86400	/* jobs that do not run are removed after this time, in s */
+#define ENDED		(-1)	/* instead of a pid: the sum of all ended processes */
 
 struct total {
 	unsigned int uid;
 	char job[GPUPART_JOB_STRLEN], pci[20];
 	int pid;
 	bool seen;		/* in this look */
-	long long at;		/* when its row was seen, seconds since 1970 */
+	long long at;		/* time of the last update with its row, in seconds since 1970 */
 	double values[METRIC_NR_COUNTERS];
 };
 
 static struct total *totals;
 static unsigned int nr_totals, room;
 
-/* Returns the index of @like in totals[]; adding it may move the array. */
+/* Returns the index of @like in totals[]. Adds @like if needed, which may move the array. */
 static unsigned int find(const struct total *like)
 {
 	unsigned int n = 0;
@@ -57,7 +58,10 @@ static void add(double *sums, const double *values)
 			sums[i] = (isnan(sums[i]) ? 0 : sums[i]) + values[i];
 }
 
-/* The process ended, or another one has its pid now: its job keeps its counts. */
+/*
+ * The process has ended, or another process has its pid now. Adds its counts to the sum of its
+ * job.
+ */
 static void end_process(unsigned int n)
 {
 	struct total ended = totals[n];
@@ -88,7 +92,9 @@ void metrics_totals_add(const struct metrics_row *row, int pid, const double *co
 	double *last;
 
 	if (totals[n].seen) {
-		/* Processes whose pid is not known here are counted as one. */
+		/*
+		 * Processes whose pid is not known in this namespace are counted as one process.
+		 */
 		add(totals[n].values, counters);
 		return;
 	}
@@ -138,7 +144,7 @@ void metrics_totals_raise(struct metrics_row *row, int counter, double more)
 	add(row->values, values);
 }
 
-/* An infinite or negative count would stay. */
+/* Rejects infinite and negative counts, because later updates could not correct such a count. */
 static bool are_counts(const double *values)
 {
 	for (int i = 0; i < METRIC_NR_COUNTERS; i++)

@@ -6,7 +6,7 @@
 #include "cli/trace/trace.h"
 #include "cli/util/alloc.h"
 
-/* The command contains the PTX. The driver compiles it for the present GPU. */
+/* The command contains the PTX, and the driver compiles the PTX for the GPU in use. */
 __asm__(".section .rodata\n.global trace_ptx\n.hidden trace_ptx\ntrace_ptx:\n"
 	".incbin \"cli/trace/trace.ptx\"\n.byte 0\n.previous\n");
 extern const char trace_ptx[];
