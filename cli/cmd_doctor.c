@@ -325,7 +325,8 @@ static void ask_slot(struct doctor *d)
 		    "CUDA_INJECTION64_PATH is set to %s, which cannot be used: %s", taken,
 		    strerror(err));
 	else if (!paths_package(PATHS_INJECT, own, sizeof(own)) && paths_same(taken, own))
-		say(d, OK, NULL, "CUDA_INJECTION64_PATH is set by gpupart: this process was started by 'gpupart run'");
+		say(d, OK, NULL,
+		    "CUDA_INJECTION64_PATH is set by gpupart: this process was started by 'gpupart run'");
 	else if (paths_is_inject(taken))
 		say(d, OK, NULL,
 		    "CUDA_INJECTION64_PATH is set by another installation of gpupart, %s: this process is in a container with a device of that installation",

@@ -386,8 +386,9 @@ int cmd_slurm_conf(int argc, char **argv)
 		status = args_memory(mem, &memory);
 	if (!status && !mem != !captures.nr)
 		status = usage_error(
-			"%s", mem ? "--mem: needs -i, because this node's GPUs report their memory"
-				  : "-i: captures do not contain the memory size of a GPU: use --mem");
+			"%s",
+			mem ? "--mem: needs -i, because this node's GPUs report their memory"
+			    : "-i: captures do not contain the memory size of a GPU: use --mem");
 	if (status)
 		return status;
 	conf.node = name;

@@ -135,8 +135,9 @@ static bool is_strict(int ac, char **av)
 		if (!strcmp(av[i], "strict"))
 			strict = true;
 		else
-			slurm_error("gpupart: plugstack.conf: '%s' is not an argument of the plugin: the only argument is 'strict'",
-				    av[i]);
+			slurm_error(
+				"gpupart: plugstack.conf: '%s' is not an argument of the plugin: the only argument is 'strict'",
+				av[i]);
 	return strict;
 }
 

@@ -85,8 +85,10 @@ static void tell_work(struct scaling *s, json_t *report, unsigned int w)
 				best[spread] = us;
 		}
 	}
-	report_note(report, "%s: with %u of %u larger sets, the kernel took more than 2%% longer "
-		    "than with a smaller set.", work_name[works[w]], nr_worse, 2 * (s->nr_sizes - 1));
+	report_note(report,
+		    "%s: with %u of %u larger sets, the kernel took more than 2%% longer "
+		    "than with a smaller set.",
+		    work_name[works[w]], nr_worse, 2 * (s->nr_sizes - 1));
 }
 
 /*

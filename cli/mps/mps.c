@@ -80,8 +80,8 @@ static int make_private(struct mps_daemon *own, const char *dir)
 		return mps_daemon_fail(own, -EPERM, "%s belongs to user %u", dir, st.st_uid);
 	if (st.st_mode & 077)
 		return mps_daemon_fail(own, -EPERM,
-				       "%s is accessible to other users (mode %03o): must be 700", dir,
-				       st.st_mode & 0777);
+				       "%s is accessible to other users (mode %03o): must be 700",
+				       dir, st.st_mode & 0777);
 	return 0;
 }
 

@@ -364,8 +364,8 @@ static void io_step(struct io *io, json_t *line, struct qos_session *s, bool swa
 		strcpy(name, setup->tenants[i].name);
 		io_text(io, o, "name", name, sizeof(name));
 		if (strcmp(name, setup->tenants[i].name))
-			bad(io, "entry %u of 'measured' is tenant %s but must be tenant %s", i, name,
-			    setup->tenants[i].name);
+			bad(io, "entry %u of 'measured' is tenant %s but must be tenant %s", i,
+			    name, setup->tenants[i].name);
 		io_measured(io, o, &measured[i]);
 	}
 	s->others_changed = io_others(io, line, &s->others, s->others_changed);

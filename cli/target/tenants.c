@@ -181,8 +181,8 @@ int tenants_check_size(const char *pci, uint64_t memory, uint64_t bytes)
 
 	tenants_size(wanted, bytes);
 	if (memory && bytes > memory)
-		return usage_error("a quota of %s exceeds the memory of GPU %s, which has %s", wanted,
-				   pci, tenants_size(there, memory));
+		return usage_error("a quota of %s exceeds the memory of GPU %s, which has %s",
+				   wanted, pci, tenants_size(there, memory));
 	if (bytes < CONTEXT_BYTES)
 		remark(
 			"a quota of %s is less than the %s that a CUDA context uses on an H200: programs may fail to start",
@@ -365,9 +365,9 @@ static int change_all(const struct args *args, const struct tenants *tenants,
 		status = out_close(&out);
 	if (nr)
 		return failed ?: status;
-	return *others ?
-		       usage_error("--gpu %s: tenant %s uses GPU %s", args->gpu, meant->name, others) :
-		       usage_error("tenant %s uses no GPU so far", meant->name);
+	return *others ? usage_error("--gpu %s: tenant %s uses GPU %s", args->gpu, meant->name,
+				     others)
+		       : usage_error("tenant %s uses no GPU so far", meant->name);
 }
 
 int tenants_set(const struct args *args, const char *name, const char *pid, uint64_t bytes)

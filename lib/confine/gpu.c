@@ -127,10 +127,11 @@ static int graph_holds(struct gpupart *gp, void *exec, unsigned int nr)
 		return ctx_fail(gp, -EINVAL,
 				"%p is not an executable graph that was instantiated after the GPU was attached",
 				exec);
-	return nr <= most ? 0
-			  : ctx_fail(gp, -EOPNOTSUPP,
-				     "gpupart can prepare this graph for at most %u sets, not for %u", most,
-				     nr);
+	return nr <= most
+		       ? 0
+		       : ctx_fail(gp, -EOPNOTSUPP,
+				  "gpupart can prepare this graph for at most %u sets, not for %u",
+				  most, nr);
 }
 
 __attribute__((cold))

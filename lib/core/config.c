@@ -149,7 +149,8 @@ int gpupart_config_strict(struct gpupart *gp)
 		if (strict >= 0 || !is_strict)
 			return ctx_fail(gp, -EINVAL, "%s:%u: '%.40s' is %s", config.path,
 					config.line, config.key,
-					is_strict ? "given twice" : "not a key: the only key is 'strict'");
+					is_strict ? "given twice"
+						  : "not a key: the only key is 'strict'");
 		strict = !strcmp(config.value, "yes");
 		if (!strict && strcmp(config.value, "no"))
 			return ctx_fail(gp, -EINVAL, "%s:%u: strict = %.40s: must be yes or no",

@@ -337,9 +337,10 @@ static int add(struct gpupart *gp, const struct driver_observer *observer)
 	int n = free_place(observer), result;
 
 	if (n < 0)
-		return ctx_fail(gp, -ENOSPC,
-				"the observer \"%s\" cannot be added: there are already %d observers",
-				observer->name, MAX_OBSERVERS);
+		return ctx_fail(
+			gp, -ENOSPC,
+			"the observer \"%s\" cannot be added: there are already %d observers",
+			observer->name, MAX_OBSERVERS);
 	if (observer->launch) {
 		result = table.enable(1, table.handle, DRIVER_DOMAIN_LAUNCH, CBID_TMD_BUILT);
 		if (result) {

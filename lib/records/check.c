@@ -59,7 +59,8 @@ int records_check(struct gpupart *gp, const struct cuda_api *cuda, const struct 
 	int result, err = 0;
 
 	if (!cuda->host_register || !cuda->host_unregister || !cuda->host_pointer)
-		return ctx_fail(gp, -EOPNOTSUPP, "this driver has no function that registers host memory");
+		return ctx_fail(gp, -EOPNOTSUPP,
+				"this driver has no function that registers host memory");
 	cells = aligned_alloc(TRIAL_BYTES, TRIAL_BYTES);
 	if (!cells)
 		return ctx_fail(gp, -ENOMEM, "out of memory");

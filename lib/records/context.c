@@ -70,7 +70,8 @@ int records_start(struct gpupart *gp, struct state_gpu *gpu, const struct tmd_ma
 	int err = records_possible(gp, map);
 
 	if (!shown)
-		return ctx_fail(gp, -EOPNOTSUPP, "this process uses more than %d GPUs", STATE_MAX_GPUS);
+		return ctx_fail(gp, -EOPNOTSUPP, "this process uses more than %d GPUs",
+				STATE_MAX_GPUS);
 	if (err)
 		return err;
 	records = aligned_alloc(_Alignof(struct records), sizeof(*records));
@@ -156,7 +157,8 @@ static int add(struct gpupart *gp, struct records *records, const struct cuda_ap
 	bool again = false;
 
 	if (!cuda->host_register || !cuda->host_pointer)
-		return ctx_fail(gp, -EOPNOTSUPP, "this driver has no function that registers host memory");
+		return ctx_fail(gp, -EOPNOTSUPP,
+				"this driver has no function that registers host memory");
 	if (!section_make(gp, records))
 		return -ENOMEM;
 	for (unsigned int n = 0; n < RECORDS_MAX_CONTEXTS; n++) {
@@ -181,9 +183,11 @@ static int add(struct gpupart *gp, struct records *records, const struct cuda_ap
 		if (!result || !again)
 			break;
 	}
-	return !result ? 0 : result < 0 || again ?
-	       ctx_fail(gp, -EBUSY, "this process has more than %d contexts", RECORDS_MAX_CONTEXTS) :
-	       ctx_fail(gp, -EIO, "cuMemHostRegister: %s", cuda_strerror(cuda, result));
+	return !result ? 0
+	       : result < 0 || again
+		       ? ctx_fail(gp, -EBUSY, "this process has more than %d contexts",
+				  RECORDS_MAX_CONTEXTS)
+		       : ctx_fail(gp, -EIO, "cuMemHostRegister: %s", cuda_strerror(cuda, result));
 }
 
 bool records_context(struct records *records, const struct cuda_api *cuda, void *ctx)

@@ -101,7 +101,8 @@ int gpupart_stat_start(struct gpupart *gp, const char *id)
 	block = (struct stat_block *)head;
 	nr = atomic_fetch_add(&block->nr_processes, 1);
 	if (nr >= GPUPART_STAT_MAX_PROCESSES)
-		return ctx_fail(gp, -ENOSPC, "the measurement is full: it already contains %u processes",
+		return ctx_fail(gp, -ENOSPC,
+				"the measurement is full: it already contains %u processes",
 				GPUPART_STAT_MAX_PROCESSES);
 	place = &block->places[nr];
 	process = &place->process;

@@ -208,7 +208,8 @@ static int tmd_bit_of(struct gpupart *gp, const struct gpupart_topology *topo,
 		*tmd_bit = t->vgpc * info->max_tpcs_per_gpc + t->tpc_in_vgpc;
 		return 0;
 	}
-	return ctx_fail(gp, -EOPNOTSUPP, "gpupart has no rule for the mask bits of TMD %s", layout->name);
+	return ctx_fail(gp, -EOPNOTSUPP, "gpupart has no rule for the mask bits of TMD %s",
+			layout->name);
 }
 
 /*

@@ -208,9 +208,10 @@ static int parse_hex(struct gpupart *gp, const struct list_kind *kind, const cha
 	if (len >= 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X'))
 		start = 2;
 	if (start == len)
-		return ctx_fail(gp, -EINVAL,
-				"%s has no digits: write a mask as \"0x3f\", where bit i stands for %s i",
-				quote(text, len).text, kind->noun);
+		return ctx_fail(
+			gp, -EINVAL,
+			"%s has no digits: write a mask as \"0x3f\", where bit i stands for %s i",
+			quote(text, len).text, kind->noun);
 	for (at = len; at-- > start;) {
 		const char *digit = memchr(digits, tolower((unsigned char)text[at]), 16);
 

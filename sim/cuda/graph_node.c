@@ -70,7 +70,8 @@ CUresult graph_set_work(const struct cu_set_node_params *params, CUcontext in,
 	    params->to % params->element || params->width > SIZE_MAX / 4)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (params->height != 1 || params->element == 2) {
-		sim_print("fill nodes with several rows or with elements of 2 bytes are not simulated");
+		sim_print(
+			"fill nodes with several rows or with elements of 2 bytes are not simulated");
 		return CUDA_ERROR_NOT_SUPPORTED;
 	}
 	work->kind = params->element == 1 ? SIM_OP_SET8 : SIM_OP_SET32;
@@ -89,7 +90,8 @@ CUresult graph_copy_work(const struct cu_copy_3d *params, CUcontext in, struct s
 	if (params->height != 1 || params->depth != 1 ||
 	    !side_address(&params->from, &work->args.from) ||
 	    !side_address(&params->to, &work->args.address)) {
-		sim_print("copy nodes are simulated only if they copy one row from device to device");
+		sim_print(
+			"copy nodes are simulated only if they copy one row from device to device");
 		return CUDA_ERROR_NOT_SUPPORTED;
 	}
 	if (!work->args.from)
