@@ -351,8 +351,8 @@ struct stream {
 };
 
 /*
- * An event. A wait for an event waits for the command that contains the last submitted record of
- * the event.
+ * An event. A wait for an event is a wait for the command that contains the last submitted
+ * record of the event.
  */
 struct event {
 	unsigned int stream;		/* the stream of the last submitted record, or NO_STREAM */
