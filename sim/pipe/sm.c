@@ -164,8 +164,8 @@ static uint32_t take_slots(uint32_t *slots, const uint32_t *need, uint32_t rate)
 }
 
 /*
- * Returns whether a quarter has no slots left. If so, a block that needs all quarters gets no
- * slots.
+ * Returns whether a quarter has no slots left. If a quarter has no slots left, a block that
+ * needs all quarters gets no slots.
  */
 static bool is_dry(const uint32_t *slots)
 {

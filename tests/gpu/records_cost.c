@@ -133,7 +133,7 @@ static void launches(unsigned int nr, unsigned int rounds)
 	nr_launched += (rounds + 1ull) * nr;
 }
 
-/* Only kernels that have the same function as the last kernel count. */
+/* A kernel counts only if it has the same function as the last kernel. */
 static void graphs(const char *name, unsigned int nodes, unsigned int nr, unsigned int rounds)
 {
 	void *graph, *exec;
