@@ -34,7 +34,7 @@ static const char *tag_of(const struct chip *chip, enum chip_column column)
 	return gp_chip_tag_name(chip->cells[column].tag);
 }
 
-/* For a value of 0, "%#*x" differs between the kernel and C. */
+/* For a value of 0, "%#*x" prints different text in the kernel and in user space. */
 static void add_hex(struct text *text, int width, u32 value)
 {
 	char number[16];

@@ -23,8 +23,8 @@
 #define FOLDER "/var/lib/kubelet"
 #define ENDPOINT "gpupart.sock"
 /*
- * The lock is one for the node, because the grants are. When kubelet starts, it removes all
- * files in the directory of the socket.
+ * The node has only one such lock, because all plugins of the node share its grants. When
+ * kubelet starts, it removes all files in the directory of the socket.
  */
 #define LOCK "/run/gpupart/device-plugin.lock"
 #define LOCK_SECONDS 1

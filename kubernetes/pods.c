@@ -26,8 +26,7 @@
 #define IDS "pod ids="
 #define LOCK_SECONDS 3
 #define RUN_LOCK_SECONDS 1
-#define GRACE_NS 10000000000ull	/* kubelet lists an allocation some time after Allocate; this
-				 * is the limit */
+#define GRACE_NS 10000000000ull	/* kubelet lists an allocation at most this time after Allocate */
 
 /* The ids that kubelet has listed since it started. */
 static struct gpupart_tpcset seen[NODE_GPUS_MAX];
@@ -73,9 +72,9 @@ static ino_t namespace_of(int pid)
 }
 
 /*
- * Returns whether process @pid has the folder of a grant among its mounts. Then that pod of
- * @pods (may be NULL) is alive. A container can give its own folders any name, but it cannot
- * put them on the device of FOLDERS.
+ * Returns whether process @pid has the folder of a grant among its mounts. If so, marks the pod
+ * of that grant in @pods as alive. @pods may be NULL. A container can give its own folders any
+ * name, but it cannot put them on the device of FOLDERS.
  */
 static bool look_at_mounts(int pid, struct pods *pods)
 {
@@ -405,8 +404,8 @@ static int place(struct pods *pods, unsigned int gpu,
 
 /*
  * Takes the lock of root's `run -n`, and then the lock of the node's schedulers. A container
- * that has the folder of the first lock can hold that lock. In that case a run that begins now
- * may get the same TPCs.
+ * that can open the folder of the first lock can hold this lock. In that case a run that begins
+ * now may get the same TPCs.
  */
 static int lock(int fds[2], char *why, size_t len)
 {

@@ -15,8 +15,7 @@ struct pod {
 	unsigned int gpu;
 	struct gpupart_tpcset ids;	/* kubelet's ids of that GPU; empty: kubelet has
 					 * freed them */
-	struct gpupart_tpcset own;	/* those of the ids that kubelet has not allocated
-					 * again */
+	struct gpupart_tpcset own;	/* the ids in @ids that kubelet has not allocated again */
 	uint64_t born;		/* CLOCK_REALTIME in ns; it is in the grant's id */
 	bool is_young;		/* the grant is so new that kubelet may not list it yet */
 	bool lives;		/* the container has a process; set by pods_reap() */
@@ -50,11 +49,11 @@ struct gpupart_tpcset pods_free(const struct pods *pods, unsigned int gpu);
 char *pods_most(void);
 
 /*
- * Removes the grants of containers that have ended, also from @pods. A container has ended if
- * it has no process and kubelet does not list it. @listed: the ids that kubelet lists, for each
- * GPU. After a restart of kubelet there is another condition until kubelet has listed the
- * container once: it must not be in kubelet's checkpoint file. @noted: the ids in that file,
- * for each GPU.
+ * Removes the grants of containers that have ended, also from @pods. A container has ended if it
+ * has no process and kubelet does not list it. @listed: the ids that kubelet lists, for each
+ * GPU. After a restart of kubelet, there is another condition until kubelet has listed the
+ * container once. The container must not be in kubelet's checkpoint file. @noted: the ids in
+ * that file, for each GPU.
  */
 void pods_reap(struct pods *pods, const struct gpupart_tpcset *listed,
 	       const struct gpupart_tpcset *noted);

@@ -112,7 +112,7 @@ static int plan_within(struct gpupart *gp, const struct gpupart_topology *topo,
 }
 
 /*
- * Plans in one uGPU. Prefers a uGPU that has room for a cluster. If there are several such uGPUs,
+ * Plans in one uGPU. Prefers a uGPU that has room for a cluster. Among several such uGPUs,
  * prefers the uGPU with the fewest free TPCs.
  */
 static int plan_in_ugpu(struct gpupart *gp, const struct gpupart_topology *topo,

@@ -40,7 +40,8 @@ struct meant {
 };
 
 /*
- * Returns whether Slurm started the process in that job. A run inside the job has a different id.
+ * Returns whether Slurm started the process as a part of that job. A run inside the job has a
+ * different id.
  */
 static bool started_in(int pid, struct meant *meant)
 {
@@ -99,8 +100,8 @@ static bool is_meant_and_idle(const struct gpupart_process *process, void *arg)
 }
 
 /*
- * List the processes in one pass. To count the processes first would need a second pass, and other
- * users can make each pass slow.
+ * List the processes in one pass. Counting the processes first would need a second pass, and
+ * other users can make each pass slow.
  */
 static void list_all(struct left *left)
 {

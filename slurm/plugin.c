@@ -22,7 +22,10 @@
 
 #define PUBLIC __attribute__((visibility("default")))
 
-/* Like SPANK_PLUGIN(), but the symbols are exported, because all other symbols are hidden. */
+/*
+ * Like SPANK_PLUGIN(), but also exports the symbols, because other symbols of this library are
+ * hidden.
+ */
 PUBLIC const char plugin_name[] = "gpupart";
 PUBLIC const char plugin_type[] = "spank";
 PUBLIC const unsigned int plugin_version = SLURM_VERSION_NUMBER;
@@ -76,8 +79,8 @@ static int run_node(const char *argument)
 
 /*
  * Called when slurmd starts. It examines the GPUs once, so that this is not necessary for each
- * job. It keeps the simulated GPUs. It removes the grants of jobs that ended while slurmd was not
- * running.
+ * job. The simulated GPUs are kept. It removes the grants of jobs that ended while slurmd was
+ * not running.
  */
 static void begin_node(void)
 {

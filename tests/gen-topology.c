@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
  * Writes captures of made-up GPUs, so that no code can rely on certain numbers of GPCs, TPCs or
- * SMs. For the same argument NUMBER it always writes the same capture. This program shares no code
- * with the library. It has a separate writer, a separate checksum, and a separate rule for the mask
- * bits, with which tests compare the library's rule.
+ * SMs. For the same argument NUMBER it always writes the same capture. This program shares no
+ * code with the library. It has a separate writer and a separate checksum. It also has a
+ * separate rule for the mask bits, and tests compare the library's rule with this rule.
  *
- *	gen-topology NUMBER		one capture to stdout
- *	gen-topology -o FOLDER		all of them, FOLDER/NN.capture
+ * 	gen-topology NUMBER		one capture to stdout
+ * 	gen-topology -o FOLDER		all of them, FOLDER/NN.capture
  */
 #include <stdarg.h>
 #include <stdint.h>

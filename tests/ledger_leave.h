@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Leaves a tenant's ledger while the process continues. Real programs do not do this. */
+/*
+ * Leaves a tenant's ledger while the process continues. Real programs never leave a ledger while
+ * they continue.
+ */
 #ifndef TESTS_LEDGER_LEAVE_H
 #define TESTS_LEDGER_LEAVE_H
 

@@ -40,7 +40,10 @@ static void tap_skip(const char *fmt, ...)
 	putchar('\n');
 }
 
-/* Prints the plan at the end of the output. If a test dies before this, it counts as failed. */
+/*
+ * Prints the plan at the end of the output. If a test dies before this call, the test counts as
+ * failed.
+ */
 __attribute__((unused))
 static int tap_done(void)
 {

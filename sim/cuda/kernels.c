@@ -58,7 +58,7 @@ static void ask_wide(struct pipe_kernel *asked, uint64_t quarters)
 	asked->every = 1;
 }
 
-/* Four multiply-adds in a round; the compiler unrolls four rounds. */
+/* A round has four multiply-adds, and the compiler unrolls four rounds. */
 static void ask_work(struct pipe_kernel *asked, const struct sim_kernel *kernel)
 {
 	ask_wide(asked, kernel->args.value);
@@ -144,7 +144,7 @@ static void finish_slot(const struct sim_kernel *kernel, const struct sim_block 
 		slot->cycles = slot->ns = block->end - block->start;
 }
 
-/* The part of [address, address + bytes) for this block. */
+/* Returns the part of [address, address + bytes) that this block writes. */
 static uint64_t chunk(const struct sim_kernel *kernel, const struct sim_block *block,
 		      uint64_t *offset)
 {

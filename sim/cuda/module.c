@@ -298,7 +298,7 @@ static bool module_scan(struct sim_module *module, char *text)
 
 /* ---------------------------------------------------------------- entry points */
 
-/* If @lazily is true, the driver reports the code later. */
+/* If @lazily is true, the driver reports the code only later. */
 static CUresult load(CUmodule *out, const void *image, bool lazily)
 {
 	struct sim_module *module = NULL;

@@ -126,7 +126,7 @@ static const struct format *format(void)
 	}
 }
 
-/* V04_00 has only the first half of the mask of V04_01. */
+/* The mask of V04_00 is the first half of the mask of V04_01. */
 static bool has_more_tpcs(const struct format *f)
 {
 	return f->more_tpcs.high && sim_faults()->tmd_version != 0x40;

@@ -7,22 +7,22 @@
  * blocks of this task. A column of the chip's row selects the order of SMs that have room for the
  * same number of blocks.
  *
- * PIPE_ORDER_VGPC is the order that was measured on H200s. In this order, virtual GPCs take turns.
- * In each turn one SM of the virtual GPC gets a block. A singleton is a TPC that is a whole virtual
- * GPC. Singletons come first. The singletons form two halves, and each half gets a turn. The
- * singletons get a turn again after every eight turns, but the first time after seven turns. Some
- * blocks remain after full rounds. The balancer assigns the remaining blocks first to singletons,
- * then to the first SMs of TPCs, and then to the second SMs of TPCs, by ascending number of the
- * TPC. The balancer first decides which groups get a remaining block. The turn then decides in
- * which order these groups get their blocks. Clusters are assigned in the same way. In each round,
- * each virtual GPC gets one cluster.
+ * PIPE_ORDER_VGPC is the order that was measured on H200s. In this order, virtual GPCs take
+ * turns. In each turn one SM of the virtual GPC gets a block. A singleton is a TPC that is a
+ * whole virtual GPC. Singletons come first. The singletons form two halves, and each half gets a
+ * turn. The singletons get a turn again after every eight turns, but the first time after seven
+ * turns. After the full rounds, some blocks remain. The balancer assigns the remaining blocks
+ * first to singletons, then to the first SMs of TPCs, and then to the second SMs of TPCs, by
+ * ascending number of the TPC. The balancer first decides which groups get a remaining block.
+ * The turn then decides in which order these groups get their blocks. Clusters are assigned in
+ * the same way. In each round, each virtual GPC gets one cluster.
  *
  * Some state persists between kernels. The next kernel begins with the virtual GPC after the
  * virtual GPC that was served last. The kernel skips one more virtual GPC in two cases. In the
- * first case, remaining blocks of another kernel are running when the kernel arrives. In the second
- * case, the kernel arrives at an idle GPU and has a set that excludes a virtual GPC. The half of
- * the singletons that was served last begins. If the last kernel used SMs, but no SM of that half,
- * the other half begins.
+ * first case, remaining blocks of another kernel are running when the kernel arrives. In the
+ * second case, the kernel arrives at an idle GPU and has a set that excludes a virtual GPC. The
+ * next kernel begins with the half of the singletons that was served last. If the last kernel
+ * used SMs, but no SM of that half, the next kernel begins with the other half.
  */
 #include <stddef.h>
 #include <string.h>
@@ -84,8 +84,8 @@ static unsigned int at_most(unsigned int limit, unsigned int used, unsigned int 
 }
 
 /*
- * Returns the same number without counting, for blocks that have the same number of warps in each
- * quarter.
+ * Returns the same number, but without counting. This works for blocks that have the same number
+ * of warps in each quarter.
  */
 static unsigned int room_on(const struct sm *sm, const struct pipe_chip *chip,
 			    const struct shape *shape)

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include "sim/pipe/pipe.h"
 
-/* Sums and products, limited to UINT64_MAX. */
+/* Adds and multiplies numbers. The results are limited to UINT64_MAX. */
 static uint64_t plus(uint64_t a, uint64_t b)
 {
 	return a > UINT64_MAX - b ? UINT64_MAX : a + b;

@@ -8,8 +8,8 @@
 #include "sim/pipe/pipe.h"
 
 /*
- * Host latencies are those of the H200 for all chips. The times of slices and switches of
- * processes, and the numbers of PBDMAs and channels, are assumptions for all chips.
+ * All chips have the host latencies of the H200. The times of slices and switches of processes,
+ * and the numbers of PBDMAs and channels, are assumptions for all chips.
  */
 #define HOST_SIDE \
 	.doorbell_ns = 600, .fetch_ns = 500, .frontend_ns = 500, .done_ns = 700, \

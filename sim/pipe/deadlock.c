@@ -186,7 +186,10 @@ int deadlock_report(struct pipe *pipe)
 	char text[PIPE_WHY - 128] = "", unused[PIPE_WHY - 128];
 	struct who who = first_one(pipe), begin;
 
-	/* First follows the chain until the cycle begins, and then goes once around the cycle. */
+	/*
+	 * First follows the chain to the beginning of the cycle, and then follows the cycle
+	 * once.
+	 */
 	for (i = 0; i < most && who.kind != WHO_NOBODY; i++) {
 		unused[0] = '\0';
 		begin = who;

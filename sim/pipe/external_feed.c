@@ -84,7 +84,7 @@ void pipe_fed_stream_close(struct pipe_fed *fed, int stream)
 	fed->closed[fed->nr_closed++] = stream;
 }
 
-/* The oldest command of the stream is done. */
+/* Called when the oldest command of the stream is done. */
 void fed_done(struct pipe *pipe, struct stream *stream)
 {
 	struct pipe_submission *pipe_submission = stream->errands;

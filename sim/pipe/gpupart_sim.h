@@ -109,10 +109,10 @@ struct pipe_stream {
 	unsigned int gpu, process, priority;	/* 0 is the lowest */
 	const struct pipe_set *set;		/* NULL: all TPCs */
 	/*
-	 * Lending: when stream @lender - 1 has no outstanding command, a launch without a set of
-	 * its own uses @lent instead of @set, if may_borrow[] is true for its kernel. A graph and a
-	 * cooperative kernel do not. The caller may change @lent and may_borrow[] in functions of
-	 * the watch. @lender 0: none.
+	 * Lending: when stream @lender - 1 has no outstanding command, a launch that has no
+	 * separate set uses @lent instead of @set, if may_borrow[] is true for its kernel. A
+	 * graph or a cooperative kernel never uses @lent. The caller may change @lent and
+	 * may_borrow[] in functions of the watch. @lender 0: none.
 	 */
 	unsigned int lender;
 	const struct pipe_set *lent;
@@ -200,7 +200,7 @@ struct pipe_launch {
 	uint64_t blocks, bytes;
 	uint64_t sms[PIPE_MAX_SMS / 64];	/* a bit for each %smid that ran a block */
 	unsigned int evicted;	/* how often the launch lost its slot */
-	bool lent;		/* it used the set @lent of its stream */
+	bool lent;		/* the launch used the set @lent of its stream */
 };
 
 /* Either function may be NULL. The arguments are valid only during the call. */
@@ -222,8 +222,9 @@ struct pipe_gpu_result {
 
 struct pipe_program_result {
 	bool done;		/* false: the program was stopped */
-	uint64_t end;		/* the time when it ended; 0: it was stopped */
-	uint64_t full_ns;	/* time in which it waited for room in a command buffer */
+	uint64_t end;		/* the time when the program ended; 0: the program was stopped */
+	uint64_t full_ns;	/* time in which the program waited for room in a command
+				 * buffer */
 	uint64_t sync_ns;	/* time in calls that wait for the GPU */
 };
 
@@ -236,7 +237,8 @@ struct pipe_result {
 	/* the run ended at stop_ns although work was left; results count up to stop_ns */
 	bool stopped;
 	uint64_t busy_ns;	/* time during which at least one block ran on any GPU */
-	int line;		/* the line of the scenario that @why is about; 0: no line */
+	int line;		/* the number of the scenario's line to which @why refers; 0: no
+				 * line */
 	char why[PIPE_WHY];
 	struct pipe_gpu_result gpus[PIPE_MAX_GPUS];
 	struct pipe_program_result programs[PIPE_MAX_PROGRAMS];
@@ -245,8 +247,8 @@ struct pipe_result {
 /*
  * Runs @scenario. Returns 0, or -EINVAL if the scenario can never finish or a value is out of
  * range, -EDEADLK if the run ends in a deadlock, -EOVERFLOW if the run exceeds the range of the
- * clock, or -ENOMEM. After an error, result->why is a message, and result->line is the line of
- * the scenario that the message is about.
+ * clock, or -ENOMEM. After an error, result->why is a message, and result->line is the number of
+ * the scenario's line to which the message refers.
  */
 int pipe_run(const struct pipe_scenario *scenario, const struct pipe_watch *watch,
 	     struct pipe_result *result);
@@ -293,11 +295,14 @@ int pipe_fed_open(struct pipe_fed **fed, const struct pipe_gpu *gpu,
 		  const struct pipe_fed_watch *watch);
 void pipe_fed_close(struct pipe_fed *fed);
 
-/* Opens a stream. Its commands are numbered from 1. Returns its number, -ENOSPC or -ENOMEM. */
+/*
+ * Opens a stream. The commands of the stream are numbered from 1. Returns the number of the
+ * stream, -ENOSPC or -ENOMEM.
+ */
 int pipe_fed_stream(struct pipe_fed *fed, void *user);
 /*
- * Closes a stream. All its commands must be done. A later stream may get the same number; the
- * numbers of its commands then continue from those of this stream.
+ * Closes a stream. All commands of the stream must be done. A later stream may get the same
+ * number. The commands of the later stream are then numbered after the commands of this stream.
  */
 void pipe_fed_stream_close(struct pipe_fed *fed, int stream);
 

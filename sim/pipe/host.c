@@ -72,7 +72,7 @@ static void call_back(struct pipe *pipe, struct channel **waiters)
 	}
 }
 
-/* Wakes the channels that waited for a command of this stream which is done now. */
+/* Wakes the channels that waited for a command of this stream if that command is now done. */
 static void wake_followers(struct pipe *pipe, struct stream *stream)
 {
 	struct channel **link = &stream->followers, *channel;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Declarations that the stages of the pipeline share. The CPU (cpu.c) writes a command into the
- * buffer of a channel (cmdbuf.c). The host interface (host.c) reads it and passes it to the
- * compute front end (frontend.c). From there the command enters the task management unit (tmu.c) of
- * a context, and then the context's work distribution unit (wdu.c, balance.c), which assigns the
- * blocks to SMs (sm.c, memory.c). Each stage calls the next stage. A stage reports back to the
- * previous stage through functions that are declared with the previous stage.
+ * buffer of a channel (cmdbuf.c). The host interface (host.c) reads the command and passes it to
+ * the compute front end (frontend.c). From the front end, the command enters the task management
+ * unit (tmu.c) of a context, and then the context's work distribution unit (wdu.c, balance.c),
+ * which assigns the blocks to SMs (sm.c, memory.c). Each stage calls the next stage. A stage
+ * reports back to the previous stage through functions that are declared with the previous
+ * stage.
  */
 #ifndef GPUPART_SIM_PIPE_PIPE_H
 #define GPUPART_SIM_PIPE_PIPE_H
@@ -164,7 +165,7 @@ struct task {
 	/* blocks or clusters: total number; number assigned so far */
 	uint64_t units, given;
 	uint64_t resident;
-	bool slot, sorted, begun, stuck; /* stuck: no room found since the last end of a block */
+	bool slot, sorted, begun, stuck; /* stuck: since a block ended last, no room was found */
 	struct graph_run *run;
 	unsigned int node;
 	/* a bit for each rank of an SM; closed: the SM has no room for a block of this task */
@@ -338,7 +339,9 @@ struct runlist {
 
 struct stream {
 	struct queue_event finish;	/* the time when the GPU reports the end of a command */
-	/* numbers of the last command that was submitted, and of the last that is done */
+	/*
+	 * the number of the last submitted command, and the number of the last finished command
+	 */
 	uint64_t asked, done;
 	struct channel *waiters;	/* channels whose first command waits for this stream */
 	struct program *sleeper;	/* programs that wait for this stream */
@@ -351,8 +354,8 @@ struct stream {
 };
 
 /*
- * An event. A wait for an event waits for the command that contains the last submitted record of
- * the event.
+ * An event. A wait for an event is a wait for the command that contains the last submitted
+ * record of the event.
  */
 struct event {
 	unsigned int stream;		/* the stream of the last submitted record, or NO_STREAM */

@@ -140,8 +140,8 @@ void sm_advance(const struct pipe *pipe, struct sm *sm)
 #define CRUMB	64
 
 /*
- * Takes issue slots for a block that runs at most at @rate. Returns its speed. A quarter that does
- * not exist needs no slots.
+ * Allocates issue slots to a block whose speed is at most @rate. Returns its speed. A quarter
+ * that does not exist needs no slots.
  */
 static uint32_t take_slots(uint32_t *slots, const uint32_t *need, uint32_t rate)
 {
@@ -164,8 +164,8 @@ static uint32_t take_slots(uint32_t *slots, const uint32_t *need, uint32_t rate)
 }
 
 /*
- * Returns whether a quarter has no slots left. If so, a block that needs all quarters gets no
- * slots.
+ * Returns whether a quarter has no slots left. If a quarter has no slots left, a block that
+ * needs all quarters gets no slots.
  */
 static bool is_dry(const uint32_t *slots)
 {

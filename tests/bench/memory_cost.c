@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
  * Measures the cost of an allocation with a memory quota, relative to an allocation without a
- * quota. Two processes take turns in short blocks on an otherwise idle GPU, so that drifts of the
- * machine affect both processes equally. Each block begins with calls that are not timed. The
- * figure of a pair is the median of the ratios of neighbouring blocks. The output is the median of
- * several pairs. The output also has the median for two processes without a quota, which shows the
- * error of the method.
+ * quota. Two processes take turns in short blocks on an otherwise idle GPU, so that drifts of
+ * the machine affect both processes equally. Each block begins with calls that are not timed.
+ * The figure of a pair is the median of the ratios of neighbouring blocks. The output is the
+ * median of several pairs. The output also has the median for two processes without a quota.
+ * This median shows the error of the method.
  *
  *         bench-memory_cost [PART OF A NAME, TO SELECT WORKLOADS]
  */

@@ -2,12 +2,13 @@
 /*
  * For tests/cli/tune.sh: launches until the file that the first argument names is removed. The
  * second argument selects the reports:
- * linear	one unit per millisecond and TPC;
- * even LIST	twice the smaller of its numbers of TPCs in LIST and outside LIST;
- * most N	like linear, but at most the units of N TPCs;
- * needs N	like linear, but nothing with fewer than N TPCs;
- * times	requests of 200 ms divided by its TPCs, with gpupart_latency_report();
- * silent	nothing; records	nothing, with a launch every 2 ms.
+ * "linear" reports one unit per millisecond and TPC.
+ * "even LIST" reports units as "linear" does for twice the number of the program's TPCs in LIST, or
+ * outside LIST if that number is smaller.
+ * "most N" is like "linear", but reports at most the units of N TPCs.
+ * "needs N" is like "linear", but reports nothing if the program has fewer than N TPCs.
+ * "times" reports requests of 200 ms divided by the number of TPCs, with gpupart_latency_report().
+ * "silent" reports nothing. "records" reports nothing, and launches every 2 ms.
  * The number of units depends only on the clock, so that load on the machine does not change it.
  */
 #include <dlfcn.h>

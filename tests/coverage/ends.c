@@ -104,8 +104,8 @@ PUBLIC int execvp(const char *file, char *const argv[])
 }
 
 /*
- * The parent sees the same end of the process. If the process hangs at this point, the alarm ends
- * it.
+ * The parent sees the process end in the same way as without this library. If the process hangs
+ * at this point, the alarm ends it.
  */
 static void on_signal(int sig)
 {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Loads one libcuda.so, without a GPU and without cuInit, and tests its table of callbacks. It
- * first tests each slot to measure facts, and then uses the library's own code. Prints a row:
- * bytes, features, subscribe, enable 0 to 3, enable 4, accepted features, unsubscribe, and the
- * library's message, separated by " | ". The exit status is 0 if the library can use the driver,
- * and 1 if it cannot.
+ * Loads one libcuda.so, without a GPU and without cuInit, and tests its table of callbacks. The
+ * program first tests each slot itself, and then runs the library's code on the same table.
+ * Prints a row: bytes, features, subscribe, enable 0 to 3, enable 4, accepted features,
+ * unsubscribe, and the library's message, separated by " | ". The exit status is 0 if the
+ * library can use the driver, and 1 if it cannot.
  */
 #include <dlfcn.h>
 #include <stdio.h>

@@ -17,8 +17,8 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /*
- * The message of a failed check contains this text. A target can point it to the last error message
- * of a context.
+ * The message of a failed check contains this text. A target can set this pointer to the last
+ * error message of a context.
  */
 extern const char *fuzz_words;
 

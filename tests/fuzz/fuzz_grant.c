@@ -114,7 +114,7 @@ static void write_files(struct input *in)
 		file.gpu.nr_tpcs = 10;
 		file.gpu.tpcs.allowed[0] = 0xf;
 		make_grant(ids[i], &file.grant);
-		/* The important fields are rarely at a random offset. */
+		/* A random offset would rarely hit an important field. */
 		if (how & 1)
 			input_patch(&part, &file, offsetof(struct file, grant.source));
 		else if (how & 2)

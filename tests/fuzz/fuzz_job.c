@@ -2,7 +2,7 @@
 /*
  * Fuzz target: job records and the environments of processes. There are three records, which may
  * name each other as parents. Listed jobs must have text and a set. A limit that was set must
- * apply, bounded by the parent's limit. No chain of records may be endless.
+ * apply inside the parent's limit. No chain of records may be endless.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +28,7 @@ int __wrap_state_dir_open(uid_t uid, bool make)
 	return open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* All processes are alive, so none is searched. */
+/* All processes are alive, so the library searches for no process. */
 bool __wrap_state_dir_process_lives(pid_t pid, uint64_t start)
 {
 	(void)pid;

@@ -44,10 +44,7 @@ FILE *__wrap_fopen(const char *path, const char *mode)
 
 /* ------------------------------------------------------------------- the kernel's form */
 
-/*
- * Writes "PID (NAME) STATE .." up to the 22nd field and some more fields, and sets the expected
- * values.
- */
+/* Writes "PID (NAME) STATE .." with at least 22 fields, and sets the expected values. */
 static uint64_t make_stat(struct input *in)
 {
 	static char room[2048];

@@ -161,7 +161,7 @@ static void take_line(struct qos_session *session, char **text, size_t *len, boo
 		      const struct qos_measured *measured)
 {
 	MUST(!fflush(session->log) && *len);
-	/* The end of a longer line may follow it. */
+	/* The end of an earlier, longer line may follow the written line. */
 	(*text)[*len] = 0;
 	read_back(session, *text, begin, measured);
 	rewind(session->log);

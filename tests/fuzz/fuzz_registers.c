@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: register values for the kernel module's pure files, for every chip. A register has
- * any value, or is refused, or does not answer. The present units must be those that the fuses
- * leave. A map must be a permutation. An order must contain each TPC once. A page with a refused
- * read must not be complete.
+ * Fuzz target: register values for the kernel module's pure files, for every chip. A register
+ * has any value, or is refused, or does not answer. The units that are reported as present must
+ * be those that are not fused off. A map must be a permutation. An order must contain each TPC
+ * once. A page with a refused read must not be complete.
  */
 #include <errno.h>
 #include "kmod/regs.h"
@@ -157,8 +157,8 @@ static int ascending(const void *a, const void *b)
 }
 
 /*
- * Checks that each GPC has as many TPCs as its fuses leave. Without a map, the GPCs may be in any
- * order.
+ * Checks that each GPC has as many TPCs as are not fused off. Without a map, the GPCs may be in
+ * any order.
  */
 static void check_sizes(const struct gpu_floorsweep *fs, const int *ordered)
 {
@@ -202,8 +202,8 @@ static void check_order(const struct gpu_floorsweep *fs)
 		of[tpc->gpc]++;
 	}
 	/*
-	 * A contradiction to the fuses must be reported. Values that are computed from the fuses
-	 * have no contradiction.
+	 * If an order contradicts the fuses, this contradiction must be reported. Values that
+	 * are computed from the fuses have no contradiction.
 	 */
 	MUST(fs->order == TOPO_ORDER_READ || !*fs->disagree);
 	if (*fs->disagree)

@@ -16,7 +16,7 @@
 #define NR_GPCS		4
 #define NR_TPCS		10	/* TPC i is in GPC i % NR_GPCS */
 
-/* A change of the answer to call number @nth. */
+/* Describes how the input changes the answer to call number @nth. */
 struct change {
 	uint8_t nth, kind, value[16];
 	uint16_t at;

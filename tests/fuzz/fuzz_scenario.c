@@ -13,7 +13,8 @@
 
 #define MOST_STEPS	2000
 #define MOST_BLOCKS	200000
-#define MOST_SHAPES	20000	/* the number of kernels times processes times GPUs */
+#define MOST_SHAPES	20000	/* maximum product of the numbers of kernels, processes and
+				 * GPUs */
 #define STOP_NS		2000000
 
 /* Maximum number of steps. */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Fuzz target: any bytes instead of a TMD, on made-up GPUs of every layout. Only the mask may be
- * written. Bits that the driver set must stay set. The allowed TPCs must be the requested TPCs, or
- * the TPCs that the outcome states. At least one TPC must be allowed. If the mask is restored, all
- * bytes must be the same as before.
+ * written. Bits that the driver set must stay set. The allowed TPCs must be the requested TPCs,
+ * or those TPCs that belong to the reported outcome. At least one TPC must be allowed. If the
+ * mask is restored, all bytes must be the same as before.
  */
 #include <errno.h>
 #include "lib/tmd/tmd.h"

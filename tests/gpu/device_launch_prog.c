@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * A program that does not use gpupart. It has a module whose kernel seems to launch other kernels
- * from the GPU. Only the name of the kernel suggests this, so no device runtime is needed. Prints
- * each step with CUDA's result, and then how often the kernel ran. For tests/gpu/device_launch.sh.
+ * A program that does not use gpupart. It has a module whose kernel seems to launch other
+ * kernels from the GPU. Only the name of the kernel suggests this, so no device runtime is
+ * needed. Prints each step with CUDA's result, and then prints how often the kernel ran. For
+ * tests/gpu/device_launch.sh.
  */
 #include <dlfcn.h>
 #include <stdio.h>

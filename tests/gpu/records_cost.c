@@ -3,15 +3,18 @@
  * A CUDA program for tests/gpu/records.sh. It executes its arguments in order, in one context, and
  * prints one line for each argument. It also runs on the simulated driver.
  *
- *	launch N ROUNDS			N launches of an empty kernel, then a wait: ns a launch
- *	graph NODES LAUNCHES ROUNDS	a graph whose last kernel alone counts: ns a node
- *	counted NODES LAUNCHES ROUNDS	a graph of which every kernel counts: ns a node
- *	counts				what was launched, and the records of it
- *	hold SECONDS			kernels of 1 ms until it is killed; "holding PID" first
- *	steady SECONDS			short kernels until SIGTERM; "steady PID PCI" first
- *	busy PID PCI N			N times gpupart_records_busy() of that process: ns a call
- *	order N				N launches, of which a thread watches each record come:
- *					whether a payload was ever seen before its time
+ * "launch N ROUNDS" launches an empty kernel N times, then waits, and prints the ns per launch.
+ * "graph NODES LAUNCHES ROUNDS" launches a graph in which only the last kernel counts, and prints
+ * the ns per node.
+ * "counted NODES LAUNCHES ROUNDS" launches a graph in which every kernel counts, and prints the ns
+ * per node.
+ * "counts" prints the numbers of launches and their records.
+ * "hold SECONDS" prints "holding PID", and then launches kernels of 1 ms until it is killed.
+ * "steady SECONDS" prints "steady PID PCI", and then launches short kernels until SIGTERM.
+ * "busy PID PCI N" calls gpupart_records_busy() N times for that process, and prints the ns per
+ * call.
+ * "order N" makes N launches while a thread watches the records, and prints whether a payload was
+ * ever seen before its time.
  */
 #include <dlfcn.h>
 #include <inttypes.h>
@@ -130,7 +133,7 @@ static void launches(unsigned int nr, unsigned int rounds)
 	nr_launched += (rounds + 1ull) * nr;
 }
 
-/* Only kernels that have the same function as the last kernel count. */
+/* A kernel counts only if it has the same function as the last kernel. */
 static void graphs(const char *name, unsigned int nodes, unsigned int nr, unsigned int rounds)
 {
 	void *graph, *exec;

@@ -3,10 +3,12 @@
  * A program that does not use gpupart. It executes its arguments in order, and prints each argument
  * with CUDA's result. For tests/cli/strict.sh and tests/gpu/strict.sh.
  *
- *   kernel, legacy (thread's default stream), xN (a cluster of N blocks), coopN (N blocks at once),
- *   graph (launches a captured cluster of 8), capture (only captures it), sync, sleepMS, kill9,
- *   exec (itself with the arguments that are left), fork (does the rest in a child, before cuInit),
- *   unload (its module), load (a module with another kernel), init (cuInit)
+ * "kernel" launches a kernel. "legacy" uses the thread's default stream. "xN" launches a cluster of
+ * N blocks. "coopN" launches a cooperative grid of N blocks. "graph" launches a captured cluster of
+ * 8 blocks. "capture" only captures this cluster. "sync" waits. "sleepMS" sleeps for MS ms. "kill9"
+ * kills the program. "exec" executes the program with the remaining arguments. "fork" executes the
+ * remaining arguments in a child, before cuInit. "unload" unloads the module. "load" loads a module
+ * with another kernel. "init" calls cuInit.
  */
 #include <dlfcn.h>
 #include <signal.h>

@@ -20,7 +20,7 @@ struct regfile {
 	u32 offset[REGFILE_MAX], value[REGFILE_MAX];
 	u32 asked[REGFILE_MAX];		/* the offsets of the first @nr_asked reads, in order */
 	unsigned int nr_asked;
-	/* one register with another value; bad_value 0: no such register */
+	/* one register with a bad value; bad_value 0: no register has a bad value */
 	u32 bad_offset, bad_value;
 	int err;			/* if not 0, every read fails with this error */
 };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * vfio GROUP ADDRESS: opens the device of that vfio-pci group, with an IOMMU or without, as a
- * virtual machine does. It reads BAR0 itself and prints "taken BOOT_0" with the value. Until its
- * input ends, it repeatedly switches the device's memory off and on and resets the device. At the
- * end it prints how many times it did so.
+ * virtual machine does. The program itself reads BAR0, and prints "taken BOOT_0" with the value.
+ * Until its input ends, it repeatedly switches the device's memory off and on and resets the
+ * device. At the end, the program prints how many times it did these steps.
  */
 #include <fcntl.h>
 #include <linux/pci_regs.h>

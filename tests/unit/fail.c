@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests the library's behaviour when an allocation or a system call fails. Each call fails once, in
- * turn, until every call has failed. The test is linked with --wrap, so that this file receives all
- * calls of the library. Each time, the library must report an error or work without the result. No
- * memory or descriptor may leak. Afterwards everything must work again.
+ * Tests the library's behaviour when an allocation or a system call fails. One call after the
+ * other is made to fail, until every call has failed once. The test is linked with --wrap, so
+ * that this file receives all calls of the library. Each time, the library must report an error
+ * or work without the result. No memory or descriptor may leak. Afterwards everything must work
+ * again.
  */
 #include <dirent.h>
 #include <errno.h>

@@ -3,9 +3,10 @@
  * Emulates an integrated GPU as a platform device. Its registers are memory that the kernel does
  * not use. A driver in this file powers the device. Only for the guest.
  *
- *   name= base=	a device of that name over that memory; without a name none is made
- *   stubborn=	it does not wake
- *   off=	its driver leaves runtime PM off, and its power too
+ * "name=" and "base=" are the name of the device and the address of its registers. Without a name,
+ * no device is created.
+ * "stubborn=" makes wake-ups of the device fail.
+ * "off=" makes the driver leave runtime PM and the power of the device off.
  *
  * A single write of "OFFSET VALUE" lines to /proc/tegra_regs sets the registers. A read of that
  * file returns how many registers no longer have the written value. While the device has no power,

@@ -3,15 +3,18 @@
  * A driver that owns the emulated GPUs and lets them sleep, as NVIDIA's driver does. The module
  * under test must wake the GPUs. Only for the guest.
  *
- *   stubborn=	they do not wake
- *   slow=	milliseconds that a wake-up takes; wakes: how many there were
- *   d3=	they are put into D3 and stay there, outside of runtime PM
- *   frozen=	the kernel's state of their bus is an error that was not recovered yet
- *   entry=	a folder of /proc that it makes, as nvdebug does
- *   family=	written: registers a generic netlink family of its own
- *   nap=	milliseconds that the first takes when the machine is suspended; naps: it did
- *   shows=	a file; appeared: it was created in that time, early: it existed before
- *   as=	the driver's name; managed= it hands them to a virtual machine, as vfio-pci does
+ * "stubborn=" makes wake-ups of the GPUs fail.
+ * "slow=" is the duration of a wake-up in milliseconds. "wakes" is the number of wake-ups so far.
+ * "d3=" puts the GPUs into D3, without runtime PM, and leaves them there.
+ * "frozen=" sets the kernel's state of their bus to an error that was not recovered yet.
+ * "entry=" names a folder of /proc that this driver creates, as nvdebug does.
+ * "family=" registers a separate generic netlink family when it is written.
+ * "nap=" is the time in milliseconds that the suspend of the first GPU takes when the machine is
+ * suspended. "naps" shows that this suspend has happened.
+ * "shows=" names a file. "appeared" shows that the file was created during that suspend, and
+ * "early" shows that the file existed before.
+ * "as=" is the driver's name.
+ * "managed=" lets the driver pass the GPUs to a virtual machine, as vfio-pci does.
  */
 #include <linux/delay.h>
 #include <linux/module.h>

@@ -282,7 +282,7 @@ static int child_sets(void)
 	struct gpupart_tpcset set = list("3");
 
 	gpupart_sm_count_tell(gp, gpu, true);
-	/* The call may be refused if the launch callback was not proven before the fork. */
+	/* If the launch callback was not proven before the fork, the call may be refused. */
 	gpupart_next_set(gp, gpu, &set);
 	return gpupart_sm_count_tell(gp, gpu, false) || gpupart_process_publish(gp, "child") ||
 	       gpupart_thread_set(gp, gpu, &set) ||
@@ -425,8 +425,8 @@ static int write_file(const char *path, const char *text)
 }
 
 /*
- * Creates a mount namespace. A user who is not root needs a user namespace around it, in which the
- * uid is the same.
+ * Creates a mount namespace. If the user is not root, this needs a surrounding user namespace in
+ * which the uid is the same.
  */
 static int own_mounts(void)
 {
@@ -565,8 +565,8 @@ static void limited_to(const char *text, const char *selector)
 }
 
 /*
- * The program runs as without gpupart. No GPU is attached, so sets of the program have no effect
- * either.
+ * The program runs in the same way as without gpupart. No GPU is attached, so sets of the
+ * program have no effect either.
  */
 static void child_kept_out(void)
 {

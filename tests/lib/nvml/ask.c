@@ -4,12 +4,13 @@
  * QUESTION... prints one line for each question. With -n it does not call nvmlInit, and with -z
  * calls are bound lazily. Does not use gpupart.
  *   memory GPU | memory2 GPU VERSION | protected GPU
- *   list FUNCTION GPU ROOM ENTRY_BYTES	ROOM -1: 5 entries and NULL
- *   details GPU MODE ROOM VERSION | samples GPU ROOM | utilizations GPU ROOM VERSION
- *   kernel	from here on ioctl succeeds for descriptor 1000, and for 1001 fails
- *   control FORM PIDS	the simulated library's ioctl on them: which pids are left
- *   stats GPU PID | threads NR | forks NR | fork | again
- *   open LIBRARY | apart LIBRARY | again-with LIBRARY
+ *   list FUNCTION GPU ROOM ENTRY_BYTES | details GPU MODE ROOM VERSION | samples GPU ROOM
+ *   utilizations GPU ROOM VERSION | kernel | control FORM PIDS | stats GPU PID | threads NR
+ *   forks NR | fork | again | open LIBRARY | apart LIBRARY | again-with LIBRARY
+ *
+ * If ROOM is -1, "list" passes 5 entries and NULL. After "kernel", ioctl() succeeds for descriptor
+ * 1000 and fails for descriptor 1001. "control" makes the simulated library's ioctl() on PIDS, and
+ * prints which of them are left.
  */
 #include <dlfcn.h>
 #include <errno.h>

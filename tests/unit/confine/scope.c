@@ -15,8 +15,8 @@ static struct gpupart_gpu gpu = { .shared = &shared };
 static atomic_bool stop;
 
 /*
- * Returns whether the first word has as many set bits as the second word. In a torn copy the
- * numbers differ.
+ * Returns whether both words have the same number of set bits. In a torn copy the numbers
+ * differ.
  */
 static struct gpupart_tpcset choice(unsigned int n)
 {

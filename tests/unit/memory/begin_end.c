@@ -15,7 +15,7 @@
 /* number of allocations, which is more than the table's initial chains */
 #define NR	3000
 
-static uint64_t own;		/* memory of the process, as the driver reports it */
+static uint64_t own;		/* the memory of the process that the driver reports */
 static uint64_t reserved;	/* by each pool */
 
 static int device_count(int *nr)

@@ -129,7 +129,10 @@ static void kernels_end(struct executable *e, unsigned int nr)
 	atomic_fetch_add(&cell->count, nr);
 }
 
-/* If a launch may have been made, it uses its entry, and no other graph gets this entry. */
+/*
+ * If a launch may have been made, the launch still uses its entry, and no other graph gets this
+ * entry.
+ */
 static void failed(void)
 {
 	static struct executable e, again, next;

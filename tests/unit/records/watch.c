@@ -16,7 +16,7 @@
 /* maximum time in seconds until the bounds are narrow, on a busy machine */
 #define PATIENCE	60
 
-/* a GPU writes a record earlier than this after the end of a kernel */
+/* a GPU writes a record at most this time after the end of a kernel */
 #define LATE_NS		3000
 
 /*

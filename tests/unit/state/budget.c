@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The cost of root's scan of another user's folder, in opened files and maps: one process with
- * many files, many processes with long maps, more files than are read; and in CPU time: files
- * with much content.
+ * Measures the cost of root's scan of another user's folder. It counts opened files and maps for
+ * a process with many files, for many processes with long maps, and for more files than the scan
+ * reads. It measures CPU time for files with much content.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -287,7 +287,7 @@ static void remove_folder(void)
 	rmdir(folder);
 }
 
-/* Runs @attack as the user; false if that is not possible. */
+/* Runs @attack as the user. Returns false if this is not possible. */
 static pid_t begin(int (*attack)(void *arg), bool nested)
 {
 	int fds[2], status;

@@ -148,7 +148,7 @@ static void test_damage(const char *path, unsigned int step)
 	for (at = 0; at < len; at++) {
 		char *cut = malloc(at ? at : 1);
 
-		/* A separate block, so that a read beyond the end is detected. */
+		/* Uses a separate block of memory, so that a read beyond its end is detected. */
 		memcpy(cut, text, at);
 		err = topo_file_parse(gp, path, cut, at, &topo);
 		cuts += err == -EBADMSG && strstr(gpupart_error(gp), ": line ");

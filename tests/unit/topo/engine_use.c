@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * gpupart_engine_uses() and gpupart_engine_owner() against a made-up NVIDIA driver: only register
- * reads, of the size that a driver accepts, shares of a known schedule, a driver that refuses
- * ordinary users, and the process that alone uses the graphics engine.
+ * Tests gpupart_engine_uses() and gpupart_engine_owner() with a made-up NVIDIA driver. The
+ * library must only read registers, with the sizes that a driver accepts. It tests the shares of
+ * a known schedule, a driver that refuses ordinary users, and a process that is the only user of
+ * the graphics engine.
  */
 #include <errno.h>
 #include <stdbool.h>

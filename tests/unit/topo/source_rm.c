@@ -69,7 +69,8 @@ struct fake_gpu {
 	uint32_t id, instance, domain;
 	unsigned int minor, bus, slot;
 	const char *uuid, *name;
-	uint32_t alloc_status;		/* status of the allocation of its device */
+	uint32_t alloc_status;		/* status that the allocation of the GPU's device
+					 * returns */
 };
 
 struct fake_object {
@@ -785,7 +786,7 @@ static bool is_board(const struct gpupart_topology *topo, unsigned int words)
 	return true;
 }
 
-/* Opens a topology and closes it. Returns topo_rm_open()'s result. */
+/* Opens and closes a topology. Returns topo_rm_open()'s result. */
 static int try_open(const char *gpu, struct gpupart_topology *copy)
 {
 	struct gpupart_topology *topo = NULL;
@@ -961,7 +962,7 @@ static void test_several(void)
 	       "no selector: the first in PCI order");
 }
 
-/* Makes an open that must fail with this error and message. */
+/* Opens a topology, which must fail with this error and message. */
 static void refused(const char *what, const char *gpu, int want, const char *words,
 		    const char *words2)
 {

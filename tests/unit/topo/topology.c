@@ -149,7 +149,7 @@ static void test_boards(void)
 	globfree(&boards);
 }
 
-/* Board e in plain numbers, which a person read from NVIDIA's table. */
+/* The numbers of board e, which a person has read from NVIDIA's table. */
 static void test_board_e(void)
 {
 	struct gpupart_topology *topo = open_capture("tests/data/gh100-h200-e/capture.txt");
@@ -641,7 +641,7 @@ static void test_build(void)
 	if (!err)
 		gpupart_topology_close(topo);
 
-	/* Too few and too many. */
+	/* Tests too few and too many SMs. */
 	tap_ok(topo_build(gp, &info, sms, 0, NULL, 0, &topo) == -EINVAL &&
 		       strstr(gpupart_error(gp), "0 SMs, which is out of range"),
 	       "%s", gpupart_error(gp));

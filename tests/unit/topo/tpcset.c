@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests sets. Their algebra is compared with a plain array of bools. Also tests every text form and
- * every error message.
+ * Tests sets. The operations on sets are compared with the same operations on arrays of bools.
+ * Also tests every text form and every error message.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -210,7 +210,10 @@ static void test_format(void)
 	}
 	tap_ok(good,
 	       "-ENOSPC exactly where the text does not fit, and nothing behind it is touched");
-	/* Tests the longest text forms, which are every other TPC, and pairs with a gap. */
+	/*
+	 * Tests the sets with the longest text forms. These are every other TPC, and pairs of
+	 * TPCs with a gap.
+	 */
 	set = gpupart_tpcset_first(0);
 	for (tpc = 0; tpc < 256; tpc += 2)
 		gpupart_tpcset_add(&set, tpc);
