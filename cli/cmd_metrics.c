@@ -145,7 +145,10 @@ static bool is_path(const char *where)
 	return *where == '/' || *where == '.';
 }
 
-/* Returns whether no server answers at the socket, because the server was killed. */
+/*
+ * Returns whether the socket is left over from a server that was killed, so that no server
+ * answers.
+ */
 static bool is_stale(const struct sockaddr_un *address)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);

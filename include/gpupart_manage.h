@@ -151,7 +151,7 @@ struct gpupart_demand {
 struct gpupart_plan_tenant {
 	char name[64];
 	struct gpupart_tpcset set;
-	int ugpu;		/* the uGPU to which @same or @apart bound the tenant; -1: none */
+	int ugpu;		/* the uGPU to which @same or @apart binds the tenant; -1: none */
 };
 
 struct gpupart_plan {
@@ -837,7 +837,7 @@ int gpupart_verify(struct gpupart *gp, struct gpupart_gpu *gpu, unsigned int fla
 /*
  * Makes one launch on @stream and returns in *seen the TPCs on which the launch's blocks ran. If
  * @stream is NULL, the launch is on the legacy default stream. For a few microseconds, the
- * launch keeps all SMs busy that it may use. So on an idle GPU, *seen is the set in force.
+ * launch keeps busy all SMs that it may use. So on an idle GPU, *seen is the set in force.
  * -EBUSY: @stream or a blocking stream of its context is being captured; nothing was launched,
  * because reading the result would invalidate the capture. A capture that another thread begins
  * during the call is not detected.

@@ -21,7 +21,7 @@ int neighbour_open(struct bench *b, struct neighbour *n)
 	return err ?: slots_open(b, &n->slots, NEIGHBOUR_SLOTS);
 }
 
-/* Called in the thread. Checks @result of @call, and stores the error message in n->why. */
+/* Called in the thread. If @call failed with @result, stores an error message in n->why. */
 static bool good(struct neighbour *n, const char *call, int result)
 {
 	n->err = driver_check(&n->b->cu, call, result, n->why, sizeof(n->why));

@@ -13,7 +13,7 @@
 #define STEP_US		35
 #define PERIOD_US	1500
 #define FLOOD_US	2000
-#define LIMIT_US	3e6	/* time limit of a case; a case has fewer inferences if they are long */
+#define LIMIT_US	3e6	/* time limit of a case; it has fewer inferences if they are long */
 #define LEAST_NR	20
 #define MOST_LOOPS	400
 #define NR_BARS		3	/* values of a case: median, 99%, maximum */
