@@ -245,7 +245,7 @@ static int serve_at(const char *where)
 				   err || access(path, F_OK) ? METRICS_HTTP
 					   " was not built: the build needs libmicrohttpd-dev"
 							     : dlerror());
-	/* Take the steps that can fail first, so that no client connects too early. */
+	/* First take the steps that can fail, so that no client connects too early. */
 	status = look_now(NULL, false, 0) ?: listen_at(where, &fd);
 	if (status)
 		return status;

@@ -454,9 +454,9 @@ bool gpupart_thread_get(struct gpupart_gpu *gpu, struct gpupart_tpcset *set);
  * the occupancy (the grid that fills the GPU, the largest cluster, the number of clusters that
  * run at the same time). Each query uses the sets that are in force on the queried GPU at the
  * time of the query. If a program computes its grid size from these numbers, the grid fits the
- * partition. Cooperative launches then do not need more TPCs than their set has. Blocks of an
- * ordinary launch that wait for each other do not wait forever. -EOPNOTSUPP: the driver does not
- * report calls of its functions.
+ * partition. Cooperative launches then do not need more TPCs than their set has. If blocks of an
+ * ordinary launch wait for each other, they do not wait forever. -EOPNOTSUPP: the driver does
+ * not report calls of its functions.
  *
  * NVML, nvidia-smi and %nsmid in a kernel still report the whole GPU. The sets of streams,
  * functions, threads and next launches do not change the reported number. Most programs read the

@@ -672,7 +672,7 @@ struct gpupart_tenant {
 	char pci[20];		/* "" if the tenant has no quota and no memory on any GPU */
 	bool simulated;		/* that GPU is simulated */
 	uint64_t quota;		/* 0: no quota on this GPU */
-	uint64_t used;		/* memory that all its living processes use; may exceed the quota */
+	uint64_t used;		/* memory used by all processes of the tenant; may exceed the quota */
 	/* Number of processes in the tenant now, whether or not they use this GPU. */
 	unsigned int nr_processes;
 	/*
@@ -809,7 +809,7 @@ struct gpupart_verify_row {
 	const char *detail;	/* the measured result; if the row failed, the TPC that failed */
 };
 
-#define GPUPART_VERIFY_QUICK 1	/* only the rows that take less than a second */
+#define GPUPART_VERIFY_QUICK 1	/* run only the rows that take less than a second */
 
 /*
  * Proves on the GPU that each TPC, GPC, uGPU and scope confines launches. For this proof, the

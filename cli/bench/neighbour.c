@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Runs a neighbour, which makes launches while a victim is measured, and records when the neighbour
- * ran. Kernels do not poll host memory: the length of each launch is limited.
+ * Runs a neighbour, which makes launches while a victim is measured, and records when the
+ * neighbour ran. Kernels do not poll host memory. Instead, the length of each launch is limited.
  */
 #include <errno.h>
 #include <unistd.h>
