@@ -11,11 +11,11 @@
 #include "cli/util/message.h"
 
 /*
- * One rule holds for all functions of the command that can fail and return no count, no descriptor
- * and no -errno: 0 means continue. Any other value is an error of message.h, or CMD_ENDED with an
- * exit status, such as the exit status of a program. The message of an error was printed on stderr
- * already. The caller returns the value unchanged. main() converts the value with
- * cmd_exit_status(). A child that failed to execute a program does the same.
+ * The rule is for functions of the command that can fail, except functions that return a count,
+ * a descriptor or -errno. The value 0 means continue. Any other value is an error of message.h,
+ * or CMD_ENDED with an exit status, such as the exit status of a program. The message of an
+ * error was printed on stderr already. The caller returns the value unchanged. main() converts
+ * the value with cmd_exit_status(). A child that failed to execute a program does the same.
  */
 struct cmd {
 	const char *name;

@@ -97,7 +97,7 @@ struct probe_answer {
 struct session {
 	const struct args *args;
 	const char *dir;		/* directory for files, or NULL */
-	struct bench bench;		/* each part gets a copy of it */
+	struct bench bench;		/* each part gets a copy of this struct */
 	struct gpupart_gpu_info info;
 	json_t *reports;
 	struct out out;
@@ -306,7 +306,9 @@ static json_t *report_of(const struct session *s, const struct bench_part *part,
 	return NULL;
 }
 
-/* Names the GPU of the earlier run, which may be another GPU or the simulated one. */
+/*
+ * Writes the name of the GPU of the earlier run, which may be another GPU or the simulated GPU.
+ */
 static void index_earlier(FILE *file, const json_t *report)
 {
 	const json_t *gpu = json_object_get(report, "gpu");
@@ -579,7 +581,8 @@ int cmd_bench(int argc, char **argv)
 	s.dir = args.output;
 	s.bench.quick = quick;
 	/*
-	 * Set this before CUDA starts: each stream then gets its own hardware queue, if possible.
+	 * Set this variable before CUDA starts, so that each stream gets its own hardware queue
+	 * if possible.
 	 */
 	setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
 	status = args_gpu(&args, &s.bench.selector) ?: probe(&s);

@@ -124,7 +124,7 @@ struct cdi {
 	struct plan_file *file;		/* content of @plan */
 	unsigned int nr;
 	struct share shares[GPUPART_PLAN_MAX_TENANTS];
-	/* Common to all devices. A container gets them once. */
+	/* Common to all devices. A container gets these settings only once. */
 	json_t *env, *nodes, *mounts;
 };
 
@@ -134,7 +134,7 @@ struct cdi {
  * Checks a device name by the rules of CDI. Rejects names of one character, on which podman 4
  * crashes.
  */
-#define DEVICE_NAME_MOST 250	/* in characters, including the name that a plan appends */
+#define DEVICE_NAME_MOST 250	/* length in characters, with the name that a plan appends */
 
 static bool is_device_name(const char *name)
 {

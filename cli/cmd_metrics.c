@@ -145,7 +145,10 @@ static bool is_path(const char *where)
 	return *where == '/' || *where == '.';
 }
 
-/* Returns whether no server answers at the socket, because the server was killed. */
+/*
+ * Returns whether the socket is left over from a server that was killed, so that no server
+ * answers.
+ */
 static bool is_stale(const struct sockaddr_un *address)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -242,7 +245,7 @@ static int serve_at(const char *where)
 				   err || access(path, F_OK) ? METRICS_HTTP
 					   " was not built: the build needs libmicrohttpd-dev"
 							     : dlerror());
-	/* Take the steps that can fail first, so that no client connects too early. */
+	/* First take the steps that can fail, so that no client connects too early. */
 	status = look_now(NULL, false, 0) ?: listen_at(where, &fd);
 	if (status)
 		return status;

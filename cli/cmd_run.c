@@ -242,7 +242,10 @@ int cmd_run(int argc, char **argv)
 		status = check_strict(&wishes, disable && !strcmp(disable, "1"));
 	if (status)
 		return status;
-	/* Set this before the check of the mask bits, because that check also tests it. */
+	/*
+	 * Set this variable before the check of the mask bits, because the check also tests this
+	 * feature.
+	 */
 	if (wishes.no_device_launch)
 		setenv("GPUPART_NO_DEVICE_LAUNCH", "1", 1);
 	run_take_gpus(&args, &wishes);

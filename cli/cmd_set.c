@@ -95,7 +95,7 @@ struct targets {
 	int nr_processes;
 	struct gpupart_process *rows;	/* for jobs: one entry for each process and GPU */
 	int nr_rows;
-	struct gpupart_job *jobs;	/* all jobs before the first change */
+	struct gpupart_job *jobs;	/* all jobs, as listed before the first change */
 	int nr_jobs;
 };
 
@@ -536,7 +536,10 @@ static void report_processes(struct targets *t, struct out *out, json_t *rows,
 	free(list);
 }
 
-/* Returns whether a process of the job is visible. Returns true for a job of this pid namespace. */
+/*
+ * Returns whether a process of the job is visible. For a job of this pid namespace, always
+ * returns true.
+ */
 static bool is_seen(const struct target *job, const struct gpupart_process *now, int nr)
 {
 	for (int i = 0; i < nr; i++)

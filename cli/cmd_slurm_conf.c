@@ -244,7 +244,7 @@ static void print_submit(FILE *file, const struct conf *conf)
 static const struct piece {
 	const char *name, *file;
 	void (*print)(FILE *file, const struct conf *conf);
-	bool of_gpus;		/* true: depends on the GPUs; false: equal on all hosts */
+	bool of_gpus;		/* true: the text depends on the GPUs; false: it does not */
 } pieces[] = {
 	{ "gres", "gres.conf", print_gres, true },
 	{ "node", "slurm.conf", print_node, true },

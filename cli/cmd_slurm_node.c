@@ -447,8 +447,8 @@ static int boot(struct args *args)
 	int status = (node_gpus_simulated() ? 0 : look(args)) ?: note_slurmd();
 
 	/*
-	 * This may fail if slurmctld does not answer. Then the allocation of TPCs releases old
-	 * grants when TPCs are missing.
+	 * This call may fail if slurmctld does not answer. Then old grants are released when a
+	 * later allocation lacks TPCs.
 	 */
 	clean();
 	return status;

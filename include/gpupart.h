@@ -127,7 +127,10 @@ struct gpupart_tpc {
 	int tpc_in_vgpc;	/* number in the virtual GPC (NVIDIA: migratable TPC id) */
 	int cpc;		/* physical CPC within the GPC */
 	int ugpu;		/* the half of the L2 cache that is nearer to this TPC */
-	/* In a capture, the mask bit of the TMD that disabled this TPC when the bit was set. */
+	/*
+	 * In a capture, the number of the mask bit in the TMD. This TPC was disabled when that
+	 * bit was set.
+	 */
 	int measured_bit;
 	unsigned int nr_sms;
 	unsigned int sms[GPUPART_MAX_SMS_PER_TPC];	/* numbered as in %smid */
@@ -451,13 +454,13 @@ bool gpupart_thread_get(struct gpupart_gpu *gpu, struct gpupart_tpcset *set);
  * the occupancy (the grid that fills the GPU, the largest cluster, the number of clusters that
  * run at the same time). Each query uses the sets that are in force on the queried GPU at the
  * time of the query. If a program computes its grid size from these numbers, the grid fits the
- * partition. Cooperative launches then do not need more TPCs than their set has. Blocks of an
- * ordinary launch that wait for each other do not wait forever. -EOPNOTSUPP: the driver does not
- * report calls of its functions.
+ * partition. Cooperative launches then do not need more TPCs than their set has. If blocks of an
+ * ordinary launch wait for each other, they do not wait forever. -EOPNOTSUPP: the driver does
+ * not report calls of its functions.
  *
  * NVML, nvidia-smi and %nsmid in a kernel still report the whole GPU. The sets of streams,
  * functions, threads and next launches do not change the reported number. Most programs read the
- * number one time and keep it, so a later change of a set does not affect these programs.
+ * number one time and keep it, so these programs keep the old number if a set changes later.
  * PyTorch reads the number one time for each GPU. If the program reads the SMs of a GPU as a
  * resource (CUdevResource), the number is rounded down to a multiple of 8 SMs, the driver's
  * unit. The program can split this resource, and each green context gets as many SMs as its part
@@ -476,8 +479,8 @@ bool gpupart_sm_count_get(struct gpupart_gpu *gpu, unsigned int *nr_sms);
 struct gpupart_counters {
 	uint64_t launches;	/* launch callbacks */
 	uint64_t confined;	/* confined to exactly the TPCs that the scopes allow */
-	uint64_t widened_empty;	/* limit AND set was empty, so the limit was used */
-	/* set AND the driver's mask was empty, so the driver's mask was used */
+	uint64_t widened_empty;	/* limit and set had no common TPC, so the limit was used */
+	/* the set and the driver's mask had no common TPC, so the mask was used */
 	uint64_t widened_driver;
 	uint64_t widened_cluster; /* no virtual GPC of the set could hold a cluster */
 	uint64_t widened_cooperative; /* the set could not hold all blocks at the same time */

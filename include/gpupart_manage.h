@@ -151,7 +151,7 @@ struct gpupart_demand {
 struct gpupart_plan_tenant {
 	char name[64];
 	struct gpupart_tpcset set;
-	int ugpu;		/* the uGPU to which @same or @apart bound the tenant; -1: none */
+	int ugpu;		/* the uGPU to which @same or @apart binds the tenant; -1: none */
 };
 
 struct gpupart_plan {
@@ -672,7 +672,7 @@ struct gpupart_tenant {
 	char pci[20];		/* "" if the tenant has no quota and no memory on any GPU */
 	bool simulated;		/* that GPU is simulated */
 	uint64_t quota;		/* 0: no quota on this GPU */
-	uint64_t used;		/* memory that all its living processes use; may exceed the quota */
+	uint64_t used;		/* memory used by all processes of the tenant; may exceed the quota */
 	/* Number of processes in the tenant now, whether or not they use this GPU. */
 	unsigned int nr_processes;
 	/*
@@ -809,7 +809,7 @@ struct gpupart_verify_row {
 	const char *detail;	/* the measured result; if the row failed, the TPC that failed */
 };
 
-#define GPUPART_VERIFY_QUICK 1	/* only the rows that take less than a second */
+#define GPUPART_VERIFY_QUICK 1	/* run only the rows that take less than a second */
 
 /*
  * Proves on the GPU that each TPC, GPC, uGPU and scope confines launches. For this proof, the
@@ -837,7 +837,7 @@ int gpupart_verify(struct gpupart *gp, struct gpupart_gpu *gpu, unsigned int fla
 /*
  * Makes one launch on @stream and returns in *seen the TPCs on which the launch's blocks ran. If
  * @stream is NULL, the launch is on the legacy default stream. For a few microseconds, the
- * launch keeps all SMs busy that it may use. So on an idle GPU, *seen is the set in force.
+ * launch keeps busy all SMs that it may use. So on an idle GPU, *seen is the set in force.
  * -EBUSY: @stream or a blocking stream of its context is being captured; nothing was launched,
  * because reading the result would invalidate the capture. A capture that another thread begins
  * during the call is not detected.

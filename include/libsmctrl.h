@@ -59,7 +59,7 @@ int libsmctrl_set_stream_mask_ext(void *stream, uint128_t mask);
 void libsmctrl_set_next_mask_ext(uint128_t mask);
 #endif
 
-/* The name of libsmctrl_set_global_mask() in the first releases. */
+/* The name that libsmctrl_set_global_mask() had in the first releases. */
 void set_sm_mask(uint64_t mask);
 
 /* -------------------------------------------------------------- information */

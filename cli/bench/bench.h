@@ -86,10 +86,10 @@ int bench_fail(struct bench *b, int err, const char *fmt, ...);
 #define CU(b, call, ...) \
 	driver_check(&(b)->cu, #call, (b)->cu.call(__VA_ARGS__), (b)->why, sizeof((b)->why))
 
-/* Sets the message in b->why to the error of a call of the library. */
+/* Copies the message of a failed call of the library to b->why. */
 int bench_library(struct bench *b, int err);
 
-/* Returns @full. Returns @quick with --quick, and a small number on the simulated GPU. */
+/* Returns @full, or @quick if --quick is given, or a small number on the simulated GPU. */
 unsigned int bench_count(const struct bench *b, unsigned int full, unsigned int quick);
 
 /* ------------------------------------------------------------ launch.c */

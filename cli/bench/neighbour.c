@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Runs a neighbour, which makes launches while a victim is measured, and records when the neighbour
- * ran. Kernels do not poll host memory: the length of each launch is limited.
+ * Runs a neighbour, which makes launches while a victim is measured, and records when the
+ * neighbour ran. Kernels do not poll host memory. Instead, the length of each launch is limited.
  */
 #include <errno.h>
 #include <unistd.h>
@@ -21,7 +21,7 @@ int neighbour_open(struct bench *b, struct neighbour *n)
 	return err ?: slots_open(b, &n->slots, NEIGHBOUR_SLOTS);
 }
 
-/* Called in the thread. Checks @result of @call, and stores the error message in n->why. */
+/* Called in the thread. If @call failed with @result, stores an error message in n->why. */
 static bool good(struct neighbour *n, const char *call, int result)
 {
 	n->err = driver_check(&n->b->cu, call, result, n->why, sizeof(n->why));

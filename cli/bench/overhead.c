@@ -85,7 +85,7 @@ be_worker(struct bench *b, enum variant variant, int cpu, int fd)
 	CPU_ZERO(&one);
 	CPU_SET(cpu, &one);
 	sched_setaffinity(0, sizeof(one), &one);
-	/* A negative time reports a failure to start. */
+	/* A negative time means that this child could not start. */
 	took = err ? -1 : 0;
 	if (write(fd, &took, sizeof(took)) != sizeof(took) || err)
 		_exit(1);

@@ -18,7 +18,7 @@ struct overlap {
 	void *stream[2];
 	struct slots slots;
 	struct kernel kernel[2];
-	/* us, indexed by the first kernel, the kernel, and start or end */
+	/* in us; indices: the kernel that is first, the kernel, start or end */
 	double times[2][2][2][MAX_ROUNDS];
 };
 

@@ -303,8 +303,9 @@ static bool has_ended(pid_t pid)
 }
 
 /*
- * Sends a signal to all processes of the session; 0 is no signal. A process can leave the
- * session only by setsid(). Returns whether the session has a process that is not a zombie.
+ * Sends @signal to all processes of the session, or no signal if @signal is 0. A process can
+ * leave the session only by setsid(). Returns whether the session has a process that is not a
+ * zombie.
  */
 static bool signal_session(pid_t session, int signal)
 {

@@ -30,7 +30,7 @@ void report_add(json_t *to, const char *list, const char *fmt, ...);
 /* Adds a row, as in report_row(table, "[s,f]", "name", 1.0). */
 #define report_row(table, ...) report_add(table, "rows", __VA_ARGS__)
 
-/* Returns the table with that title, or NULL. */
+/* Returns the table with the title @title, or NULL. */
 json_t *report_find_table(const json_t *report, const char *title);
 
 /* Adds a row to the table @title, with the columns what, value and unit. */
@@ -80,7 +80,7 @@ json_t *report_series(json_t *chart, const char *label);
 /* Returns the number of judged checks that failed. */
 unsigned int report_nr_failed(const json_t *report);
 
-/* Returns the string of that key, or "". */
+/* Returns the string with the key @key, or "". */
 const char *report_at(const json_t *object, const char *key);
 
 /* Writes a number to @text, with as many digits as it needs. Returns @text. */

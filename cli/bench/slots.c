@@ -19,7 +19,7 @@
 struct order {
 	const char *name, *what;
 	int holders, kernel;	/* priority: -1 low, 0 middle, 1 high */
-	/* the kernel runs first, with many blocks; tests whether they continue */
+	/* the kernel runs first; tests whether its many blocks continue */
 	bool kernel_first;
 };
 

@@ -14,8 +14,8 @@ static json_t *tpc_numbers(const struct gpupart_tpcset *set)
 }
 
 /*
- * Returns the positions below @max that are set in @present, or those that are not set if
- * @are_present is false. Returns null if they are not known.
+ * Returns the positions below @max that are set in @present, or, if @are_present is false, the
+ * positions that are not set. Returns null if they are not known.
  */
 static json_t *positions(uint32_t present, unsigned int max, bool are_present)
 {

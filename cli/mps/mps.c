@@ -30,7 +30,7 @@
 
 /* The driver's default. */
 #define DEFAULT_PIPES	"/tmp/nvidia-mps"
-/* NVIDIA's default for MPS clients is 2. With this value streams wait for each other. */
+/* NVIDIA's default for MPS clients is 2. With this value, streams wait for each other. */
 #define CONNECTIONS	"8"
 
 #define LOCK_SECONDS	20	/* longer than another run needs to start a daemon */
@@ -204,8 +204,8 @@ keep(struct mps_daemon *own, int users, int pidfd, const struct process *program
 
 /*
  * Starts the keeper, which holds @users until this process ends. This process will execute the
- * program. The keeper is not a child of it, because the program must not see a child that it did
- * not start.
+ * program. The keeper is not a child of this process, because the program must not see a child
+ * that it did not start.
  */
 static int leave_keeper(struct mps_daemon *own, int users)
 {

@@ -11,8 +11,9 @@
 
 /*
  * Makes the program that this process will execute a client of MPS. Sets the environment for a
- * daemon that answers. Leaves a keeper process, which later ends the daemon if gpupart started it.
- * If MPS cannot be used, prints a message on stderr, changes nothing and returns false.
+ * daemon that answers. Starts a keeper process. If gpupart started the daemon, the keeper later
+ * ends the daemon. If MPS cannot be used, prints a message on stderr, changes nothing and
+ * returns false.
  */
 bool mps_join(bool simulated);
 

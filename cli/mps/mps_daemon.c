@@ -121,8 +121,8 @@ be_control(const struct mps_daemon *daemon, char *option, int in, int out)
 	setsid();
 	process_let_go(in, out, -1, -1);
 	/*
-	 * A daemon must not keep a file system busy. A query keeps the directory, because it may
-	 * use a relative path.
+	 * A daemon must not keep a file system busy. A query stays in the current directory,
+	 * because the query may use a relative path.
 	 */
 	if (list && !(option && chdir("/")))
 		execve(daemon->control, argv, list);
@@ -492,8 +492,8 @@ void mps_daemon_end(struct mps_daemon *daemon)
 	    write_started(daemon, &process, QUITTING))
 		return;
 	/*
-	 * Ignore the exit status, which reports about the servers. Wait for the end of the daemon
-	 * instead.
+	 * Ignore the exit status, because it describes the servers and not the daemon. Wait for
+	 * the end of the daemon instead.
 	 */
 	control(daemon, NULL, "quit\n", -1, FOREVER);
 	while (process_lives(&process))

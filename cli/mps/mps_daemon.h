@@ -64,8 +64,8 @@ int mps_daemon_busy(struct mps_daemon *daemon);
 int mps_daemon_have(struct mps_daemon *daemon);
 
 /*
- * Ends the daemon that mps_daemon_have() started, even if it did so in another process. Waits for
- * the end of the daemon.
+ * Ends the daemon that mps_daemon_have() started, even if another process called
+ * mps_daemon_have(). Waits for the end of the daemon.
  */
 void mps_daemon_end(struct mps_daemon *daemon);
 

@@ -293,7 +293,7 @@ struct file {
 	struct where where;
 };
 
-/* Makes the next error message refer to @node, and to the value of @key if it is not NULL. */
+/* Makes the next error message name the line of @node and, if @key is not NULL, the key @key. */
 static void point(struct file *f, const yaml_node_t *node, const char *tenant, const char *key)
 {
 	snprintf(f->where.text, sizeof(f->where.text), "%.150s:%d: %.64s%s%.64s%s", f->yaml.path,

@@ -12,8 +12,8 @@
 #include "lib/private.h"
 
 /*
- * The largest plan is smaller than a tenth of this size. Parsed JSON takes 20 times the size of its
- * text.
+ * The largest plan is smaller than a tenth of this size. Parsed JSON takes 20 times as much
+ * memory as its text.
  */
 #define MAX_BYTES (1 << 20)
 

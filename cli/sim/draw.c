@@ -75,7 +75,8 @@ static void describe_row(const struct blocks *b, unsigned int gpu, unsigned int 
 }
 
 /*
- * Adds the SMs of a GPU, then its copy engines, as rows from @row on. Returns the row after them.
+ * Adds the SMs of a GPU, then its copy engines, as rows from @row on. Returns the row after
+ * these rows.
  */
 static unsigned int add_rows(struct blocks *b, unsigned int gpu, unsigned int row)
 {

@@ -236,7 +236,7 @@ static void say_side(char *text, size_t len, const struct side *side)
 		out_append(text, len, "%g", side->value);
 }
 
-/* Reads both sides and the operator. If it fails, stores an error message and returns false. */
+/* Reads both sides and the operator. On failure, stores an error message and returns false. */
 static bool read_both(struct reader *reader, char *left, struct side *sides,
 		      const char **relation)
 {

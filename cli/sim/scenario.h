@@ -20,8 +20,8 @@ struct scenario {
 	bool made_up[PIPE_MAX_GPUS]; /* the GPU's GPCs are invented, because no capture has them */
 	const char *processes[PIPE_MAX_PROGRAMS];
 	unsigned int nr_steps, depth;
-	const struct pipe_program *program;	/* the program whose steps are read */
-	struct {				/* names of nodes in the graph that is read */
+	const struct pipe_program *program;	/* the program whose steps are being read */
+	struct {				/* names of nodes in the current graph */
 		const char **names;
 		void *tree;			/* tree of indexes into @names */
 		unsigned int nr;		/* nodes so far */

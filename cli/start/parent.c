@@ -94,7 +94,7 @@ static void stop_as(pid_t child, int sig)
 	sigprocmask(SIG_BLOCK, &one, NULL);
 	sigemptyset(&one);
 	sigaddset(&one, SIGCONT);
-	/* A shell continues the whole group. In this case the program runs already. */
+	/* If a shell has continued the whole group, the program is already running. */
 	if (sigtimedwait(&one, NULL, &at_once) != SIGCONT)
 		return;
 	/*

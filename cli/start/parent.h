@@ -29,10 +29,10 @@ struct parent {
 int parent_start(struct parent *parent);
 
 /*
- * Waits for the end of the program and returns the status of waitpid(). Passes on signals that only
- * this process gets. Stops this process when the program stops. When this process is continued, it
- * continues the program. If only the program gets SIGSTOP, this process does not stop. But it stops
- * if the terminal then sends SIGTSTP.
+ * Waits for the end of the program and returns the status of waitpid(). Passes on signals that
+ * only this process gets. Stops this process when the program stops. When this process is
+ * continued, it continues the program. If only the program gets SIGSTOP, this process does not
+ * stop. But this process stops if the terminal then sends SIGTSTP.
  */
 int parent_wait(struct parent *parent);
 

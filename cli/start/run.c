@@ -132,7 +132,7 @@ static int work_out_set(const struct args *args, const struct gpupart_topology *
 
 	status = run_outer_limit(args, topo, pci, &around, &outer);
 	if (!status && !args->nr_terms) {
-		/* SET is absent: the run only has a quota or rules. */
+		/* If SET is absent, the run has only a quota or rules. */
 		*set = outer ? *outer : gpupart_topology_all(topo);
 		return status;
 	}
@@ -171,8 +171,8 @@ int run_inject(bool strict)
 	if (!is_taken)
 		setenv("CUDA_INJECTION64_PATH", path, 1);
 	/*
-	 * If the library is preloaded, it has thread-local memory, whatever libraries the program
-	 * loads later.
+	 * A preloaded library always gets its thread-local memory, even if the program later
+	 * loads many libraries.
 	 */
 	if (!is_taken && !strict)
 		return 0;

@@ -38,9 +38,9 @@ void run_inherit_gpu(struct args *args);
 void run_take_gpus(struct args *args, struct run_wishes *wishes);
 
 /*
- * Reads the limit of an outer run on the GPU at @pci into @set, and sets *outer to @set. Without an
- * outer run, sets *outer to NULL. Returns 0, or an error if the limit is invalid or for another
- * GPU.
+ * Reads the limit of an outer run on the GPU at @pci into @set, and sets *outer to @set. Without
+ * an outer run, sets *outer to NULL. Returns 0, or an error if the limit is invalid or is for
+ * another GPU.
  */
 int run_outer_limit(const struct args *args, const struct gpupart_topology *topo, const char *pci,
 		    struct gpupart_tpcset *set, const struct gpupart_tpcset **outer);
@@ -52,8 +52,8 @@ int run_outer_limit(const struct args *args, const struct gpupart_topology *topo
 int run_confine(struct args *args, const struct run_wishes *wishes);
 
 /*
- * Puts only the injected library into the environment. If @strict is true, the loader loads it when
- * the program starts. Returns 0 or an error.
+ * Puts only the injected library into the environment. If @strict is true, the loader loads the
+ * library when the program starts. Returns 0 or an error.
  */
 int run_inject(bool strict);
 

@@ -33,7 +33,7 @@
 #define LOOK_LAST_STRICT 2000
 #define STRICT_EVERY	50
 #define MAX_ENDED	512	/* more than a report and a witness together can hold */
-#define RAN_ON_MS	2000	/* a program that runs for longer after SIGTERM is reported */
+#define RAN_ON_MS	2000	/* after this time since SIGTERM, a running program is reported */
 
 struct run {
 	struct args *args;

@@ -79,8 +79,9 @@ bool witness_is_below(int pid, int root)
 enum { UNKNOWN, BELOW, NOT_BELOW };
 
 /*
- * Returns whether @found is a descendant of @root. @memo stores the results of this scan by pid. It
- * bounds the cost: another user may have many processes, each with MAX_DEPTH ancestors.
+ * Returns whether @found is a descendant of @root. @memo stores the results of this scan by pid.
+ * @memo bounds the cost, because another user may have many processes, each with MAX_DEPTH
+ * ancestors.
  */
 static bool is_below(const struct process_parent *found, int root, unsigned char *memo)
 {

@@ -24,8 +24,8 @@ struct stat_row {
 	struct stat_sample first, told, last; /* @told: the sample of the last line of --interval */
 	bool ended;
 	/*
-	 * @looks counts all samples. The members after it describe the outstanding launches in the
-	 * samples since the first launch.
+	 * @looks counts all samples. The members after @looks describe the outstanding launches
+	 * in the samples since the first launch.
 	 */
 	uint64_t due_ns, looks, outstanding_looks, outstanding_sum, outstanding_max;
 };
@@ -51,7 +51,7 @@ struct stat_report {
 	double seconds, interval;	/* @interval 0: print no lines */
 	double next;			/* time of the next line of --interval */
 	json_t *intervals;
-	const struct stat_program *program;	/* NULL: the measured processes ran already */
+	const struct stat_program *program;	/* NULL: the processes ran before */
 };
 
 /* Differences between two samples. */
@@ -101,7 +101,7 @@ const char *stat_range(char text[48], double least, double most, const char *to,
 		       const char *unit);
 
 struct stat_verdict {
-	const char *verdict, *advice;	/* @advice is NULL if there is none */
+	const char *verdict, *advice;	/* @advice is NULL if there is no advice */
 	double least, most;	/* busy time of the GPU relative to the time of all rows */
 	char why[512];
 };

@@ -12,8 +12,8 @@
 #define BUSY_GPU_BOUND	0.90
 #define BUSY_CPU_BOUND	0.50
 /*
- * If a program copies more bytes per second, its kernels may have waited for copies. The value is a
- * twentieth of the speed of PCIe.
+ * If a program copies more than this number of bytes per second, its kernels may have waited for
+ * copies. The value is a twentieth of the speed of PCIe.
  */
 #define MANY_BYTES	2.5e9
 

@@ -44,7 +44,10 @@ static int look(struct stat_row *row)
 	row->ended = err;
 	if (err && err != -ESRCH)
 		return error_of(err, "%s", gpupart_error(cmd_gp));
-	/* If the process has ended, the sample is what its records still contain. */
+	/*
+	 * If the process has ended, the sample consists of the values that its records still
+	 * contain.
+	 */
 	if (err && !row->looks)
 		return 0;
 	row->last = now;

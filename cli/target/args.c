@@ -303,8 +303,8 @@ int args_parse(struct args *args, unsigned int takes, const struct args_option *
 	}
 	opterr = 0;
 	/*
-	 * The value 0 makes glibc start again and read "+". A command may parse its arguments
-	 * twice.
+	 * If optind is 0, glibc begins again and reads the leading "+". A command may parse its
+	 * arguments twice.
 	 */
 	optind = 0;
 	for (;;) {
@@ -410,15 +410,18 @@ static int capture_path(const struct args *args, char *path, size_t len)
 	if (status)
 		return status;
 	/*
-	 * Ignore --gpu here. It selects a simulated GPU, and the capture may lack the address of
-	 * this GPU.
+	 * Ignore --gpu here. --gpu selects a simulated GPU, and the capture may lack the address
+	 * of this GPU.
 	 */
 	err = gpupart_topology_open(cmd_gp, args->source, NULL, &topo);
 	if (err) {
 		status = error_of(err, "%s%s: %s", from, args->source, gpupart_error(cmd_gp));
 		goto close_gp;
 	}
-	/* Only the library knows the path of a sample. It shortens a long path to "...end". */
+	/*
+	 * Only the library knows the path of a sample. The library shortens a long path to
+	 * "...end".
+	 */
 	found = strncmp(args->source, "sample:", 7) ? args->source :
 		gpupart_topology_info(topo)->source;
 	err = strncmp(found, "...", 3) ? paths_full(found, path, len) : -ENAMETOOLONG;
@@ -487,7 +490,10 @@ int args_input(struct args *args)
 	args->has_defaults = true;
 	if (!source || !*source) {
 		status = settings_default("input", &setting);
-		/* Drop a wrong setting: a restarted command would report the mistake twice. */
+		/*
+		 * Remove an invalid setting, because a restarted command would report the
+		 * mistake again.
+		 */
 		setting = status ? NULL : setting;
 		source = setting ? setting->value : NULL;
 		from = setting ? alloc_text("%s%s = ", setting->from, setting->key) : NULL;

@@ -19,7 +19,7 @@
 void audit_join(void);
 
 /*
- * Tries whether the loader loads the library at @path into a program. Describes the library in
+ * Tests whether the loader loads the library at @path into a program. Describes the library in
  * @text.
  */
 bool audit_works(const char *path, char *text, size_t len);

@@ -10,7 +10,7 @@ struct check {
 	int err;
 	bool called_back;	/* the driver called the launch callback */
 	bool no_callback;	/* @err: the launch callback is missing or has an unknown form */
-	bool from_cache;	/* from_cache to graphs are as in struct gpupart_check */
+	bool from_cache;	/* from_cache to graphs: same members as in struct gpupart_check */
 	unsigned int nr_proven, nr_launches;
 	char layout[32], streams[256], graphs[256];
 	char records[256];	/* the reason why the GPU writes no completion records, or "" */

@@ -10,9 +10,9 @@
 #define HOLD_ROOT "/run/gpupart/cdi"
 
 /*
- * Writes @grant to @folder twice: once for all users of the container and, if the grant has an id,
- * once by this id for GPUPART_JOB. The container sees @folder as GPUPART_GRANT_ROOT. Needs root.
- * Returns 0 or an error.
+ * Writes @grant to @folder twice: once for all users of the container and, if the grant has an
+ * id, once under this id, so that GPUPART_JOB can name the grant. The container sees @folder as
+ * GPUPART_GRANT_ROOT. Needs root. Returns 0 or an error.
  */
 int hold_container(const char *folder, const struct gpupart_grant *grant);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Queries libcuda.so.1. The functions use a child unless their comment says otherwise. */
+/*
+ * Queries libcuda.so.1. Each function queries CUDA in a child, unless the comment of the
+ * function says otherwise.
+ */
 #ifndef GPUPART_CLI_TARGET_CUDA_H
 #define GPUPART_CLI_TARGET_CUDA_H
 

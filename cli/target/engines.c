@@ -119,8 +119,8 @@ static void find_owner(void *pci, void *owner)
 }
 
 /*
- * Asks a child for the owner, because NVIDIA's driver can hang. Called after a sample, because the
- * question would wake a GPU.
+ * Asks a child for the owner, because NVIDIA's driver can hang. Called after a sample, because
+ * this query would wake an idle GPU.
  */
 static void ask_owner(void *user)
 {

@@ -10,11 +10,14 @@ bool lending_of(const struct gpupart_process *p, struct gpupart_lending *lending
 	char id[64];
 	struct stat st;
 
-	/* In another pid namespace the id would name another process's file. */
+	/*
+	 * If the process is in another pid namespace, its id would refer to the file of a
+	 * different process.
+	 */
 	if (!p->pid || p->other_version)
 		return false;
 	process_variable(p->pid, "GPUPART_REPORT", id, sizeof(id));
-	/* A user can write any id there: do not show another user's report. */
+	/* A user can write any id to this variable, so do not show a report of another user. */
 	return *id && !stat(id, &st) && st.st_uid == p->uid &&
 	       !gpupart_lending_get(NULL, id, lending) && lending->depth_ns;
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What a process may borrow under `run --lend`, `run --depth` or `qos run`. One thread. */
+/*
+ * Reads how much a process may borrow under `run --lend`, `run --depth` or `qos run`. One
+ * thread.
+ */
 #ifndef GPUPART_CLI_TARGET_LENDING_H
 #define GPUPART_CLI_TARGET_LENDING_H
 
@@ -9,8 +12,9 @@
 #define LENDING_STRLEN (OUT_SET_STRLEN + 256)
 
 /*
- * Reads the state of lending of process @p. Returns false if no bound applies to its launches, or
- * if the state is not known. The counts are those of all processes of its run.
+ * Reads the state of lending of process @p. Returns false if no bound applies to the process's
+ * launches, or if the state is not known. The counts are the sums over all processes of the same
+ * run.
  */
 bool lending_of(const struct gpupart_process *p, struct gpupart_lending *lending);
 

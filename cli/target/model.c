@@ -185,7 +185,10 @@ static void find_memory(const struct model *model, struct model_row *row)
 			row->quota = tenants->list[i].quota;
 }
 
-/* A bound without a lender applies on all GPUs of the process; it is shown on the first. */
+/*
+ * A bound without a lender applies on all GPUs of the process, but only the row of the first GPU
+ * shows it.
+ */
 static void find_lending(const struct model *model, unsigned int n, struct model_row *row,
 			 bool first)
 {
@@ -219,7 +222,7 @@ static void add_program(struct model *model, unsigned int n, bool first)
 	const struct gpupart_counters *c = &p->counters;
 	/*
 	 * A process can name another user's job in its environment. Do not count such a process
-	 * there.
+	 * in that job.
 	 */
 	unsigned int place = find_job(model, p, on && on->uid == p->uid ? on->id : p->job);
 	char key[MODEL_KEY_STRLEN];
@@ -313,8 +316,8 @@ static void find_scores(struct model *model, unsigned int first)
 }
 
 /*
- * Makes an entry for each GPU of each process. Returns an array that is true for the first GPU of
- * each process.
+ * Makes an entry for each GPU of each process. Returns an array whose entries are true for the
+ * first GPU of each process.
  */
 static bool *take_processes(struct model *model)
 {

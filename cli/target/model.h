@@ -45,14 +45,14 @@ struct model_row {
 	bool partial;			/* @busy does not include some launches */
 	/* All launches are counted on the program's first GPU, because their GPU is not known. */
 	int64_t launches, outside, memory, quota;
-	double score;			/* progress relative to the goal: 1 meets it */
+	double score;			/* progress relative to the goal; 1 is the goal */
 	bool goal_met;
 	/* NULL: no bound applies to its launches; the counts are those of the whole job */
 	const struct gpupart_lending *lending;
 	const char *problem;		/* why the program is not confined, or "" */
 	/*
-	 * The caller's values, which are -1 and false at first. Updates keep them for the row with
-	 * this key.
+	 * The caller's values, which are -1 and false at first. Updates keep these values for
+	 * the row with this key.
 	 */
 	int letter;
 	bool open;

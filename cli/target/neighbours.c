@@ -374,7 +374,9 @@ int neighbours_lock(void)
 	}
 	for (int i = 0; fd >= 0 && i < LOCK_SECONDS * 100; i++) {
 		if (!flock(fd, LOCK_EX | LOCK_NB)) {
-			/* The new time shows runs that wait that another run got the lock. */
+			/*
+			 * From the new time, waiting runs can see that another run got the lock.
+			 */
 			futimens(fd, NULL);
 			locked = true;
 			return 0;

@@ -16,8 +16,8 @@ struct neighbour {
 };
 
 /*
- * A search. It has the GPU, the lists to search, and the function to call for each program that is
- * found.
+ * A search. The struct has the GPU, the lists to search, and the function to call for each
+ * program that is found.
  */
 struct neighbours {
 	const struct args *args;

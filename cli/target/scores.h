@@ -14,11 +14,11 @@
 struct score {
 	char job[GPUPART_JOB_STRLEN];	/* its job, or "" */
 	int pid;			/* its process, if it has no job */
-	unsigned int milli;		/* progress relative to the goal: 1000 meets it */
-	bool idle;			/* it had no requests: @milli and @met say nothing */
+	unsigned int milli;		/* progress relative to the goal; 1000 is the goal */
+	bool idle;			/* it had no requests; ignore @milli and @met */
 	bool met;
 	uint64_t lend_ns;	/* kernels may use its TPCs for this time; 0: lend nothing now */
-	bool has_slack;		/* it has a latency goal, from which @lend_ns comes */
+	bool has_slack;		/* it has a latency goal, from which @lend_ns is computed */
 };
 
 /*

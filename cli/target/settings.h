@@ -31,8 +31,8 @@ int settings_set(const char *name, const struct setting **setting);
 void settings_note(void);
 
 /*
- * Prints all mistakes in both files on stderr. It is for a command that continues without the
- * files.
+ * Prints all mistakes in both files on stderr. This function is for a command that continues
+ * without the files.
  */
 void settings_report(void);
 

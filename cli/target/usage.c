@@ -95,8 +95,8 @@ static bool open_reader(struct usage *usage, struct usage_row *row)
 }
 
 /*
- * Reads the records. A process that has executed another program has another file. In this case
- * opens this file.
+ * Reads the records. A process that has executed another program has another file. In this case,
+ * opens the new file.
  */
 static bool read_records(struct usage *usage, struct usage_row *row)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Busy time and launch rates of processes between two updates. The source is the completion
- * records, which are opened once for each process and GPU. One thread at a time.
+ * records, which are opened once for each process and GPU. Only one thread at a time may use
+ * these functions.
  */
 #ifndef GPUPART_CLI_TARGET_USAGE_H
 #define GPUPART_CLI_TARGET_USAGE_H

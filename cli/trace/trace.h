@@ -14,7 +14,7 @@
 #define TRACE_MAX_NS		10000000
 #define TRACE_MAX_ITERATIONS	1000000
 
-/* One block. Its times are values of %globaltimer relative to the first start. */
+/* One block. The times of the block are values of %globaltimer relative to the first start. */
 struct trace_block {
 	unsigned int set, launch, block, smid, tpc;
 	uint64_t start_ns, end_ns;

@@ -6,7 +6,7 @@
 #include "cli/tune/tune.h"
 
 #define LEAST_TPCS	4 /* enough for a cluster of 8 blocks, which libraries launch */
-#define LEAST_MARGIN	0.02 /* share of a speed; a smaller difference ends no measurement early */
+#define LEAST_MARGIN	0.02 /* share of a speed; smaller differences do not stop a measurement */
 
 static void add(struct tune *tune, const struct tune_candidate *x)
 {

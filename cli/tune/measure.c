@@ -9,9 +9,9 @@
 #define LOOK_NS		2000000ull
 /* Time to wait for a report. If a program makes no report, its completed launches are measured. */
 #define RECORDS_NS	2000000000ull
-#define STALL_NS	500000000ull	/* a program without progress for this time stalls */
+#define STALL_NS	500000000ull	/* a program without progress for this time has stalled */
 #define STALL_REPORTS	8		/* .. and for at least this number of report intervals */
-/* time in which a stalled program must continue with its old set */
+/* a stalled program must make progress with its old set within this time */
 #define RESUME_NS	10000000000ull
 
 static void give(struct tune_run *run, const struct gpupart_tpcset *sets)

@@ -15,7 +15,7 @@
 
 enum tune_state {
 	TUNE_WAITING, TUNE_MEASURED,
-	TUNE_DOMINATED,	/* stopped early, because another candidate is better in everything */
+	TUNE_DOMINATED,	/* stopped early, because another candidate is better in every respect */
 	TUNE_STALLED,		/* a program made no progress, so the old sets were restored */
 	TUNE_DISTURBED,		/* another command changed a set */
 };
@@ -64,9 +64,9 @@ struct tune_run {
 };
 
 /*
- * choose.c, which does not measure. Lists about @nr candidates that consist of the TPCs in @room.
- * Uses all shapes that the GPU has. The first candidates give nearly all TPCs to one program.
- * Returns 0 or an exit status.
+ * Functions of choose.c, which do not measure. Lists about @nr candidates that consist of the
+ * TPCs in @room. Uses all shapes that the GPU has. The first candidates give nearly all TPCs to
+ * one program. Returns 0 or an exit status.
  */
 int tune_list(struct tune *tune, const struct gpupart_topology *topo,
 	      const struct gpupart_tpcset room[TUNE_PROGRAMS], unsigned int nr);

@@ -84,7 +84,7 @@ void out_numbers(char *text, size_t len, const unsigned int *numbers, unsigned i
 
 /* -------------------------------------------------------- JSON: out_json.c */
 
-/* From now on, the command ends if there is no memory for JSON. */
+/* After this call, the command ends if there is no memory for JSON. */
 void out_json_alloc(void);
 
 /* Creates an object with "schema", "command" and "simulated". */

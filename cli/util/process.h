@@ -35,8 +35,8 @@ bool process_is_named(const struct process *process, const char *name);
 bool process_lives(const struct process *process);
 
 /*
- * Reads the variable @name in the environment with which @pid started. The value is "" if that
- * fails.
+ * Reads the variable @name in the environment with which @pid started. If this fails, the value
+ * is "".
  */
 void process_variable(int pid, const char *name, char *value, size_t len);
 
@@ -53,8 +53,8 @@ unsigned long long process_ticks_now(void);
 uint64_t process_now_ns(void);
 
 /*
- * process_now_ms() returns the time since boot in ms. process_pause() sleeps; it sleeps longer if
- * the caller has waited for long.
+ * process_now_ms() returns the time since boot in ms. process_pause() sleeps. The longer the
+ * caller has waited, the longer the function sleeps.
  */
 long process_now_ms(void);
 void process_pause(long waited_ms);
@@ -67,8 +67,9 @@ void process_pause(long waited_ms);
 int process_wait(pid_t pid, unsigned int seconds);
 
 /*
- * Makes @in stdin, and makes @out stdout and stderr (-1: /dev/null). Closes all other descriptors
- * except @keep and @keep_too (-1: none). Then no reader of a pipe waits for this process.
+ * Makes @in stdin, and makes @out stdout and stderr (-1: /dev/null). Closes all other
+ * descriptors except @keep and @keep_too (-1: none). Then this process does not keep a pipe open
+ * whose reader waits for the end of the file.
  */
 void process_let_go(int in, int out, int keep, int keep_too);
 

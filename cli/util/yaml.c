@@ -15,7 +15,7 @@
 #include "cli/util/message.h"
 #include "cli/util/yaml.h"
 
-#define MOST_NS		1e14	/* this time is about 28 hours */
+#define MOST_NS		1e14	/* maximum time: about 28 hours */
 
 int yaml_line(const yaml_node_t *node)
 {

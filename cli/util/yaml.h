@@ -26,7 +26,7 @@ struct yaml {
 };
 
 enum yaml_form {
-	YAML_OTHER,	/* take() reads the value; if take is NULL, another function does */
+	YAML_OTHER,	/* take() reads the value; if take is NULL, another function reads it */
 	YAML_NUMBER,	/* a whole number */
 	YAML_DECIMAL,	/* "0.6", in units of @unit thousandths */
 	YAML_PERCENT,	/* "12.5%", in units of @unit thousandths of a percent */
@@ -43,7 +43,7 @@ struct yaml_key {
 	const char *name;
 	enum yaml_form form;
 	size_t at, size;		/* place of the value, which YAML_AT() gives */
-	uint64_t least, most;		/* most 0: no limit */
+	uint64_t least, most;		/* if most is 0, there is no limit */
 	const char *wants;		/* error message for a value that is out of range */
 	void (*take)(struct yaml *yaml, const struct yaml_key *key, yaml_node_t *node, void *to);
 	const void *with;
