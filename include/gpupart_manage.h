@@ -672,7 +672,8 @@ struct gpupart_tenant {
 	char pci[20];		/* "" if the tenant has no quota and no memory on any GPU */
 	bool simulated;		/* that GPU is simulated */
 	uint64_t quota;		/* 0: no quota on this GPU */
-	uint64_t used;		/* memory used by all processes of the tenant; may exceed the quota */
+	/* Memory used by all processes of the tenant. It may exceed @quota. */
+	uint64_t used;
 	/* Number of processes in the tenant now, whether or not they use this GPU. */
 	unsigned int nr_processes;
 	/*
