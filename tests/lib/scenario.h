@@ -96,7 +96,7 @@ static int program_launch(struct program *p, P stream, unsigned int blocks, unsi
 	return cuLaunchKernel(p->function, blocks, 1, 1, 32, 1, 1, 200000, stream, args, NULL);
 }
 
-/* Makes a launch that fills the whole GPU. Returns the TPCs on which it ran. */
+/* Makes a launch that fills the whole GPU. Stores in @seen the TPCs on which the launch ran. */
 __attribute__((unused))
 static int program_census(struct program *p, const struct gpupart_topology *topo, P stream,
 			  struct gpupart_tpcset *seen)

@@ -425,8 +425,8 @@ static int write_file(const char *path, const char *text)
 }
 
 /*
- * Creates a mount namespace. If the user is not root, this needs a surrounding user namespace in
- * which the uid is the same.
+ * Creates a mount namespace. If the user is not root, first creates a user namespace in which
+ * the uid stays the same.
  */
 static int own_mounts(void)
 {
