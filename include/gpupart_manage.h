@@ -672,7 +672,7 @@ struct gpupart_tenant {
 	char pci[20];		/* "" if the tenant has no quota and no memory on any GPU */
 	bool simulated;		/* that GPU is simulated */
 	uint64_t quota;		/* 0: no quota on this GPU */
-	uint64_t used;		/* memory used by all processes of the tenant; may exceed the quota */
+	uint64_t used;		/* memory of all processes of the tenant; may exceed the quota */
 	/* Number of processes in the tenant now, whether or not they use this GPU. */
 	unsigned int nr_processes;
 	/*
