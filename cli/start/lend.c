@@ -398,6 +398,6 @@ void lend_say(const struct lend_wishes *wishes, const struct gpupart_report *rep
 			(unsigned long long)counts.lent, wishes->job,
 			simulated ? " (simulated)" : "", (unsigned long long)counts.revoked);
 	if (counts.expired)
-		remark("%llu launches stopped waiting for the end of earlier launches%s",
+		remark("%llu launches gave up waiting until earlier launches ended%s",
 		       (unsigned long long)counts.expired, simulated ? " (simulated)" : "");
 }

@@ -19,5 +19,5 @@ int main(void)
 
 /* Prints:
  * version 0.2.0
- * "x" in "x" is not a part of a list of TPC numbers, which is written "0,5,8-11" or "0-10:2"
+ * "x" in "x" is not valid: write a list of TPC numbers as "0,5,8-11" or "0-10:2"
  */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests the environment of a job's tasks. It tests long values of the job's variables, and lists
- * with a path that has only the beginning or only the end of the added path.
+ * Tests the environment of a job's tasks. It tests long values of the job's variables.
+ * It also tests path lists in which an entry matches only the beginning, or only the end, of the
+ * path that is to be added.
  */
 #include <limits.h>
 #include <stdlib.h>

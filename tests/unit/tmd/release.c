@@ -165,7 +165,7 @@ static uint64_t put(unsigned char *tmd, struct bits b, uint64_t value)
 	return value;
 }
 
-/* Sets all fields of a slot as in a record of @kind, or to 0 if @r is NULL. */
+/* Sets the fields of a slot to those of record @r of @kind. If @r is NULL, sets them to 0. */
 static void put_slot(unsigned char *tmd, const struct header *h, int i, const struct tmd_release *r)
 {
 	bool add = r && r->kind == TMD_RELEASE_ADD;

@@ -2,7 +2,7 @@
 /*
  * Tests of captures. A written capture opens and is written again with the same bytes. A capture
  * that is cut short or has a flipped bit is refused. Wrong content is refused with its line.
- * Made-up GPUs open and are consistent.
+ * Captures of made-up GPUs can be opened and are consistent.
  */
 #include <errno.h>
 #include <sys/stat.h>
