@@ -155,8 +155,8 @@ int bench_scaling(struct bench *b, json_t *report)
 	 */
 	gpupart_gpu_check(b->gpu, &check);
 	if (check.nr_proven != s.nr_tpcs)
-		return bench_fail(b, -EOPNOTSUPP, "the mask bits of only %u of %u TPCs are "
-				  "proven, but this part needs the bits of all TPCs",
+		return bench_fail(b, -EOPNOTSUPP, "only %u of %u mask bits are proven, but "
+				  "this benchmark needs the mask bits of all TPCs",
 				  check.nr_proven, s.nr_tpcs);
 	err = meter_open(b, &s.meter, bench_count(b, 9, 5));
 	if (err)

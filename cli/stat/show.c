@@ -121,7 +121,7 @@ static bool print_row(struct out *out, const struct stat_row *row)
 			 "(gpupart cannot tell which); the threads used %.2f CPUs",
 			 stat_share(share, 1 - c.most, 1 - c.least), c.cpus);
 	snprintf(graphs, sizeof(graphs), ", including %llu graphs without a record", c.graphs);
-	say(out, "launches", "%.0f a second: %llu in %.2f s%s; %llu ended",
+	say(out, "launches", "%.0f per second: %llu launches in %.2f s%s; %llu of them ended",
 	    c.launches / c.seconds, c.launches, c.seconds, c.graphs ? graphs : "", c.ended);
 	say(out, "outstanding", "%llu %s, %.1f on average, %llu at most",
 	    (unsigned long long)r->outstanding, row->ended ? "at its end" : "now",

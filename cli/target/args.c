@@ -395,7 +395,7 @@ static int check_bits(const struct args *args, const struct gpupart_topology *to
 	if (!*why)
 		return 0;
 	return usage_error(
-		"%s%s: this capture cannot be simulated: %s; sample:h200 and sample:h200-e can",
+		"%s%s: this capture cannot be simulated: %s; use sample:h200 or sample:h200-e",
 		args_source_from(args), args->source, why);
 }
 

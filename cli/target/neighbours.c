@@ -299,7 +299,7 @@ static void look(struct neighbours *list, struct beside *besides, unsigned int n
 		neighbours_shown(&list[i]);
 	}
 	if (to_be && nr_processes < 0)
-		remark("-n: running programs cannot be listed: the set may contain their TPCs");
+		remark("-n: running programs cannot be listed, so the set may contain their TPCs");
 	/* These entries report files that were not read, because their user has too many files. */
 	for (int i = 0; to_be && i < nr_processes; i++)
 		if (!processes[i].pid && !*processes[i].pci && *processes[i].problem)

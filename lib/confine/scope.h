@@ -330,7 +330,7 @@ void scope_destroyed(struct gpupart_gpu *gpu, struct scope_table *table, uint64_
 		const void *ctx, const void *thread);
 
 /*
- * Returns a fingerprint of the sets that apply to graph nodes that are built on @gpu now. Equal
+ * Returns a fingerprint of the sets that a graph node would get if it was built on @gpu now. Equal
  * fingerprints mean equal sets. @set has the same meaning as in struct scope_graph. @set may be
  * NULL.
  */

@@ -100,7 +100,7 @@ static int list_gpus(struct gpupart *gp, const void *arg, void *list, unsigned i
 		}
 	free(copy);
 	if (!rows)
-		return ctx_fail(gp, -ENOMEM, "out of memory for the GPUs of process %d",
+		return ctx_fail(gp, -ENOMEM, "out of memory while listing the GPUs of process %d",
 				process->pid);
 	qsort(rows, nr, sizeof(*rows), by_pci);
 	memcpy(list, rows, (nr < max ? nr : max) * sizeof(*rows));

@@ -415,7 +415,7 @@ int gpupart_engine_uses(struct gpupart *gp, const char *gpu, const char *source,
 
 	memset(info, 0, sizeof(*info));
 	if (!s)
-		return ctx_fail(gp, -ENOMEM, "no memory to sample engines");
+		return ctx_fail(gp, -ENOMEM, "out of memory while preparing to sample the engines");
 	s->gp = gp;
 	s->name = source;
 	s->info = info;

@@ -409,7 +409,7 @@ static int rm_gpu_topology(struct rm_conn *s, struct gpupart_gpu_info *info,
 	err = topo_build(s->gp, info, s->sms, s->nr_sms, map, nr_map, &t);
 	if (err == -EINVAL)
 		return ctx_fail_because(s->gp, -EOPNOTSUPP,
-					"GPU %s: driver %s reports inconsistent SMs (RM control 0x%x, %u-byte form)",
+					"GPU %s: driver %s reports inconsistent data about SMs (RM control 0x%x, %u-byte form)",
 					info->pci, rm_driver(s),
 					RM_GR_GET_GLOBAL_SM_ORDER, s->form->size);
 	if (err)

@@ -178,7 +178,7 @@ int gpupart_verify(struct gpupart *gp, struct gpupart_gpu *gpu, unsigned int fla
 	if (!gpu->learned)
 		return ctx_fail(
 			gp, -EINVAL,
-			"the GPU at %s was attached without launches, so it cannot be verified",
+			"the GPU at %s was attached without test launches, so it cannot be verified",
 			gpu->driver.topo->info.pci);
 	scope_limit_get(gpu, &limit);
 	v.outer = !gpupart_tpcset_empty(&limit.outer);

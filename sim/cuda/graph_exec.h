@@ -25,7 +25,7 @@ struct exec_node {
 	bool used;			/* @host was built before, so its mask is kept */
 	/* the TMD that subscribers see; NULL: the step has no TMD */
 	void *host;
-	void *device;			/* the copy of the TMD that launches read */
+	void *device;			/* each launch reads this copy of the TMD */
 };
 
 struct sim_exec {

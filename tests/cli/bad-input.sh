@@ -119,7 +119,7 @@ refused 125 7 run -i $h200 --gpu 7 -t 0 -- true
 # A capture that cannot be simulated: one line, the reason, and other captures that can.
 for command in verify doctor demo; do
 	refused 2 "cannot be simulated: TPC 0 has no measured mask bit" $command -i sample:h200-a
-	has "$err" "sample:h200-e can" "$command: names a sample that can"
+	has "$err" "use sample:h200 or sample:h200-e" "$command: names a sample that can"
 done
 refused 125 "cannot be simulated: TPC 0 has no measured mask bit" run -i sample:h200-a -t 0 -- true
 

@@ -164,7 +164,7 @@ static uint32_t score_wanted(const struct qos_policy *p, const struct qos_actor 
 
 /*
  * Some tenants suddenly get slower under a known load. On H200s, such a tenant gained almost
- * nothing from one more TPC and missed again. So raise it by more TPCs. A later epoch lowers a
+ * nothing from one more TPC and missed again. So give it several more TPCs at once. A later epoch lowers a
  * surplus.
  */
 static unsigned int least_raise(const struct qos_actor *a)

@@ -60,7 +60,7 @@ static void check_lists(void)
 	       "and those 4 have room for a cluster of 8 blocks");
 	half = gpupart_topology_ugpu(topo, 0);
 	list_all(2, &half, &all, 40);
-	/* A board with one uGPU has no balanced sets, and on it whole GPCs are packed sets. */
+	/* A board with one uGPU has no balanced sets. A set of whole GPCs is a packed set there. */
 	check_all(&half, &all, 1 << GPUPART_SHAPE_PACKED | 1 << GPUPART_SHAPE_SPREAD);
 	list_all(1, &all, &none, 40);
 	tap_ok(gpupart_tpcset_equal(&tune.list[0].sets[0], &all) &&
