@@ -351,7 +351,7 @@ try sim
 is "$status" 2 "no file"
 try sim figure-3 --of svg
 has "$status $err" "2 gpupart sim: --of svg: " "--of svg of two runs"
-has "$err" "has 2 runs: choose one of them with --run" "--of svg of two runs: what to do"
+has "$err" "has 2 runs: choose one of these with --run" "--of svg of two runs: what to do"
 try sim figure-3 --run none
 is "$status" 2 "--run with no such run"
 try sim figure-3 --of png

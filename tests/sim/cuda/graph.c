@@ -1390,7 +1390,7 @@ int main(void)
 		{ "edges", "edges with ports" },
 		{ "from the device", "launched from the device" },
 		{ "captured", "that is captured is not simulated" },
-		{ "another context", "over two contexts" },
+		{ "another context", "across two contexts" },
 	};
 	unsigned int i;
 
