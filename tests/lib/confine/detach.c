@@ -52,7 +52,8 @@ static void child_options(void)
 	tap_ok(gpupart_attach(gp, NULL, &newer.options, &gpu) == -E2BIG && says("byte 27"),
 	       "newer, with something unknown: %s", gpupart_error(gp));
 	options = (struct gpupart_attach_options){ .size = sizeof(options), .unconfined = 2 };
-	tap_ok(gpupart_attach(gp, NULL, &options, &gpu) == -EINVAL && says("unconfined: 2"),
+	tap_ok(gpupart_attach(gp, NULL, &options, &gpu) == -EINVAL &&
+		       says("option unconfined must be 0 (run) or 1 (fail), not 2"),
 	       "a value that is none");
 	newer.more[3] = 0;
 	tap_ok(!gpupart_attach(gp, NULL, &newer.options, &gpu), "newer, nothing unknown is set");

@@ -380,8 +380,8 @@ static void refused_by_option(void)
 		return;
 	early = module_of(parent_launching);
 	tap_ok(gpupart_attach(gp, "cuda:0", &options, &gpu) == -EINVAL &&
-		       strstr(gpupart_error(gp), "no_device_launch: 2"), "2 is no value: %s",
-	       gpupart_error(gp));
+		       strstr(gpupart_error(gp), "option no_device_launch must be 0 or 1, not 2"),
+	       "2 is no value: %s", gpupart_error(gp));
 	tap_ok(!gpupart_attach(gp, "cuda:0", NULL, &gpu), "attached");
 	late = module_of(text_launching);
 	tap_ok(late && counted(late, "parent") == 3, "loaded and counted");

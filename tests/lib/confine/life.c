@@ -95,7 +95,7 @@ static void child_capturing(void)
 		return;
 	one = list("3");
 	err = gpupart_stream_set(gp, gpu, NULL, &one);
-	tap_ok(err == -EBUSY && strstr(gpupart_error(gp), "stream capture"),
+	tap_ok(err == -EBUSY && strstr(gpupart_error(gp), "is being captured"),
 	       "a default stream that is being captured: %d %s", err,
 	       err ? gpupart_error(gp) : "");
 	err = gpupart_stream_set(gp, gpu, stream, &one);
