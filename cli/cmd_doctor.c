@@ -137,7 +137,7 @@ static void ask_node(struct doctor *d)
 	} else if (err != ENOENT) {
 		say(d, BAD, "ask an administrator to let this user read and write /dev/nvidia*",
 		    "/dev/nvidiactl: %s", strerror(err));
-	/* The image of a container may include the library, but not the device nodes. */
+	/* A container image can contain the library even if there are no device nodes. */
 	} else if (cuda_probe(&probe) != -ENOENT) {
 		say(d, BAD,
 		    "start the container with gpupart's device and also with NVIDIA's CDI device (--device nvidia.com/gpu=0) or --gpus; outside a container run 'nvidia-modprobe'",

@@ -245,7 +245,7 @@ static int serve_at(const char *where)
 				   err || access(path, F_OK) ? METRICS_HTTP
 					   " was not built: the build needs libmicrohttpd-dev"
 							     : dlerror());
-	/* First take the steps that can fail, so that no client connects too early. */
+	/* Do this before listening: if it fails, no client has connected yet. */
 	status = look_now(NULL, false, 0) ?: listen_at(where, &fd);
 	if (status)
 		return status;

@@ -179,11 +179,11 @@ static int write_one(struct out *out, const struct result *r, const struct gpupa
 	 */
 	if (r->mem[t - r->plan->tenants])
 		return usage_error(
-			"--of env --only %s: the tenant's mem= cannot be set by shell lines: use 'gpupart run --plan'",
+			"--of env --only %s: shell variables cannot set the tenant's mem=: use 'gpupart run --plan'",
 			t->name);
 	if (r->rules[t - r->plan->tenants].nr)
 		return usage_error(
-			"--of env --only %s: the tenant's rules cannot be set by shell lines: use 'gpupart run --plan'",
+			"--of env --only %s: shell variables cannot set the tenant's rules: use 'gpupart run --plan'",
 			t->name);
 	if (err)
 		return failure("%s is not installed: %s", PATHS_INJECT, strerror(-err));

@@ -281,9 +281,7 @@ static int rm_ask_sm_order(struct rm_conn *s, const struct gpupart_gpu_info *inf
 				    form->size);
 		if (!status)
 			break;
-		/*
-		 * Only one of the sizes is right. Report why the driver refused the right size.
-		 */
+		/* Only one of the sizes is right. Report the driver's error for that size. */
 		if (!worst || rm_status_find(worst)->about_size)
 			worst = status;
 	}

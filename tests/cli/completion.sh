@@ -93,7 +93,7 @@ is "$(offers 3 run --input=sample:h200 --ugpus= | line)" "--ugpus=0 --ugpus=1" "
 is "$(offers 5 run -i sample:h200 -g 0,1,7 | line)" "0,1,7" "-g 0,1,: the next one"
 is "$(offers 4 trace -i sample:h200 a=ug | line)" "a=ugpu:0 a=ugpu:1" "trace: sets, with a name"
 is "$(offers 2 bench '' | line)" "criteria dynamic isolation overhead overlap peers protect scaling slots software" "bench: its parts"
-is "$("$gpupart" bench x -i sample:h200 2>&1 | sed 's/.*part: //; s/,//g' | tr ' ' '\n' | line)" "$(offers 2 bench '' | line)" \
+is "$("$gpupart" bench x -i sample:h200 2>&1 | sed 's/.*parts are //; s/,//g' | tr ' ' '\n' | line)" "$(offers 2 bench '' | line)" \
 	"bench: they are the ones that it takes"
 is "$(offers 2 sim '' | line)" "$({ "$gpupart" sim --list | cut -d ' ' -f 1; echo; } | line)" "sim: scenarios that ship, and files"
 is "$(offers 4 sim figure-3 --run '' | line)" "partitioned unpartitioned" "sim --run: the runs of that scenario"

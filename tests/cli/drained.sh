@@ -98,7 +98,7 @@ print(*[p['pid'] for p in json.load(sys.stdin)['processes'] if p['uid'] == 4720]
 		dd of="$(echo /dev/shm/gpupart-4720/"$other".*[!s])" bs=1 seek=96 conv=notrunc 2>/dev/null
 	try set "$name" -t 0-7 --wait=20s
 	is "$status ${other:+there}" "0 there" "another user's process says that it is of root's job"
-	has "$err" "process $other of user 4720 claims to belong to this job, which did not start it" \
+	has "$err" "process $other of user 4720 claims to belong to this job, but the job did not start" \
 		"it is not waited for, which is reported"
 	stop
 	pid=$mine

@@ -38,7 +38,7 @@ bad() {
 }
 bad 2 "--of blue" slurm-conf --of blue -i sample:h200 --mem 1G
 bad 2 "use --mem" slurm-conf -i sample:h200
-bad 2 "--mem: needs -i" slurm-conf --mem 1G
+bad 2 "--mem is only for captures" slurm-conf --mem 1G
 bad 2 "--mem x" slurm-conf -i sample:h200 --mem x
 bad 2 "--node 'a b'" slurm-conf --node 'a b' -i sample:h200 --mem 1G
 bad 2 "nosuch" slurm-conf -i sample:nosuch --mem 1G

@@ -74,7 +74,7 @@ static void refused(P captured)
 
 	tap_ok(!cuStreamBeginCapture(captured, 2), "a capture begins");
 	err = gpupart_verify(gp, gpu, GPUPART_VERIFY_QUICK, on_row, NULL);
-	tap_ok(err == -EBUSY && strstr(gpupart_error(gp), "stream capture") && !nr_rows,
+	tap_ok(err == -EBUSY && strstr(gpupart_error(gp), "is being captured") && !nr_rows,
 	       "verify refuses, without a row: %d %s", err, gpupart_error(gp));
 	tap_ok(!cuStreamEndCapture(captured, &graph) && graph, "the capture is whole");
 	all_there(true);
