@@ -238,7 +238,7 @@ unset GPUPART_DISABLE
 
 # -------------------------------------------------------------------- invalid input
 refused 125 "no program" stat
-refused 125 "''" stat -- ''
+refused 125 "the program's name is empty" stat -- ''
 refused 125 "'x'" stat --interval x -- true
 refused 125 "'0'" stat --interval 0 -- true
 refused 125 "'nan'" stat --interval nan -- true
