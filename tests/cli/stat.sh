@@ -143,10 +143,10 @@ if ${CC:-cc} -o "$tmp/census" tests/cli/census.c -ldl 2>/dev/null; then
 	try run $sim -t 4 -- "$gpupart" stat -o "$tmp/text" -- "$tmp/census" lib/confine/probe.ptx 0
 	is "$out" "8 9" "inside a run: that run's set"
 	has "$(cat "$tmp/text")" "on TPCs 4" "and the text has it"
-	has "$(cat "$tmp/text")" "; 1 ended" "and it is measured"
+	has "$(cat "$tmp/text")" "; 1 of them ended" "and it is measured"
 	try stat $sim -o "$tmp/text" -- "$gpupart" run -t 3 -- "$tmp/census" lib/confine/probe.ptx 0
 	is "$out" "6 7" "a run inside stat"
-	has "$(cat "$tmp/text")" "; 1 ended" "is measured, without the run's own check"
+	has "$(cat "$tmp/text")" "; 1 of them ended" "is measured, without the run's own check"
 	is "$(grep -c '^process' "$tmp/text")" 1 "which is no process of it"
 else
 	skip "no C compiler"
@@ -183,7 +183,7 @@ try stat $sim -- "$gpupart" stat -- "$prog" deep 3
 is "$status" 125 "stat inside stat is refused"
 has "$err" "another gpupart stat already measures this process" "and why"
 GPUPART_STAT=/proc/1/fd/9 "$gpupart" stat $sim -- "$prog" deep 3 >"$tmp/out" 2>&1
-is "$? $(grep -c "; 3 ended" "$tmp/out")" "0 1" "but not by the name of one that has ended"
+is "$? $(grep -c "; 3 of them ended" "$tmp/out")" "0 1" "but not by the name of one that has ended"
 
 # ------------------------------------------------------------------- intervals
 measure_until 'len(d["intervals"]) >= 3' --interval 0.1 -- "$prog" deep 800
