@@ -103,7 +103,7 @@ int libsmctrl_make_mask_ext(uint128_t *mask, uint32_t low, uint32_t high_exclusi
 int libsmctrl_validate_stream_mask(void *stream, int low, int high_exclusive, bool echo);
 
 /*
- * A program can call other functions without calling these functions first. The first two of
+ * A program need not call these functions before it calls other functions. The first two of
  * these functions prepare the process's GPUs and return 0 or an errno. If a program does not
  * call them, the GPUs are prepared when the first mask is set. libsmctrl_is_init() returns 1 if
  * the GPUs are prepared, and 0 if not. libsmctrl_get_version() returns the version of gpupart.

@@ -85,7 +85,8 @@ static _Thread_local struct {
 	void *exec;		/* the program's handle */
 	struct scope_id stream;
 	uint64_t print;		/* fingerprint of the sets that apply to this launch */
-	uint64_t publications;	/* number of publications, read before the fingerprint */
+	uint64_t publications;	/* number of published changes of sets, read before the
+				 * fingerprint */
 	bool stale, rebuilt, partial;
 	/*
 	 * @launch: the call is a launch, not an upload; @next: the launch used the thread's
@@ -131,8 +132,8 @@ static void *take(struct entry **table, const void *handle)
 }
 
 /*
- * Returns the old entry of the handle if the driver did not report that the old object was
- * destroyed.
+ * Adds @entry. If the table already has an entry for @handle, removes this old entry and returns
+ * it; the driver then did not report that the old object was destroyed.
  */
 static void *put(struct entry **table, struct entry *entry, const void *handle)
 {
