@@ -193,11 +193,11 @@ struct gpupart_plan {
  * 1. The first criterion is the uGPU of each tenant that is bound to a uGPU. Tenants that are
  * joined by `same` are treated together. The best uGPU has the largest number of TPCs that no
  * tenant needs for its minimum. If several uGPUs have equally many such TPCs, the uGPU with the
- * lowest number is the best. 2. Whole GPCs. Let d be the difference between the tenant's number
- * of TPCs and its fair share of the TPCs that are left, and let u be the number of uGPUs that
- * the tenant uses. The best choice has the smallest 2d + (u - 1) * (TPCs of the GPU's largest
- * GPC), then the fewest uGPUs, then the most TPCs, then the GPCs that are first in the tenant's
- * order.
+ * lowest number is the best.
+ * 2. Whole GPCs. Let d be the difference between the tenant's number of TPCs and its fair share
+ * of the TPCs that are left, and let u be the number of uGPUs that the tenant uses. The best
+ * choice has the smallest 2d + (u - 1) * (TPCs of the GPU's largest GPC), then the fewest uGPUs,
+ * then the most TPCs, then the GPCs that are first in the tenant's order.
  * 3. The third criterion is the number of TPCs of each tenant that does not ask for whole GPCs.
  * First each tenant gets its minimum. Then TPCs are assigned one at a time. Of the tenants that
  * can still use a TPC, the tenant with the fewest TPCs relative to its weight gets the next TPC.
@@ -399,9 +399,9 @@ int gpupart_process_limit_set(struct gpupart *gp, int pid, const char *pci,
  * takes about 2 us. The caller must close the object. gpupart_remote_set() fails with -ESRCH
  * when the process has ended or its state page was truncated. One thread at a time may use the
  * object. The library installs a SIGBUS handler in the calling process. If a fault is in other
- * memory, this handler calls the handler that was installed before. Do not block SIGBUS in a
- * thread that calls these functions: if SIGBUS is blocked and the state page is truncated, the
- * caller's process is killed.
+ * memory, the handler that was installed before handles it. Do not block SIGBUS in a thread that
+ * calls these functions: if SIGBUS is blocked and the state page is truncated, the caller's
+ * process is killed.
  */
 struct gpupart_remote;
 int gpupart_remote_open(struct gpupart *gp, int pid, const char *pci,

@@ -376,8 +376,8 @@ static uint64_t print_of_all(const struct scope_graph *graph)
 		functions |= atomic_load_explicit(&gpu->function_sets, memory_order_acquire);
 	}
 	/*
-	 * If the set is not a next-launch set, it does not replace the sets of functions. So the
-	 * fingerprint is then different.
+	 * A next-launch set replaces the sets of functions, and all other sets do not. So the
+	 * fingerprint depends on the kind of the set.
 	 */
 	functions = graph->is_next && functions;
 	return hash_bytes(print, &functions, sizeof(functions));
@@ -484,8 +484,8 @@ void graph_instantiate_end(const struct cuda_api *cuda, void *source, int result
 /* ------------------------------------------------------------------------ launch */
 
 /*
- * No driver call names the functions of a graph. So if rules are newer than @e, match the
- * functions in the clone of @e.
+ * No driver call names the functions of a graph. So if rules changed after the functions of @e
+ * were last matched, match the functions in the clone of @e.
  */
 static __attribute__((noinline)) void match_rules(const struct cuda_api *cuda,
 						  struct executable *e)

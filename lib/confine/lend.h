@@ -17,7 +17,8 @@
 /* A thread waits for room for at most twice the bound or this time, whichever is longer. */
 #define LEND_LEAST_WAIT	1000000ull	/* in ns */
 
-#define LEND_COLD	2	/* first runs of a kernel, which are not timed: caches are cold */
+#define LEND_COLD	2	/* number of first runs of a kernel that are not timed, because
+				 * caches are cold */
 #define LEND_RUNS	5	/* number of runs, including the first, after which a kernel's
 				 * longest time is known */
 

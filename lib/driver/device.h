@@ -22,8 +22,8 @@ struct driver_gpu {
 };
 
 /*
- * If CUDA shows exactly one GPU and this GPU is attached, this is that GPU. Otherwise this is
- * NULL. Usually CUDA shows exactly one GPU.
+ * The only GPU that CUDA shows, if this GPU is attached. NULL if it is not attached, or if CUDA
+ * shows several GPUs. Usually CUDA shows exactly one GPU.
  */
 extern _Atomic(struct driver_gpu *) driver_only_gpu __attribute__((visibility("hidden")));
 

@@ -12,8 +12,8 @@
 #define CONTEXT_BYTES (518ull << 20)
 
 /*
- * Called at the start of a call. If the driver reports this process's usage, the amount of the call
- * is the growth of this usage.
+ * Called at the start of a call. If the driver reports this process's usage, the amount of
+ * memory that the call allocates is the growth of this usage.
  */
 static void begins(struct memory_now *now, struct memory_gpu *gpu)
 {
