@@ -28,8 +28,8 @@
  * exceptions to these rules.
  *
  * Ownership. The library reads the arguments of a function during the call and keeps no pointer
- * to them. If a result is a pointer, the comment of the function names the owner. Memory sizes
- * are in bytes, and times are in nanoseconds.
+ * to them. If a result is a pointer, the comment of the function names the owner of the object.
+ * Memory sizes are in bytes, and times are in nanoseconds.
  */
 #ifndef GPUPART_H
 #define GPUPART_H
@@ -308,9 +308,9 @@ const struct gpupart_topology *gpupart_gpu_topology(const struct gpupart_gpu *gp
  * The stream of a capture is the stream on which the capture began. When the graph is launched,
  * the current set of this stream applies. If the stream was destroyed, the set that it had at
  * that time applies. After cuGraphExecUpdate, the library uses the capture stream of the new
- * graph. Three kinds of graphs are treated as not captured: a copy of a captured graph that
- * cuGraphClone made, a graph that contains a captured graph as a child, and a graph that was
- * captured before the process attached its first GPU.
+ * graph. Three kinds of graphs are treated like graphs that were not captured: a copy of a
+ * captured graph that cuGraphClone made, a graph that contains a captured graph as a child, and
+ * a graph that was captured before the process attached its first GPU.
  *
  * If the sets of a launch differ from the sets for which the nodes were built, the library
  * instantiates the graph again. The new instance is called a variant. The library keeps one

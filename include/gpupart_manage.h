@@ -10,7 +10,8 @@
  * the caller. If the library's struct is longer than a row, the function fills each row with the
  * beginning of the struct. If the library's struct is shorter, the function sets the rest of
  * each row to 0. The function returns the number of rows that exist, which may be larger than
- * the array. It returns -EINVAL if the row size is 0 or above 64 KiB, or -ENOMEM.
+ * the array. It returns -EINVAL if the row size is 0 or above 64 KiB, and -ENOMEM if there is
+ * not enough memory.
  */
 #ifndef GPUPART_MANAGE_H
 #define GPUPART_MANAGE_H
@@ -474,7 +475,7 @@ struct gpupart_records {
 	uint64_t unknown;
 	/* Launches that ended but whose time was overwritten or never written. */
 	uint64_t untimed;
-	uint64_t last_end_ns;	/* end of the latest launch; 0: none has ended yet */
+	uint64_t last_end_ns;	/* end of the latest launch; 0: no launch has ended yet */
 	uint64_t busy_ns;	/* time in which one or more launches ran: the union of their
 				 * times */
 	uint64_t kernels_ns;	/* the sum of the times of all launches */
@@ -609,13 +610,13 @@ int gpupart_job_limit_set(struct gpupart *gp, const char *id, const struct gpupa
 
 /*
  * A grant gives a user TPCs of one GPU, and optionally an amount of its memory. Root makes
- * grants, usually through a scheduler. A grant is a job that needs no process. A grant has an id
- * like other jobs, and it exists until root drops it or the machine boots again. Only root can
- * change the limit of a grant. If a user other than root has grants on a GPU, the limits of this
- * user's processes on the GPU can allow only TPCs of these grants. Setting a limit with any
+ * grants, usually through a scheduler. A grant is a job that needs no process. Like other jobs,
+ * a grant has an id. The grant exists until root drops it or the machine boots again. Only root
+ * can change the limit of a grant. If a user other than root has grants on a GPU, the limits of
+ * this user's processes on the GPU can allow only TPCs of these grants. Setting a limit with any
  * other TPC fails with -EPERM. This applies to limits from GPUPART_SET, from a job and from
  * another program. In the same way, the user's grants bound the memory quota of a tenant.
- * GPUPART_DISABLE has no effect for such a user. Any user may read a grant.
+ * GPUPART_DISABLE has no effect for a user who has such grants. Any user may read a grant.
  */
 #define GPUPART_GRANT_ROOT "/run/gpupart/jobs"
 

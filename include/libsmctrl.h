@@ -68,8 +68,8 @@ void set_sm_mask(uint64_t mask);
  * Returns the number of GPCs of a GPU in *nr_gpcs, and for each GPC a mask of its TPCs in
  * *masks. In these masks a set bit means that the TPC belongs to the GPC. So the mask that
  * allows only GPC g is ~masks[g]. @dev is the number of the GPU in PCI order. The array belongs
- * to the library and is never freed. The result is 0 or an errno. This errno is ERANGE if the
- * number of a TPC does not fit into the mask.
+ * to the library and is never freed. The result is 0 or an errno. If the number of a TPC does
+ * not fit into the mask, the errno is ERANGE.
  */
 int libsmctrl_get_gpc_info(uint32_t *nr_gpcs, uint64_t **masks, int dev);
 #ifdef __SIZEOF_INT128__

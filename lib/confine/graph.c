@@ -51,7 +51,8 @@ struct executable {
 					 * it */
 	struct origin origin;
 	unsigned int nr_users;	/* number of threads that are launching it */
-	bool gone;		/* destroyed; the last thread that uses it frees it */
+	bool gone;		/* the executable graph is destroyed; the last thread that uses
+				 * this entry frees the entry */
 	unsigned int rules;	/* value of rules_generation when its functions were last matched */
 };
 
@@ -172,8 +173,8 @@ static void executable_free(struct executable *e)
 }
 
 /*
- * It is an error if a program destroys a graph that another thread launches, but this code must
- * not crash.
+ * It is an error if a program destroys a graph that another thread is launching, but this code
+ * must not crash.
  */
 static struct executable *executable_use(const void *exec)
 {

@@ -214,7 +214,7 @@ static struct graph_build *make(const struct cuda_api *cuda, struct graph_builds
 	return NULL;
 }
 
-/* Chooses the build that will be built for @want. */
+/* Chooses the build whose nodes will be built for @want. */
 static struct graph_build *choose(const struct cuda_api *cuda, struct graph_builds *builds,
 				  struct graph_want *want)
 {

@@ -26,7 +26,8 @@ struct graph_build {
 	/* Some nodes were not built again because the driver refuses to change them. */
 	bool partial;
 	uint64_t print;		/* fingerprint of the sets for which its nodes were built */
-	uint64_t used;		/* the lowest number is the least recently used build */
+	uint64_t used;		/* the build with the lowest number is the least recently used
+				 * build */
 };
 
 struct graph_builds {

@@ -72,8 +72,8 @@ struct lend_block {
 struct report_block {
 	struct memfd_head head;
 	atomic_uint nr;		/* number of processes that requested an entry */
-	atomic_uint nr_refused;	/* number of processes that have no entry and could not use CUDA
-				 * */
+	/* number of processes that have no entry and could not use CUDA */
+	atomic_uint nr_refused;
 	struct gpupart_report_process processes[REPORT_MAX_PROCESSES];
 	struct lend_block lend;
 };

@@ -182,7 +182,7 @@ struct scope_lend {
 struct scope_thread {
 	bool special;			/* at least one of the pointers below is in use */
 	bool in_graph_call;		/* the thread is in a driver call for graphs */
-	bool in_launch;			/* in a launch function of the driver */
+	bool in_launch;			/* the thread is in a launch function of the driver */
 	uint64_t next_gpus;		/* if bit n is set, GPU number n has a next-launch set */
 	/* next-launch sets, SCOPE_MAX_GPUS entries by GPU number; NULL: no set yet */
 	struct tmd_allow *next;

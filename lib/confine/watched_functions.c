@@ -115,8 +115,8 @@ static const struct cuda_api *cuda;
 static atomic_bool launches_asked;
 
 /*
- * The number of a launch function for which the driver reports another name; 0: no such
- * function.
+ * Number of the launch function that the driver reports with an unexpected name; 0: there is no
+ * such function.
  */
 static atomic_int other_launch;
 
@@ -570,8 +570,8 @@ static void on_call(const struct driver_function *fn, const struct cuda_call_par
 }
 
 /*
- * The driver has another function with this number. This code does not handle the start and the
- * end of that function.
+ * In this driver, this number belongs to a different function. This code does not handle calls
+ * of that function.
  */
 static void on_other_call(const struct driver_function *fn, const struct cuda_call_params *params)
 {

@@ -16,7 +16,7 @@ struct driver_gpu {
 	struct gpupart_topology *topo;
 	struct tmd_map map;
 	unsigned int compute_class;
-	unsigned int number;		/* number among the attached GPUs, from 0 */
+	unsigned int number;		/* index in the list of attached GPUs, from 0 */
 	int device;			/* CUDA's device number; -1: not read yet */
 	atomic_bool sm_limits_known;	/* map.sm was filled */
 };

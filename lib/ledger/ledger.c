@@ -150,9 +150,9 @@ static bool is_ours(const struct ledger *ledger, int fd)
 }
 
 /*
- * Opens the tenant's file again. Fails if it is no longer the file that this process uses.
- * @locked: whether to open the file for writing and lock its guard; otherwise it is opened for
- * reading only.
+ * Opens the tenant's file again. Fails if the tenant's file is no longer the file that this
+ * process uses. @locked: whether to open the file for writing and lock its guard; otherwise it
+ * is opened for reading only.
  */
 static int reopen(const struct ledger *ledger, bool locked)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Handlers of calls that allocate an amount of memory that can only be measured. */
+/* Handlers of calls that allocate memory whose amount can only be measured. */
 #include <errno.h>
 #include <stdlib.h>
 #include "lib/memory/call_state.h"
