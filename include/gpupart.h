@@ -259,7 +259,7 @@ int gpupart_attach(struct gpupart *gp, const char *gpu,
 /*
  * Tests whether gpupart_attach() can attach @gpu. @gpu has the same form as for
  * gpupart_attach(). The function returns 0, or the error that gpupart_attach() would return
- * before it makes its first launch. For an error, the function stores the error sentence. The
+ * before it makes its first launch. If it returns an error, it stores the error sentence. The
  * error is -ENOENT, -EOPNOTSUPP, -ECANCELED, -EBUSY or -ENODEV. After gpupart_detach() the
  * function returns -ESHUTDOWN. The function calls cuInit and does not affect launches.
  */
@@ -306,9 +306,9 @@ const struct gpupart_topology *gpupart_gpu_topology(const struct gpupart_gpu *gp
  * instead. A next-launch set takes precedence over all other sets, for all nodes.
  *
  * The stream of a capture is the stream on which the capture began. When the graph is launched,
- * the current set of this stream applies. If the stream was destroyed, the set that it had at
- * that time applies. After cuGraphExecUpdate, the library uses the capture stream of the new
- * graph. Three kinds of graphs are treated like graphs that were not captured: a copy of a
+ * the current set of this stream applies. If the stream was destroyed, the set that the stream
+ * had at that time applies. After cuGraphExecUpdate, the library uses the capture stream of the
+ * new graph. Three kinds of graphs are treated like graphs that were not captured: a copy of a
  * captured graph that cuGraphClone made, a graph that contains a captured graph as a child, and
  * a graph that was captured before the process attached its first GPU.
  *

@@ -47,8 +47,8 @@ void gpupart_topology_close(struct gpupart_topology *topo);
 /* Returns the number of uGPUs, or 0 if the source does not report uGPUs. */
 unsigned int gpupart_topology_nr_ugpus(const struct gpupart_topology *topo);
 /*
- * Returns the largest virtual GPC number plus 1, or 0 if virtual GPCs are unknown. Not every
- * smaller number belongs to a virtual GPC.
+ * Returns the largest virtual GPC number plus 1, or 0 if virtual GPCs are unknown. A smaller
+ * number does not always belong to a virtual GPC.
  */
 unsigned int gpupart_topology_end_vgpc(const struct gpupart_topology *topo);
 /* Returns the logical TPC that owns the SM with number @smid, or -1 if there is no such SM. */

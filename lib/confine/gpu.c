@@ -167,7 +167,7 @@ int gpupart_graph_prepare(struct gpupart *gp, struct gpupart_gpu *gpu, void *exe
 	if (result)
 		return ctx_fail(gp, -EIO, "the driver did not upload the graph: %s",
 				cuda_strerror(cuda, result));
-	/* If a build has failed, @exec may now keep fewer sets than before. */
+	/* If a build failed, @exec can perhaps keep fewer sets than before. */
 	return err ? err : graph_holds(gp, exec, nr);
 }
 

@@ -134,7 +134,7 @@ static void *take(struct entry **table, const void *handle)
 
 /*
  * Adds @entry. If the table already has an entry for @handle, removes this old entry and returns
- * it; the driver then did not report that the old object was destroyed.
+ * it. There is an old entry if the driver did not report that the old object was destroyed.
  */
 static void *put(struct entry **table, struct entry *entry, const void *handle)
 {

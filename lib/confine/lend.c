@@ -26,7 +26,7 @@ struct lend_kernel {
 	uint64_t key;		/* 0: free */
 	/*
 	 * Upper bounds of the run time: [0] without lent TPCs, [1] with lent TPCs. The first
-	 * LEND_COLD runs are not measured.
+	 * LEND_COLD runs are not counted.
 	 */
 	uint64_t longest_ns[2];
 	unsigned int runs[2];		/* runs that were timed */

@@ -19,8 +19,8 @@
 
 #define LEND_COLD	2	/* number of first runs of a kernel that are not timed, because
 				 * caches are cold */
-#define LEND_RUNS	5	/* number of runs, including the first, after which a kernel's
-				 * longest time is known */
+#define LEND_RUNS	5	/* number of runs, including the first LEND_COLD, after which a
+				 * kernel's longest time is known */
 
 /* True if the run of this process bounds the launches of this process. */
 extern atomic_bool lend_used;

@@ -35,12 +35,12 @@ struct gpupart_lender {
 	unsigned int nr;
 	struct gpupart_remote *remotes[GPUPART_LENDER_MAX];
 	struct gpupart_records_reader *readers[GPUPART_LENDER_MAX];
-	uint64_t counter, ns;		/* CPU counter and time when it was opened */
+	uint64_t counter, ns;		/* CPU counter and time at which the lender was opened */
 	uint64_t limits_ns;		/* when the limits of this run were last checked */
 	unsigned int place;		/* index of this run among the lender's borrowers */
 	uint64_t looked_ns;		/* time of the latest call of has_turn() */
 	uint64_t used_ns;		/* idle time of the lender in this turn */
-	uint64_t ends_ns;		/* time at which the turn, which is over, is passed on; 0:
+	uint64_t ends_ns;		/* if the turn is over, time at which it is passed on; 0:
 					 * the turn is not over */
 	char pci[20];
 };
