@@ -28,8 +28,8 @@
  * exceptions to these rules.
  *
  * Ownership. The library reads the arguments of a function during the call and keeps no pointer
- * to them. If a result is a pointer, the comment of the function names the owner. Memory sizes
- * are in bytes, and times are in nanoseconds.
+ * to them. If a result is a pointer, the comment of the function names the owner of the object.
+ * Memory sizes are in bytes, and times are in nanoseconds.
  */
 #ifndef GPUPART_H
 #define GPUPART_H
@@ -93,8 +93,8 @@ int gpupart_tpcset_format_list(const struct gpupart_tpcset *set, char *text, siz
 struct gpupart_topology;
 
 /*
- * Properties of a GPU. If a string is unknown, it is "". The comments below give the values of
- * unknown numbers.
+ * Properties of a GPU. If a string is unknown, it is "". The comments below say which value a
+ * number has if it is unknown.
  */
 struct gpupart_gpu_info {
 	char name[64];		/* "NVIDIA H200" */
@@ -202,18 +202,19 @@ struct gpupart_attach_options {
 	size_t size;			/* sizeof(struct gpupart_attach_options) */
 	unsigned int unconfined;	/* enum gpupart_unconfined */
 	/*
-	 * If this member is 1, one tool that subscribes to the driver after the first attach
-	 * receives its callbacks through this library. CUPTI is such a tool, and therefore
-	 * torch.profiler is one too. The environment variable GPUPART_PROFILE=1 has the same
-	 * effect. If this member is 0, the driver refuses such a tool. If the library cannot
-	 * replace the driver's function table, the driver refuses the tool even if this member
-	 * is 1; `gpupart doctor` reports this case. Source: Documentation/internals/hardware.md.
+	 * If this member is 1, one tool may subscribe to the driver after the first attach, and
+	 * receives its callbacks through this library. CUPTI is such a tool, and torch.profiler
+	 * uses CUPTI. The environment variable GPUPART_PROFILE=1 has the same effect. If this
+	 * member is 0, the driver refuses a tool that subscribes after the first attach. If the
+	 * library cannot replace the driver's function table, the driver refuses the tool even
+	 * if this member is 1; `gpupart doctor` reports this case. Source:
+	 * Documentation/internals/hardware.md.
 	 */
 	unsigned int profilers;
 	/*
 	 * If this member is 1, the library refuses kernels that launch other kernels from the
-	 * GPU. No set can confine the launches that such a kernel makes. Until the process ends,
-	 * loading a module with such a kernel fails with CUDA error 800 (operation not
+	 * GPU. No set can confine launches that a kernel makes from the GPU. Until the process
+	 * ends, loading a module with such a kernel fails with CUDA error 800 (operation not
 	 * permitted). If such a module is already loaded and the library recognised it, launches
 	 * of its kernels fail with the same error. The environment variable
 	 * GPUPART_NO_DEVICE_LAUNCH=1 has the same effect. gpupart-device-launches(7) explains
@@ -233,7 +234,7 @@ struct gpupart_attach_options {
  * @gpu: an index in PCI order ("0"), a PCI address, a UUID, or "cuda:N", where N is CUDA's
  * number of the GPU. If @gpu is NULL, the function attaches the GPU that CUDA calls device 0.
  * @gp: the context for the error sentence, or NULL to store no error sentence.
- * @options: the options, or NULL for options that are all 0.
+ * @options: the options; NULL means that all options are 0.
  *
  * If the GPU is already attached, the function returns the same object again. The object exists
  * until the process ends.
@@ -249,7 +250,8 @@ struct gpupart_attach_options {
  * thread begins during the call is not detected. -EPROTO: the mask bits of this GPU differ from
  * the table or could not be proven; the error sentence names the TPC. -EINVAL: @options->size is
  * too small, or a member has an invalid value. -E2BIG: @options->size is larger than the
- * library's struct, and a member that the library does not know is not 0.
+ * library's struct, and one of the members that the library does not know has a value other than
+ * 0.
  */
 int gpupart_attach(struct gpupart *gp, const char *gpu,
 		   const struct gpupart_attach_options *options, struct gpupart_gpu **attached);
@@ -257,9 +259,9 @@ int gpupart_attach(struct gpupart *gp, const char *gpu,
 /*
  * Tests whether gpupart_attach() can attach @gpu. @gpu has the same form as for
  * gpupart_attach(). The function returns 0, or the error that gpupart_attach() would return
- * before its first launch, and stores the error sentence. The error is -ENOENT, -EOPNOTSUPP,
- * -ECANCELED, -EBUSY or -ENODEV. After gpupart_detach() the function returns -ESHUTDOWN. The
- * function calls cuInit and does not affect launches.
+ * before it makes its first launch. If it returns an error, it stores the error sentence. The
+ * error is -ENOENT, -EOPNOTSUPP, -ECANCELED, -EBUSY or -ENODEV. After gpupart_detach() the
+ * function returns -ESHUTDOWN. The function calls cuInit and does not affect launches.
  */
 int gpupart_available(struct gpupart *gp, const char *gpu);
 
@@ -286,15 +288,16 @@ int gpupart_detach(struct gpupart *gp);
 const struct gpupart_topology *gpupart_gpu_topology(const struct gpupart_gpu *gpu);
 
 /*
- * These functions set the sets of scopes. The scopes, from the innermost to the outermost, are
- * the next launch, the function, the stream, the thread and the process. A launch is confined to
- * the intersection of the limit and the set of the innermost scope that has a set. If no scope
- * has a set, the launch is confined to the limit. A NULL @set removes the scope's set. A new set
- * takes effect at the next launch. The first call for a stream, function or thread takes longer.
- * All other calls take at most 50 ns. -EINVAL: @set is empty or has a TPC that does not exist.
- * If the process has a limit from outside, the first attach reads this limit from the
- * environment variable GPUPART_SET, which `gpupart run` sets. gpupart_limit_set() can make such
- * a limit smaller, but it returns -EPERM instead of making the limit larger.
+ * Each of these functions gives a set to a scope, or removes the set of a scope. The scopes,
+ * from the innermost to the outermost, are the next launch, the function, the stream, the thread
+ * and the process. A launch is confined to the intersection of the limit and the set of the
+ * innermost scope that has a set. If no scope has a set, the launch is confined to the limit. A
+ * NULL @set removes the scope's set. A new set takes effect at the next launch. The first call
+ * for a stream, function or thread takes longer. All other calls take at most 50 ns. -EINVAL:
+ * @set is empty or has a TPC that does not exist. If the process has a limit from outside, the
+ * first attach reads this limit from the environment variable GPUPART_SET, which `gpupart run`
+ * sets. gpupart_limit_set() can make such a limit smaller, but it returns -EPERM instead of
+ * making the limit larger.
  *
  * Graphs. The driver builds the nodes of an executable graph one time and launches them many
  * times. The set of a graph launch is the first of these that exists: the set of the stream into
@@ -302,15 +305,15 @@ const struct gpupart_topology *gpupart_gpu_topology(const struct gpupart_gpu *gp
  * the thread, the set of the process. A node whose function has a set uses the function's set
  * instead. A next-launch set takes precedence over all other sets, for all nodes.
  *
- * The stream of a capture is the stream on which the capture began. The set that this stream has
- * at the time of the graph launch applies; if the stream was destroyed, its last set applies.
- * After cuGraphExecUpdate, the library uses the capture stream of the new graph. Three kinds of
- * graphs are treated as not captured: a copy of a captured graph that cuGraphClone made, a graph
- * that contains a captured graph as a child, and a graph that was captured before the process
- * attached its first GPU.
+ * The stream of a capture is the stream on which the capture began. When the graph is launched,
+ * the current set of this stream applies. If the stream was destroyed, the set that the stream
+ * had at that time applies. After cuGraphExecUpdate, the library uses the capture stream of the
+ * new graph. Three kinds of graphs are treated like graphs that were not captured: a copy of a
+ * captured graph that cuGraphClone made, a graph that contains a captured graph as a child, and
+ * a graph that was captured before the process attached its first GPU.
  *
  * If the sets of a launch differ from the sets for which the nodes were built, the library
- * instantiates the graph again. Such an instance is called a variant. The library keeps one
+ * instantiates the graph again. The new instance is called a variant. The library keeps one
  * variant for each of the last four sets, and a launch under one of these sets uses the variant
  * for this set instead of the program's handle. Each variant takes as much memory as the
  * program's own executable graph. GPUPART_GRAPH_SETS=1, 2 or 3 in the environment makes the
@@ -329,11 +332,12 @@ const struct gpupart_topology *gpupart_gpu_topology(const struct gpupart_gpu *gp
  * conditional or memory nodes), graphs that were instantiated before the GPU was attached, and
  * graphs with a change that the library cannot repeat on the clone. The library cannot repeat a
  * change of a host, event, semaphore or child graph node, a change of a node inside a child
- * graph, a change by cuGraphExecNodeSetParams, or a change of any node after cuGraphExecUpdate
- * to a graph other than the instantiated graph. A later cuGraphExecUpdate of the whole graph
- * makes a new clone. A graph that cannot be built again keeps the set of its last build, and
- * each of its launches is counted in graphs_stale. If the library can build only some of the
- * nodes again, it builds these nodes, and the launch is counted in graphs_stale too.
+ * graph, or a change by cuGraphExecNodeSetParams. After cuGraphExecUpdate to a graph other than
+ * the instantiated graph, the library cannot repeat the change of any node. If the program later
+ * updates the whole graph with cuGraphExecUpdate, the library makes a new clone. A graph that
+ * cannot be built again keeps the set of its last build, and each of its launches is counted in
+ * graphs_stale. If the library can build only some of the nodes again, it builds these nodes,
+ * and the launch is counted in graphs_stale too.
  */
 int gpupart_limit_set(struct gpupart *gp, struct gpupart_gpu *gpu,
 		      const struct gpupart_tpcset *set);
@@ -360,9 +364,9 @@ int gpupart_stream_set(struct gpupart *gp, struct gpupart_gpu *gpu, void *stream
  * launch of the function on @gpu, on any stream and by any thread. For a CUfunction, the set
  * applies in the context that the function belongs to. For a CUkernel, the set applies in the
  * current context, or in the GPU's primary context if the thread has no current context. The
- * library does not detect a CUfunction that belongs to another GPU's context. The set of such a
- * function has no effect, because the function is never launched on @gpu. The set is removed
- * when the module is unloaded.
+ * library does not detect a CUfunction whose context is on a GPU other than @gpu. The set of
+ * such a function has no effect, because the function is never launched on @gpu. The set is
+ * removed when the module is unloaded.
  *
  * -EINVAL: the handle is not a function. -ENOSPC: 4096 functions already have sets. -EOPNOTSUPP:
  * the driver is older than CUDA 11.
@@ -495,7 +499,7 @@ struct gpupart_counters {
 	 * loaded a module into the context.
 	 */
 	uint64_t unconfinable_gpu;
-	/* Graph launches before which the nodes were built again for a new set. */
+	/* Number of graph launches for which the driver first had to build the nodes again. */
 	uint64_t graphs_reapplied;
 	uint64_t graphs_stale;	/* graph launches whose nodes kept an earlier set */
 	/*

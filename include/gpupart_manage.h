@@ -10,7 +10,8 @@
  * the caller. If the library's struct is longer than a row, the function fills each row with the
  * beginning of the struct. If the library's struct is shorter, the function sets the rest of
  * each row to 0. The function returns the number of rows that exist, which may be larger than
- * the array. It returns -EINVAL if the row size is 0 or above 64 KiB, or -ENOMEM.
+ * the array. It returns -EINVAL if the row size is 0 or above 64 KiB, and -ENOMEM if there is
+ * not enough memory.
  */
 #ifndef GPUPART_MANAGE_H
 #define GPUPART_MANAGE_H
@@ -30,8 +31,8 @@ extern "C" {
  *
  * @source: "kernel" (gpupart.ko), "rm" (NVIDIA's driver, which needs no privilege),
  * "sample:NAME" (a capture that is installed with gpupart), the path of a capture, or NULL. If
- * @source is NULL, the function tries "kernel" and then "rm". If the function uses "kernel" in
- * this case, it reads the virtual GPCs from "rm".
+ * @source is NULL, the function tries "kernel" and then "rm". If @source is NULL and the
+ * function uses "kernel", it reads the virtual GPCs from "rm".
  * @gpu: an index in PCI order ("0"), an address or a UUID. NULL means the first GPU. A capture
  * describes one GPU. If @source is a capture, @gpu must be NULL or name that GPU.
  *
@@ -46,8 +47,8 @@ void gpupart_topology_close(struct gpupart_topology *topo);
 /* Returns the number of uGPUs, or 0 if the source does not report uGPUs. */
 unsigned int gpupart_topology_nr_ugpus(const struct gpupart_topology *topo);
 /*
- * Returns the largest virtual GPC number plus 1, or 0 if virtual GPCs are unknown. Some smaller
- * numbers may belong to no virtual GPC.
+ * Returns the largest virtual GPC number plus 1, or 0 if virtual GPCs are unknown. A smaller
+ * number does not always belong to a virtual GPC.
  */
 unsigned int gpupart_topology_end_vgpc(const struct gpupart_topology *topo);
 /* Returns the logical TPC that owns the SM with number @smid, or -1 if there is no such SM. */
@@ -95,11 +96,11 @@ int gpupart_gpu_list(struct gpupart *gp, const char *source, struct gpupart_gpu_
 uint64_t gpupart_topology_hash(const struct gpupart_topology *topo);
 
 /*
- * Returns true if @a and @b agree. Both are topologies of the same GPU, but from two sources.
- * The function compares the GPC, virtual GPC, CPC and uGPU of each TPC, the SMs that the TPC
- * owns, and the TPCs of each GPC that the fuses enable. The function skips a value that only one
- * of the sources reports. The function does not compare tpc_in_gpc, because the sources assign
- * these numbers differently.
+ * Returns true if @a and @b agree. @a and @b must be topologies of the same GPU from two
+ * different sources. The function compares the GPC, virtual GPC, CPC and uGPU of each TPC, the
+ * SMs that the TPC owns, and, for each GPC, the TPCs that the fuses enable. The function skips a
+ * value that only one of the sources reports. The function does not compare tpc_in_gpc, because
+ * the sources assign these numbers differently.
  */
 bool gpupart_topology_agree(const struct gpupart_topology *a, const struct gpupart_topology *b);
 
@@ -187,24 +188,26 @@ struct gpupart_plan {
  * tenant with the larger weight ranks higher; then the larger minimum decides, then the larger
  * cluster, then the name. The criteria below are applied one after the other. Each criterion is
  * applied to one tenant after the other, in the order of rank. So each step applies one
- * criterion to one tenant, and it keeps only the plans with the best value from the plans that
- * are left. If any other plan is better than the chosen plan in one criterion, that plan is
- * worse in an earlier criterion.
+ * criterion to one tenant. Of the plans that are left, the step keeps only the plans with the
+ * best value. A plan that is better than the chosen plan in one criterion is worse in an earlier
+ * criterion.
  * 1. The first criterion is the uGPU of each tenant that is bound to a uGPU. Tenants that are
- * joined by `same` are treated together. The best uGPU has the most TPCs that are not needed for
- * minimums. If several uGPUs are equal in this, the uGPU with the lowest number is the best.
+ * joined by `same` are treated together. The best uGPU has the largest number of TPCs that no
+ * tenant needs for its minimum. If several uGPUs have equally many such TPCs, the uGPU with the
+ * lowest number is the best.
  * 2. Whole GPCs. Let d be the difference between the tenant's number of TPCs and its fair share
  * of the TPCs that are left, and let u be the number of uGPUs that the tenant uses. The best
  * choice has the smallest 2d + (u - 1) * (TPCs of the GPU's largest GPC), then the fewest uGPUs,
  * then the most TPCs, then the GPCs that are first in the tenant's order.
- * 3. The third criterion is the number of TPCs of the tenants that do not ask for whole GPCs.
+ * 3. The third criterion is the number of TPCs of each tenant that does not ask for whole GPCs.
  * First each tenant gets its minimum. Then TPCs are assigned one at a time. Of the tenants that
  * can still use a TPC, the tenant with the fewest TPCs relative to its weight gets the next TPC.
  * This rule is max-min fairness by weight. (The fair share in criterion 2 is computed in the
  * same way, but without regard to GPCs and cluster slots.)
  * 4. The fourth criterion is the GPC of each cluster slot that has more than one TPC and belongs
  * to a tenant that does not ask for whole GPCs. The best GPC has the fewest cluster slots. If
- * several GPCs are equal in this, the first of them in the tenant's order is the best.
+ * several GPCs have equally few cluster slots, the best GPC is the first of these in the
+ * tenant's order.
  * 5. The fifth criterion is the set of each tenant that does not ask for whole GPCs. For a
  * packed tenant, the best set has the fewest tenants in its GPCs, then the fewest uGPUs, then
  * the fewest GPCs, then the GPCs that are first in the tenant's order. The count of tenants
@@ -215,12 +218,12 @@ struct gpupart_plan {
  * the other GPCs, with more TPCs in the GPCs that are first in the tenant's order.
  *
  * A tenant's order of GPCs is determined when the tenant is placed. At that moment, GPCs are
- * ordered by the number of tenants that have TPCs in the GPC's uGPU, fewest first. GPCs that are
- * equal in this are ordered by uGPU number and then by GPC number. In a GPC, tenants with a
- * cluster slot get the lowest TPCs of the GPC's virtual GPC. The other tenants get the lowest
- * TPCs that are left. If a tenant launches clusters, it gets the TPCs inside the virtual GPC
- * before the TPCs outside the virtual GPC. If a tenant launches no clusters, it gets the TPCs
- * outside the virtual GPC first.
+ * ordered by the number of tenants that have TPCs in the GPC's uGPU, fewest first. GPCs with the
+ * same number of such tenants are ordered by uGPU number and then by GPC number. In a GPC,
+ * tenants with a cluster slot get the lowest TPCs of the GPC's virtual GPC. The other tenants
+ * get the lowest TPCs that are left. If a tenant launches clusters, it gets the TPCs inside the
+ * virtual GPC before the TPCs outside the virtual GPC. If a tenant launches no clusters, it gets
+ * the TPCs outside the virtual GPC first.
  *
  * Any kernel may launch clusters of GPUPART_PORTABLE_CLUSTER blocks. So if a tenant's set has
  * enough TPCs for such a cluster but cannot hold the cluster, the function makes the plan again
@@ -234,10 +237,10 @@ struct gpupart_plan {
  * contradiction is a tenant that asks for GPCs of each uGPU but is bound to one uGPU.
  * -EOPNOTSUPP: the source does not report GPCs, or a demand needs uGPUs and the source does not
  * report uGPUs. -ENOSPC: a demand cannot be met. The error sentence names the tenant, and it
- * lists changes of the tenant's demand that make a plan possible. The function has made a plan
- * with each of these changes. The list does not contain changes for which planning takes too
- * long. -E2BIG: the search was not finished after 100 million steps, which take about half a
- * second. If the function returns a plan, the plan is always the best plan.
+ * lists changes of the tenant's demand that make a plan possible. The function has tested each
+ * of these changes by making a plan with the change. The list does not contain changes for which
+ * planning takes too long. -E2BIG: the search was not finished after 100 million steps, which
+ * take about half a second. If the function returns a plan, the plan is always the best plan.
  *
  * On GPUs with up to 12 GPCs a call takes a few milliseconds, whether or not a plan exists.
  * Calls with random demands of 16 tenants took less than 3 ms. We also searched for demands that
@@ -270,7 +273,7 @@ int gpupart_process_publish(struct gpupart *gp, const char *name);
 /*
  * Narrows the limit of the calling process. If the process has a limit from outside, the new
  * limit is the intersection of that limit and @set; otherwise the new limit is @set. No call in
- * this process can widen the limit again. Another process can replace it with
+ * this process can widen the limit again. Another process can replace the limit with
  * gpupart_process_limit_set(). -EINVAL: @set is NULL or invalid. -EPERM: the intersection is
  * empty; the limit is unchanged.
  */
@@ -290,9 +293,9 @@ struct gpupart_check {
 	/*
 	 * "", or the reason why graphs keep the sets and the limit with which their nodes were
 	 * built. In that case a later set may have no effect on a graph, and graphs_stale may
-	 * not count its launches. The value can change during the run, because on some drivers
-	 * the library can detect this only when the program calls one of the driver's graph
-	 * functions.
+	 * not count the launches of this graph. The value can change during the run, because on
+	 * some drivers the library can detect this only when the program calls one of the
+	 * driver's graph functions.
 	 */
 	const char *graphs;
 	char key[20];		/* hash of the checked map, in hexadecimal */
@@ -325,8 +328,8 @@ struct gpupart_process {
 				 * appear as '?' */
 	char job[GPUPART_JOB_STRLEN];	/* id of the job that the process belongs to, or "" */
 	/*
-	 * PCI address of the first GPU with a limit. If no GPU has a limit, PCI address of the
-	 * first attached GPU.
+	 * PCI address of the first GPU with a limit. If no GPU has a limit, this is the PCI
+	 * address of the first attached GPU.
 	 */
 	char pci[20];
 	char source[512];	/* source of that GPU's topology, which is "rm", "kernel" or the
@@ -383,10 +386,10 @@ int gpupart_process_signal(struct gpupart *gp, const struct gpupart_process *pro
  * process may launch kernels during the call, and other programs may call the function at the
  * same time. If a caller dies during the call, the previous limit stays in force.
  *
- * -ESRCH: this user has no such process. If the caller is root, it must first change to the user
- * who owns the process. -ENODEV: the process does not use that GPU. -EAGAIN: the mask bits of
- * the GPU are not proven, or not proven yet. -EINVAL: @set is empty or has a TPC that does not
- * exist. -EBUSY: another program is setting the limit and does not finish.
+ * -ESRCH: this user has no such process. If the caller is root, it must first change its uid to
+ * the uid of the process's owner. -ENODEV: the process does not use that GPU. -EAGAIN: the mask
+ * bits of the GPU are not proven, or not proven yet. -EINVAL: @set is empty or has a TPC that
+ * does not exist. -EBUSY: another program is setting the limit and does not finish.
  */
 int gpupart_process_limit_set(struct gpupart *gp, int pid, const char *pci,
 			      const struct gpupart_tpcset *set, struct gpupart_tpcset *before);
@@ -396,10 +399,10 @@ int gpupart_process_limit_set(struct gpupart *gp, int pid, const char *pci,
  * the limit of one process many times. gpupart_remote_open() finds the process; each change then
  * takes about 2 us. The caller must close the object. gpupart_remote_set() fails with -ESRCH
  * when the process has ended or its state page was truncated. One thread at a time may use the
- * object. The library installs a SIGBUS handler in the calling process. This handler passes
- * faults in other memory on to the previous handler. Do not block SIGBUS in a thread that calls
- * these functions: if SIGBUS is blocked and the state page is truncated, the caller's process is
- * killed.
+ * object. The library installs a SIGBUS handler in the calling process. If a fault is in other
+ * memory, the handler that was installed before handles it. Do not block SIGBUS in a thread that
+ * calls these functions: if SIGBUS is blocked and the state page is truncated, the caller's
+ * process is killed.
  */
 struct gpupart_remote;
 int gpupart_remote_open(struct gpupart *gp, int pid, const char *pci,
@@ -407,8 +410,8 @@ int gpupart_remote_open(struct gpupart *gp, int pid, const char *pci,
 int gpupart_remote_set(struct gpupart *gp, struct gpupart_remote *remote,
 		       const struct gpupart_tpcset *set, struct gpupart_tpcset *before);
 /*
- * Reads the outer limit that was last set, by this program or another one. *set is empty if
- * there is no outer limit. The function never waits for the process. -ESRCH: the process has
+ * Reads the current outer limit, whether this program or another program set it. *set is empty
+ * if there is no outer limit. The function never waits for the process. -ESRCH: the process has
  * ended. -EBUSY: the limit changed again and again during the call.
  */
 int gpupart_remote_get(struct gpupart *gp, const struct gpupart_remote *remote,
@@ -427,10 +430,11 @@ void gpupart_remote_close(struct gpupart_remote *remote);
  * previous launch on the same stream, whichever is later. So busy times are upper bounds if a
  * stream waits for events, copies or a time slice. gpupart-stat(1) also measures a lower bound,
  * by reading the records repeatedly while launches run. A launch of a graph counts as a launch.
- * If graph launches follow each other without a gap, the library measures one time for all these
- * launches. This time is from the submission of the first graph launch to the end of the last
- * graph launch. Other processes can read the records of a process only if the process was
- * published with gpupart_process_publish() before its first context was created or attached.
+ * If graph launches follow each other without a gap, the library measures a single duration for
+ * all these launches. This duration is measured from the submission of the first graph launch to
+ * the end of the last graph launch. Other processes can read the records of a process only if
+ * the process was published with gpupart_process_publish() before its first context was created
+ * or attached.
  */
 #define GPUPART_RECORDS_NR_FUNCTIONS 64
 
@@ -464,14 +468,14 @@ struct gpupart_records {
 	uint64_t unrecorded;	/* launches without a record, since the process started */
 	/*
 	 * Launches whose end cannot be known. These are the launches of a context that was lost
-	 * or destroyed, unrecorded launches that no recorded launch follows on their stream, and
-	 * the launches counted in @graphs. If @unknown is not 0, the process is not considered
-	 * idle.
+	 * or destroyed, unrecorded launches without a later recorded launch on the same stream,
+	 * and the launches counted in @graphs. If @unknown is not 0, the process is not
+	 * considered idle.
 	 */
 	uint64_t unknown;
 	/* Launches that ended but whose time was overwritten or never written. */
 	uint64_t untimed;
-	uint64_t last_end_ns;	/* end of the latest launch; 0: none has ended yet */
+	uint64_t last_end_ns;	/* end of the latest launch; 0: no launch has ended yet */
 	uint64_t busy_ns;	/* time in which one or more launches ran: the union of their
 				 * times */
 	uint64_t kernels_ns;	/* the sum of the times of all launches */
@@ -537,8 +541,8 @@ int gpupart_records_stream(struct gpupart *gp, struct gpupart_gpu *gpu, void *st
 /*
  * A job is one run of a program, with all processes that descend from it. The environment
  * variable GPUPART_JOB contains the id of the job, and child processes inherit the variable. The
- * limit of the job is in a file below /dev/shm. A process of the job that begins to use the GPU
- * reads the limit from this file and ignores GPUPART_SET. If a job was started inside another
+ * limit of the job is in a file below /dev/shm. When a process of the job begins to use the GPU,
+ * it reads the limit from this file and ignores GPUPART_SET. If a job was started inside another
  * job, the limits of both jobs apply to it.
  */
 struct gpupart_job {
@@ -570,10 +574,9 @@ struct gpupart_job {
  * If it starts a second job on the same GPU, the call changes the first job. @name is NULL, or
  * it has 1 to 63 characters from A-Z a-z 0-9 . _ - and does not start with '-'. @pci is the
  * address of the GPU of @topo, for example "0000:0d:00.0". If @topo is from a capture, @pci is
- * the address of the simulated GPU. A job is removed when it has no process any more. The
+ * the address of the simulated GPU. A job is removed when it no longer has any process. The
  * processes of a job are the process that started it, its published processes, and all processes
- * whose environment contained the id of this job, or of a job inside this job, when they were
- * executed.
+ * that were executed with the id of this job, or of a job inside this job, in their environment.
  *
  * -EINVAL: @set, @name or @pci is invalid; gpupart_set_check() tests a set. -EROFS, -EACCES,
  * -EFBIG and so on: /dev/shm cannot be written; then only GPUPART_SET limits the job.
@@ -607,13 +610,13 @@ int gpupart_job_limit_set(struct gpupart *gp, const char *id, const struct gpupa
 
 /*
  * A grant gives a user TPCs of one GPU, and optionally an amount of its memory. Root makes
- * grants, usually through a scheduler. A grant is a job that needs no process. A grant has an id
- * like other jobs, and it exists until root drops it or the machine boots again. Only root can
- * change the limit of a grant. If a user other than root has grants on a GPU, the limits of this
- * user's processes on the GPU can allow only TPCs of these grants. A limit with any other TPC
- * fails with -EPERM. This applies to limits from GPUPART_SET, from a job and from another
- * program. In the same way, the user's grants bound the memory quota of a tenant.
- * GPUPART_DISABLE has no effect for such a user. Any user may read a grant.
+ * grants, usually through a scheduler. A grant is a job that needs no process. Like other jobs,
+ * a grant has an id. The grant exists until root drops it or the machine boots again. Only root
+ * can change the limit of a grant. If a user other than root has grants on a GPU, the limits of
+ * this user's processes on the GPU can allow only TPCs of these grants. Setting a limit with any
+ * other TPC fails with -EPERM. This applies to limits from GPUPART_SET, from a job and from
+ * another program. In the same way, the user's grants bound the memory quota of a tenant.
+ * GPUPART_DISABLE has no effect for a user who has such grants. Any user may read a grant.
  */
 #define GPUPART_GRANT_ROOT "/run/gpupart/jobs"
 
@@ -665,8 +668,8 @@ int gpupart_grant_list(struct gpupart *gp, struct gpupart_grant *list, unsigned 
 struct gpupart_tenant {
 	char name[GPUPART_TENANT_STRLEN];
 	/*
-	 * The owner. Processes of this user write all other members, so these members may be
-	 * false.
+	 * The owner. Processes of this user write all members except @uid, so those members may
+	 * be false.
 	 */
 	unsigned int uid;
 	char pci[20];		/* "" if the tenant has no quota and no memory on any GPU */
@@ -715,11 +718,11 @@ int gpupart_tenant_process_list(struct gpupart *gp, struct gpupart_tenant_proces
 				unsigned int max, size_t size);
 
 /*
- * Reads the row for one GPU of one of this user's tenants. If @name is NULL, the function reads
- * the tenant of this process, or the tenant in GPUPART_TENANT that the process will join.
- * -EINVAL: @name is not a valid tenant name, or @pci is not a PCI address. -ESRCH: there is no
- * such tenant, or @name is NULL and this process has no tenant. -EPERM, -EPROTO: the tenant's
- * file cannot be trusted.
+ * Reads a tenant's row for one GPU. The tenant must belong to this user. If @name is NULL, the
+ * function reads the tenant of this process, or the tenant in GPUPART_TENANT that the process
+ * will join. -EINVAL: @name is not a valid tenant name, or @pci is not a PCI address. -ESRCH:
+ * there is no such tenant, or @name is NULL and this process has no tenant. -EPERM, -EPROTO: the
+ * tenant's file cannot be trusted.
  */
 int gpupart_tenant_get(struct gpupart *gp, const char *name, const char *pci,
 		       struct gpupart_tenant *tenant);
@@ -729,9 +732,9 @@ int gpupart_tenant_get(struct gpupart *gp, const char *name, const char *pci,
  * the tenant may be running during the call. If @pci is NULL, the quota applies to each GPU,
  * including GPUs that the programs begin to use later. If the quota is below the current use, no
  * memory is freed; allocations fail until the programs have freed enough memory. If @before is
- * not NULL, the function returns in it the old quota, or 0 if there was no quota or if @pci is
- * NULL. The errors are those of gpupart_tenant_get(). -EBUSY: another process keeps the tenant's
- * file locked.
+ * not NULL, the function stores the old quota in *before. It stores 0 if there was no quota or
+ * if @pci is NULL. The errors are those of gpupart_tenant_get(). -EBUSY: another process keeps
+ * the tenant's file locked.
  */
 int gpupart_tenant_quota_set(struct gpupart *gp, const char *name, const char *pci,
 			     uint64_t bytes, uint64_t *before);
@@ -739,10 +742,11 @@ int gpupart_tenant_quota_set(struct gpupart *gp, const char *name, const char *p
 /*
  * Sets the quota like gpupart_tenant_quota_set(), and creates the tenant if it does not exist
  * yet. The tenant's first process, or the process that starts the first process, must be a job
- * whose name or id is @name. If @bytes differs from the quota that this function last set, or if
- * @pci is NULL, the quotas on the tenant's other GPUs change too. After the call, put the name
- * into the environment variable GPUPART_TENANT and the bytes into GPUPART_MEM. The errors are
- * those of gpupart_tenant_quota_set(). -ENOSPC, -EACCES and so on: /dev/shm cannot be written.
+ * whose name or id is @name. If @bytes differs from the quota that the previous call of this
+ * function set, or if @pci is NULL, the quotas on the tenant's other GPUs change too. After the
+ * call, put the name into the environment variable GPUPART_TENANT and the bytes into
+ * GPUPART_MEM. The errors are those of gpupart_tenant_quota_set(). -ENOSPC, -EACCES and so on:
+ * /dev/shm cannot be written.
  */
 int gpupart_tenant_begin(struct gpupart *gp, const char *name, const char *pci, uint64_t bytes,
 			 uint64_t *before);
@@ -818,11 +822,11 @@ struct gpupart_verify_row {
  * one time for each row, in order. At the beginning, the function removes some sets on @gpu, and
  * at the end it restores them. These are the set of the process, a limit that
  * gpupart_limit_set() set, the set of the calling thread, the set of this thread's next launch,
- * and the sets of the default streams of this thread's context. A limit from outside stays in
- * force, and so do the sets of functions and of streams that the program created. No other
- * thread should launch kernels or set sets during the call. Returns the number of rows that
- * failed, which is 0 if all statements are proven, or a negative errno if the proof could not
- * run.
+ * and the sets of the default streams of this thread's context. The following stay in force: a
+ * limit from outside, the sets of functions, and the sets of the streams that the program
+ * created. No other thread should launch kernels or set sets during the call. Returns the number
+ * of rows that failed, which is 0 if all statements are proven, or a negative errno if the proof
+ * could not run.
  *
  * -EINVAL: invalid flags, or @gpu is not attached. -EBUSY: a default stream of the context is
  * being captured, or a stream that synchronizes with the legacy default stream is being
@@ -838,10 +842,10 @@ int gpupart_verify(struct gpupart *gp, struct gpupart_gpu *gpu, unsigned int fla
 /*
  * Makes one launch on @stream and returns in *seen the TPCs on which the launch's blocks ran. If
  * @stream is NULL, the launch is on the legacy default stream. For a few microseconds, the
- * launch keeps busy all SMs that it may use. So on an idle GPU, *seen is the set in force.
- * -EBUSY: @stream or a blocking stream of its context is being captured; nothing was launched,
- * because reading the result would invalidate the capture. A capture that another thread begins
- * during the call is not detected.
+ * launch occupies all SMs that it may use. So on an idle GPU, *seen is the set in force. -EBUSY:
+ * @stream or a blocking stream of its context is being captured; nothing was launched, because
+ * reading the result would invalidate the capture. A capture that another thread begins during
+ * the call is not detected.
  */
 int gpupart_census(struct gpupart *gp, struct gpupart_gpu *gpu, void *stream,
 		   struct gpupart_tpcset *seen);

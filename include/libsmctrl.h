@@ -68,8 +68,8 @@ void set_sm_mask(uint64_t mask);
  * Returns the number of GPCs of a GPU in *nr_gpcs, and for each GPC a mask of its TPCs in
  * *masks. In these masks a set bit means that the TPC belongs to the GPC. So the mask that
  * allows only GPC g is ~masks[g]. @dev is the number of the GPU in PCI order. The array belongs
- * to the library and is never freed. The result is 0 or an errno. This errno is ERANGE if the
- * number of a TPC does not fit into the mask.
+ * to the library and is never freed. The result is 0 or an errno. If the number of a TPC does
+ * not fit into the mask, the errno is ERANGE.
  */
 int libsmctrl_get_gpc_info(uint32_t *nr_gpcs, uint64_t **masks, int dev);
 #ifdef __SIZEOF_INT128__
@@ -103,7 +103,7 @@ int libsmctrl_make_mask_ext(uint128_t *mask, uint32_t low, uint32_t high_exclusi
 int libsmctrl_validate_stream_mask(void *stream, int low, int high_exclusive, bool echo);
 
 /*
- * A program can call other functions without calling these functions first. The first two of
+ * A program need not call these functions before it calls other functions. The first two of
  * these functions prepare the process's GPUs and return 0 or an errno. If a program does not
  * call them, the GPUs are prepared when the first mask is set. libsmctrl_is_init() returns 1 if
  * the GPUs are prepared, and 0 if not. libsmctrl_get_version() returns the version of gpupart.

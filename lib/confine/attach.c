@@ -246,8 +246,9 @@ static int find_listed(struct gpupart *gp, const struct cuda_api *cuda, bool ear
 			return n;
 	for (n = 0; environment_part(list, ',', n, word, sizeof(word)) >= 0; n++) {
 		/*
-		 * If a word names another GPU, this is not an error. If a word is not the name
-		 * of any GPU, this is an error, because otherwise the limit would be ignored.
+		 * It is not an error if a word names a GPU other than the GPU at @pci. If a word
+		 * is not the name of any GPU, this is an error, because otherwise the limit
+		 * would be ignored.
 		 */
 		err = find_topology(gp, cuda, word, early, &meant);
 		if (err)
@@ -447,7 +448,9 @@ static int attach(struct gpupart *gp, const char *selector, struct gpupart_gpu *
 		}
 		gpu->learned = !err;
 	}
-	/* A second attach also handles the context that is then current. */
+	/*
+	 * A later call of this function also handles the context that is current at that time.
+	 */
 	if (!err && !cuda->ctx_current(&current))
 		driver_gpu_of_context(current);
 	if (!err) {

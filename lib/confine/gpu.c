@@ -167,11 +167,11 @@ int gpupart_graph_prepare(struct gpupart *gp, struct gpupart_gpu *gpu, void *exe
 	if (result)
 		return ctx_fail(gp, -EIO, "the driver did not upload the graph: %s",
 				cuda_strerror(cuda, result));
-	/* A failed attempt may have reduced the number of sets. */
+	/* If a build failed, @exec can perhaps keep fewer sets than before. */
 	return err ? err : graph_holds(gp, exec, nr);
 }
 
-/* If @gpu has no such set, the function puts all TPCs of @gpu into *@set. */
+/* Returns @has. If @has is false, the function puts all TPCs of @gpu into *@set. */
 static bool or_all(const struct gpupart_gpu *gpu, bool has, struct gpupart_tpcset *set)
 {
 	if (!has)

@@ -51,7 +51,8 @@ struct executable {
 					 * it */
 	struct origin origin;
 	unsigned int nr_users;	/* number of threads that are launching it */
-	bool gone;		/* destroyed; the last thread that uses it frees it */
+	bool gone;		/* the executable graph is destroyed; the last thread that uses
+				 * this entry frees the entry */
 	unsigned int rules;	/* value of rules_generation when its functions were last matched */
 };
 
@@ -85,7 +86,8 @@ static _Thread_local struct {
 	void *exec;		/* the program's handle */
 	struct scope_id stream;
 	uint64_t print;		/* fingerprint of the sets that apply to this launch */
-	uint64_t publications;	/* number of publications, read before the fingerprint */
+	uint64_t publications;	/* number of published changes of sets, read before the
+				 * fingerprint */
 	bool stale, rebuilt, partial;
 	/*
 	 * @launch: the call is a launch, not an upload; @next: the launch used the thread's
@@ -131,8 +133,8 @@ static void *take(struct entry **table, const void *handle)
 }
 
 /*
- * Returns the old entry of the handle if the driver did not report that the old object was
- * destroyed.
+ * Adds @entry. If the table already has an entry for @handle, removes this old entry and returns
+ * it. There is an old entry if the driver did not report that the old object was destroyed.
  */
 static void *put(struct entry **table, struct entry *entry, const void *handle)
 {
@@ -171,8 +173,8 @@ static void executable_free(struct executable *e)
 }
 
 /*
- * It is an error if a program destroys a graph that another thread launches, but this code must
- * not crash.
+ * It is an error if a program destroys a graph that another thread is launching, but this code
+ * must not crash.
  */
 static struct executable *executable_use(const void *exec)
 {
@@ -375,8 +377,8 @@ static uint64_t print_of_all(const struct scope_graph *graph)
 		functions |= atomic_load_explicit(&gpu->function_sets, memory_order_acquire);
 	}
 	/*
-	 * If the set is not a next-launch set, it does not replace the sets of functions. So the
-	 * fingerprint is then different.
+	 * A next-launch set replaces the sets of functions, and all other sets do not. So the
+	 * fingerprint depends on the kind of the set.
 	 */
 	functions = graph->is_next && functions;
 	return hash_bytes(print, &functions, sizeof(functions));
@@ -483,8 +485,8 @@ void graph_instantiate_end(const struct cuda_api *cuda, void *source, int result
 /* ------------------------------------------------------------------------ launch */
 
 /*
- * No driver call names the functions of a graph. So if rules are newer than @e, match the
- * functions in the clone of @e.
+ * No driver call names the functions of a graph. So if rules changed after the functions of @e
+ * were last matched, match the functions in the clone of @e.
  */
 static __attribute__((noinline)) void match_rules(const struct cuda_api *cuda,
 						  struct executable *e)

@@ -105,8 +105,8 @@ void graph_changed(const struct cuda_api *cuda, void *exec, void *node, enum gra
 
 /*
  * Called when @graph was captured on @stream. The stream still exists. The GPU of the stream may
- * be attached after this call. The check that distinguishes streams may also run after this
- * call.
+ * be attached after this call. The check that finds out how to distinguish streams may also run
+ * after this call.
  */
 void graph_captured(const struct scope_id *stream, void *graph);
 

@@ -123,8 +123,8 @@ static bool follows(const struct cuda_api *cuda, const struct graph_builds *buil
 /* ------------------------------------------------------------------------ variants */
 
 /*
- * If several builds match, returns the build that was launched last, because its launch need not
- * wait.
+ * If several builds match, returns the build that was launched most recently, because another
+ * launch of this build need not wait.
  */
 static struct graph_build *find(struct graph_builds *builds, uint64_t print)
 {
@@ -166,8 +166,8 @@ static bool instantiate(const struct cuda_api *cuda, struct graph_builds *builds
 						 builds->flags & ~(uint64_t)CUDA_GRAPH_UPLOAD))
 		return false;
 	/*
-	 * If the driver cannot update a graph, the graph has only the program's build. An
-	 * example is a graph that kernels change.
+	 * If the driver cannot update a graph, the graph has only the program's build. For
+	 * example, the driver cannot update a graph that kernels change.
 	 */
 	b->version = builds->version - 1;
 	if (!is_current(cuda, builds, b))
@@ -214,7 +214,7 @@ static struct graph_build *make(const struct cuda_api *cuda, struct graph_builds
 	return NULL;
 }
 
-/* Chooses the build that will be built for @want. */
+/* Chooses the build whose nodes will be built for @want. */
 static struct graph_build *choose(const struct cuda_api *cuda, struct graph_builds *builds,
 				  struct graph_want *want)
 {

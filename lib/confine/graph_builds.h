@@ -20,13 +20,14 @@ struct graph_build {
 	struct graph_nodes *nodes;
 	unsigned int counted;	/* number of kernels of this build that are counted for the
 				 * graph's record */
-	unsigned int version;	/* version of the clone to which it was last updated */
+	unsigned int version;	/* version of the clone at the last update of this build */
 	bool built;		/* launched or uploaded at least once */
 	bool settled;		/* all its nodes were built for @print */
 	/* Some nodes were not built again because the driver refuses to change them. */
 	bool partial;
 	uint64_t print;		/* fingerprint of the sets for which its nodes were built */
-	uint64_t used;		/* the lowest number is the least recently used build */
+	uint64_t used;		/* the build with the lowest number is the least recently used
+				 * build */
 };
 
 struct graph_builds {
@@ -46,7 +47,8 @@ struct graph_builds {
 	bool recorded;			/* @event was recorded after the last launch */
 	struct scope_id stream;		/* the stream of the last launch */
 	/*
-	 * True if the stream of the last launch may be destroyed. Any thread may set this flag.
+	 * True if the stream of the last launch may have been destroyed. Any thread may set this
+	 * flag.
 	 */
 	atomic_bool stream_gone;
 	void *event, *ctx;		/* the context of @event and of the variants */

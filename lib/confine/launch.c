@@ -41,7 +41,9 @@ static _Atomic uint32_t launch_params_size = LAUNCH_PARAMS_SIZE;
 
 /* ------------------------------------------------------------------- callback */
 
-/* Outcomes and counters have the same order, so no table is needed. */
+/*
+ * Outcomes and counters have the same order, so no table is needed to map outcomes to counters.
+ */
 _Static_assert(STATE_CONFINED + TMD_CONFINED == STATE_CONFINED &&
 	       STATE_CONFINED + TMD_WIDENED_EMPTY == STATE_WIDENED_EMPTY &&
 	       STATE_CONFINED + TMD_WIDENED_DRIVER == STATE_WIDENED_DRIVER &&

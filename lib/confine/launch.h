@@ -23,9 +23,10 @@ int launch_watch(struct gpupart *gp, const struct cuda_api *api);
 
 /*
  * launch_params_known() returns the size in bytes of the launch parameters that the library may
- * edit. This is the measured size, or the size that launch_params_accept() accepted. The library
- * does not change a launch with parameters of another size, and counts it as unconfinable. The
- * caller of launch_params_accept() must have proven that slot 4 contains the address of a TMD.
+ * edit. This is the measured size, or the size that launch_params_accept() accepted. If the
+ * parameters of a launch have any other size, the library does not change the launch and counts
+ * it as unconfinable. The caller of launch_params_accept() must have proven that slot 4 contains
+ * the address of a TMD.
  */
 uint32_t launch_params_known(void);
 void launch_params_accept(uint32_t size);

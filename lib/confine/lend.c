@@ -14,17 +14,20 @@
 #include "lib/core/fork.h"
 #include "lib/core/hash.h"
 
-#define MAX_OUTSTANDING	256	/* launches that are tracked */
+#define MAX_OUTSTANDING	256	/* maximum number of tracked launches */
 #define KERNEL_BITS	10
 #define PROBES		8
-#define SPIN_NS		1000000	/* time to spin in a wait, like the driver */
+#define SPIN_NS		1000000	/* a wait first spins for this time, as in the driver */
 #define PAUSE_NS	20000
 #define CLOCKS_NS	2000000	/* largest uncertainty between the clocks of CPU and GPU */
 
 /* A function with a given grid, under a given limit. */
 struct lend_kernel {
 	uint64_t key;		/* 0: free */
-	/* Upper bounds without and with lent TPCs, not counting the first LEND_COLD runs. */
+	/*
+	 * Upper bounds of the run time: [0] without lent TPCs, [1] with lent TPCs. The first
+	 * LEND_COLD runs are not counted.
+	 */
 	uint64_t longest_ns[2];
 	unsigned int runs[2];		/* runs that were timed */
 	bool exact[2];			/* the time comes from launches that waited only for
@@ -36,7 +39,8 @@ struct outstanding {
 	const struct records *records;
 	const struct records_ring *ring;
 	uint64_t key, seq, ns;
-	bool counted;		/* part of counted_ns; false: no launch waits for it any more */
+	bool counted;		/* its time is in counted_ns; false: no launch waits for it any
+				 * more */
 	bool lent;		/* part of lent_ns */
 	bool queued;		/* its predecessor had not ended when it was launched */
 };
@@ -53,7 +57,7 @@ static struct outstanding outstanding[MAX_OUTSTANDING];
 static unsigned int nr_outstanding;
 static unsigned int nr_stuck;		/* launches that no other launch waits for any more */
 static uint64_t counted_ns, lent_ns;
-static atomic_uint generation;		/* of the addresses of functions */
+static atomic_uint generation;		/* changes when addresses of functions may be reused */
 static struct gpupart_gpu *gpu;		/* the GPU of the lender's TPCs; NULL: none */
 static uint64_t taken;			/* the report_lend->number that was read last */
 static struct lend_from *earlier;	/* earlier lenders that a callback may be reading */
@@ -104,7 +108,7 @@ static void drop_lender(void)
 	}
 }
 
-/* Reads what the run's watcher wrote; while it writes, there is no lender. */
+/* Reads the data that the run's watcher wrote. While the watcher writes, there is no lender. */
 static __attribute__((noinline)) void take_lender(void)
 {
 	uint64_t number = atomic_load(&report_lend->number);
@@ -176,7 +180,7 @@ static struct lend_kernel *find_kernel(uint64_t key)
 /*
  * Learns the time of a kernel from a launch that has ended. If the launch did not wait for its
  * predecessor, its time is measured from its submission, and this time can be too long by the
- * uncertainty of the clocks. Such a time is used only while there is no exact one.
+ * uncertainty of the clocks. Such a time is used only while no exact time is known.
  */
 static void learn(const struct outstanding *o, uint64_t ns)
 {
@@ -243,7 +247,10 @@ static bool has_room(uint64_t ns, bool lent)
 	       (!lent || lent_ns + ns <= limit_ns);
 }
 
-/* Called with the lock, which is released while waiting. Returns false on a timeout. */
+/*
+ * The caller holds the lock. The function releases the lock while it waits. Returns false on a
+ * timeout.
+ */
 static __attribute__((noinline)) bool wait_for_room(uint64_t ns, bool lent)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
@@ -254,7 +261,10 @@ static __attribute__((noinline)) bool wait_for_room(uint64_t ns, bool lent)
 	atomic_fetch_add(&report_lend->waited, 1);
 	while (!(room = has_room(ns, lent)) && clock_monotonic_ns() < until) {
 		pthread_mutex_unlock(&lock);
-		/* A sleep takes 100 us longer than requested, and the GPU could become idle. */
+		/*
+		 * A sleep takes 100 us longer than requested, and the GPU could become idle in
+		 * this time.
+		 */
 		if (clock_monotonic_ns() - start < SPIN_NS)
 			sched_yield();
 		else
@@ -263,7 +273,9 @@ static __attribute__((noinline)) bool wait_for_room(uint64_t ns, bool lent)
 		settle();
 	}
 	if (!room) {
-		/* The outstanding launches may wait for this one or for later ones. */
+		/*
+		 * The outstanding launches may be waiting for this launch or for later launches.
+		 */
 		discount_all();
 		atomic_fetch_add(&report_lend->expired, 1);
 	}
@@ -301,7 +313,7 @@ void lend_begins(const void *function, const void *ctx, const unsigned int grid[
 		ns = own_ns;
 	}
 	call = (struct scope_lend){ lent ? gpu : NULL, .kernel = kernel, .key = key, .ns = ns };
-	/* Count now, so that the second of two launching threads sees the first. */
+	/* Count the launch now, so that another thread that is about to launch sees it. */
 	counted_ns += ns;
 	lent_ns += lent ? ns : 0;
 	nr_calls++;

@@ -5,8 +5,8 @@
  * Documentation/user/lending.md.
  *
  * When a call that launches a kernel begins, lend_begins() decides whether the kernel may use
- * lent TPCs, and whether the bound leaves room for the launch. The thread may wait there. The
- * launch callback then checks whether the lender is idle at that moment.
+ * lent TPCs, and whether the bound leaves room for the launch. The thread may wait in
+ * lend_begins(). The launch callback then checks whether the lender is idle at that moment.
  */
 #ifndef GPUPART_LIB_CONFINE_LEND_H
 #define GPUPART_LIB_CONFINE_LEND_H
@@ -14,11 +14,13 @@
 #include "lib/confine/report.h"
 #include "lib/confine/scope.h"
 
-/* A thread waits for room at most twice the bound, or this time if it is longer. */
+/* A thread waits for room for at most twice the bound or this time, whichever is longer. */
 #define LEND_LEAST_WAIT	1000000ull	/* in ns */
 
-#define LEND_COLD	2	/* first runs of a kernel, which are not timed: caches are cold */
-#define LEND_RUNS	5	/* runs, including these, after which its longest time is known */
+#define LEND_COLD	2	/* number of first runs of a kernel that are not timed, because
+				 * caches are cold */
+#define LEND_RUNS	5	/* number of runs, including the first LEND_COLD, after which a
+				 * kernel's longest time is known */
 
 /* True if the run of this process bounds the launches of this process. */
 extern atomic_bool lend_used;
@@ -62,7 +64,10 @@ static inline bool lend_is_idle(const struct lend_from *from)
 	       records_counter() < atomic_load_explicit(&report_lend->lease, memory_order_relaxed);
 }
 
-/* Called after the launch was given a record, or after the library found that it has none. */
+/*
+ * Called after the launch was given a record, or after the library found that the launch has no
+ * record.
+ */
 static inline void lend_recorded(struct scope_lend *lend, const struct gpupart_gpu *gpu)
 {
 	lend->records = atomic_load_explicit(&gpu->records, memory_order_acquire);

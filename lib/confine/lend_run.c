@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Watches the program that lends TPCs, for the run that borrows them. If the lender's files are
- * truncated, nothing is lent.
+ * In a run that borrows TPCs, this code watches the program that lends them. If the lender's
+ * files are truncated, nothing is lent.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -27,19 +27,21 @@
 struct gpupart_lender {
 	struct lend_block *own;
 	struct report_block *block;	/* of the lender */
-	uint64_t attached;		/* the value in report_block before its processes were
+	uint64_t attached;		/* value in @block before the lender's processes were
 					 * found */
-	struct gpupart_tpcset tpcs, lent;	/* the lender's; those that this run may borrow */
-	struct gpupart_tpcset within;	/* the limit of the run around this one at its start */
+	struct gpupart_tpcset tpcs, lent;	/* the lender's TPCs; the TPCs that this run may
+						 * borrow */
+	struct gpupart_tpcset within;	/* the limit of the outer run when this run started */
 	unsigned int nr;
 	struct gpupart_remote *remotes[GPUPART_LENDER_MAX];
 	struct gpupart_records_reader *readers[GPUPART_LENDER_MAX];
-	uint64_t counter, ns;		/* when it was opened */
+	uint64_t counter, ns;		/* CPU counter and time at which the lender was opened */
 	uint64_t limits_ns;		/* when the limits of this run were last checked */
-	unsigned int place;		/* of this run among the lender's borrowers */
-	uint64_t looked_ns;		/* time of the last look */
+	unsigned int place;		/* index of this run among the lender's borrowers */
+	uint64_t looked_ns;		/* time of the latest call of has_turn() */
 	uint64_t used_ns;		/* idle time of the lender in this turn */
-	uint64_t ends_ns;		/* the turn is over, and is passed on then; 0: not over */
+	uint64_t ends_ns;		/* if the turn is over, time at which it is passed on; 0:
+					 * the turn is not over */
 	char pci[20];
 };
 
@@ -55,7 +57,10 @@ void gpupart_lend_bound(struct gpupart_report *report, uint64_t depth_ns, uint64
 	lend_of(report)->limit_ns = limit_ns;
 }
 
-/* The program may write anything there: keep it in the range of a JSON number. */
+/*
+ * The program may write any value to this memory, so limit the value to the range of a JSON
+ * number.
+ */
 static uint64_t read_count(const _Atomic uint64_t *count)
 {
 	return atomic_load(count) & INT64_MAX;
@@ -116,7 +121,7 @@ int gpupart_lending_get(struct gpupart *gp, const char *id, struct gpupart_lendi
 	number = atomic_load(&lend->number);
 	lender = lend->lender;
 	atomic_thread_fence(memory_order_acquire);
-	/* While the watcher changes it, nothing is lent. */
+	/* While the watcher changes the lender, nothing is lent. */
 	if (!(number & 1) && atomic_load(&lend->number) == number && *lender.report) {
 		memcpy(lending->pci, lender.pci, sizeof(lending->pci));
 		memfd_clean(lending->pci, sizeof(lending->pci));
@@ -128,13 +133,16 @@ int gpupart_lending_get(struct gpupart *gp, const char *id, struct gpupart_lendi
 	return 0;
 }
 
-/* Also while its limit is 0, so that no cycle is possible. */
+/* Returns true even while the limit is 0, so that no cycle of borrowers is possible. */
 static bool borrows(const struct report_block *block)
 {
 	return block->lend.limit_ns || *block->lend.name;
 }
 
-/* Several processes lend the union of their sets, when all of them are idle. */
+/*
+ * If the lender has several processes, they lend the union of their sets, and only while all of
+ * them are idle.
+ */
 static int add_process(struct gpupart *gp, struct gpupart_lender *lender, int pid, const char *pci)
 {
 	struct gpupart_tpcset set;
@@ -157,7 +165,10 @@ static int add_process(struct gpupart *gp, struct gpupart_lender *lender, int pi
 	return 0;
 }
 
-/* Finds a free place among the lender's borrowers. The earlier owner may have been killed. */
+/*
+ * Finds a free place among the lender's borrowers. The borrower that used the place before may
+ * have been killed.
+ */
 static int take_place(struct gpupart *gp, struct gpupart_lender *lender)
 {
 	uint64_t now = clock_monotonic_ns(), until;
@@ -174,7 +185,10 @@ static int take_place(struct gpupart *gp, struct gpupart_lender *lender)
 	return ctx_fail(gp, -ENOSPC, "it lends to %d other runs already", LEND_MAX_BORROWERS);
 }
 
-/* Returns the next borrower after this one that has not ended, or this one. */
+/*
+ * Returns the next borrower that has not ended. If all other borrowers have ended, returns this
+ * borrower.
+ */
 static unsigned int find_next(const struct gpupart_lender *lender, uint64_t now)
 {
 	for (unsigned int n = 1; n < LEND_MAX_BORROWERS; n++) {
@@ -188,7 +202,8 @@ static unsigned int find_next(const struct gpupart_lender *lender, uint64_t now)
 
 /*
  * Returns whether it is this borrower's turn. A turn lasts for an amount of time in which the
- * lender was idle. The next one begins when launches of this borrower on lent TPCs have ended.
+ * lender was idle. The next turn begins when the launches of this borrower on lent TPCs have
+ * ended.
  */
 static bool has_turn(struct gpupart_lender *lender, bool idle)
 {
@@ -199,7 +214,7 @@ static bool has_turn(struct gpupart_lender *lender, bool idle)
 
 	lender->looked_ns = now;
 	atomic_store(&lends->borrowers[lender->place], now + LEASE_NS);
-	/* If the borrower of this turn has ended, one of the others continues. */
+	/* If the borrower of this turn has ended, one of the other borrowers takes the turn. */
 	if (turn != lender->place &&
 	    (turn < LEND_MAX_BORROWERS && atomic_load(&lends->borrowers[turn]) >= now))
 		return false;
@@ -224,8 +239,8 @@ static bool has_turn(struct gpupart_lender *lender, bool idle)
 }
 
 /*
- * Sets @set to the lender's TPCs inside the current limit of the run around this one and inside
- * this user's grants. -EPERM: there is none.
+ * Sets @set to the lender's TPCs that both this user's grants and the current limit of the outer
+ * run allow. -EPERM: there is no such TPC.
  */
 static int find_lent(struct gpupart *gp, struct gpupart_lender *lender, struct gpupart_tpcset *set)
 {
@@ -249,7 +264,7 @@ static int find_lent(struct gpupart *gp, struct gpupart_lender *lender, struct g
 }
 
 /*
- * Publishes the lender to the processes of the run, which read it again when the number has
+ * Publishes the lender to the processes of the run. They read the lender again when @number has
  * changed.
  */
 static void show(struct lend_block *own, const char *id, const char *pci,
@@ -289,14 +304,16 @@ int gpupart_lender_open(struct gpupart *gp, struct gpupart_report *report, const
 		if (borrows(lender->block))
 			err = ctx_fail(gp, -EBUSY, "the lender itself borrows TPCs");
 	}
-	/* Set this first: a process that starts now sees it, or is found here. */
+	/*
+	 * Set @lends first. Then a process that starts now either sees @lends or is found below.
+	 */
 	if (!err) {
 		atomic_store(&lender->block->lend.lends, 1);
 		lender->attached = atomic_load(&lender->block->lend.attached);
 	}
 	for (unsigned int n = 0; !err && n < nr && n < GPUPART_LENDER_MAX; n++) {
 		err = add_process(gp, lender, pids[n], pci);
-		/* A process without this GPU is never busy on it. */
+		/* A process that does not use this GPU is never busy on this GPU. */
 		if (err == -ENODEV && (n + 1 < nr || lender->nr))
 			err = 0;
 	}
@@ -313,7 +330,7 @@ int gpupart_lender_open(struct gpupart *gp, struct gpupart_report *report, const
 
 /*
  * Checks that the same processes still exist with the same TPCs, and that this user's grants
- * still allow these.
+ * still allow these TPCs.
  */
 static int check_same(struct gpupart *gp, struct gpupart_lender *lender)
 {
@@ -349,7 +366,7 @@ int gpupart_lender_look(struct gpupart *gp, struct gpupart_lender *lender)
 		busy = gpupart_records_busy(gp, lender->readers[n]);
 	if (busy >= 0 && !has_turn(lender, !busy))
 		busy = 1;
-	/* A later launch writes another number once its record is visible. */
+	/* A later launch writes a different number to @busy as soon as its record is visible. */
 	atomic_store(&own->idle, busy ? NEVER : last);
 	atomic_store(&own->lease, busy < 0 ? 0 : counter + (uint64_t)(LEASE_NS * rate));
 	return busy < 0 ? busy : !busy;

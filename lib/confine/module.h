@@ -49,8 +49,8 @@ bool module_loaded(const void *module, const void *image, uint64_t size, uint32_
 void module_unloaded(const void *module);
 
 /*
- * The current number of modules whose kernels can launch other kernels. If a module did not fit
- * into the table, it is still counted after it was unloaded.
+ * The current number of modules whose kernels can launch other kernels. A module that did not
+ * fit into the table is still counted after the program has unloaded it.
  */
 extern atomic_uint module_nr_launching __attribute__((visibility("hidden")));
 

@@ -71,9 +71,9 @@ int probe_get(struct gpupart *gp, const struct cuda_api *cuda, const struct gpup
 	      int device, struct probe **probe);
 
 /*
- * Locks the probe for this thread and makes the probe's context current. No stream capture can
- * contain the driver calls that the library then makes. A thread may nest calls of this
- * function.
+ * Locks the probe for this thread and makes the probe's context current. While the probe is
+ * locked, no driver call of the library can become part of a stream capture. A thread may nest
+ * calls of this function.
  */
 GPUPART_PRIVATE
 int probe_enter(struct gpupart *gp, struct probe *probe, int *capture_mode);

@@ -36,9 +36,7 @@ static bool loses_context(int result)
 #define PROVEN		"proven\n"
 #define NAME_LEN	32
 
-/*
- * Makes the name of the file that stores the result for this map and for the row of its layout.
- */
+/* Makes the name of the file with the check's result for this map and the row of its layout. */
 static void name_make(const struct gpupart_gpu *gpu, char name[NAME_LEN])
 {
 	snprintf(name, NAME_LEN, "records-%016" PRIx64,
@@ -53,7 +51,7 @@ static bool was_proven(const char *name)
 	       !memcmp(text, PROVEN, sizeof(PROVEN) - 1);
 }
 
-/* Stores in @gp the reason why @gpu cannot have records, even if the check succeeds. */
+/* If @gpu cannot have records even when the check succeeds, stores the reason in @gp. */
 static int allowed(struct gpupart *gp, const struct gpupart_gpu *gpu)
 {
 	if (environment_read().no_records)

@@ -26,13 +26,13 @@ struct lend_lender {
 	struct gpupart_tpcset tpcs;	/* TPCs that the run may borrow */
 };
 
-#define LEND_MAX_BORROWERS 16	/* of one lender at a time */
+#define LEND_MAX_BORROWERS 16	/* maximum number of borrowers of one lender at a time */
 
 struct lend_block {
 	/*
 	 * These members are used in the report of a borrower. The borrower's run sets the next
-	 * two members before the program starts. Its watcher may change them together with
-	 * @lender.
+	 * two members before the program starts. The run's watcher may change these two members
+	 * together with @lender.
 	 */
 	/* Bound of the total time of outstanding launches with known times; 0: no bound. */
 	uint64_t depth_ns;
@@ -41,7 +41,7 @@ struct lend_block {
 	 * of each such launch. 0: no such launch is allowed.
 	 */
 	uint64_t limit_ns;
-	/* Written by the run's watcher. */
+	/* The run's watcher writes the members from @lease to @lender. */
 	_Atomic uint64_t lease;	/* @idle is valid until the CPU counter has this value */
 	/* Value of the lender's @busy when the lender had no outstanding launches. */
 	_Atomic uint64_t idle;
@@ -61,8 +61,9 @@ struct lend_block {
 	/* Number of GPU attaches by the run's processes. A GPU may be counted several times. */
 	_Atomic uint64_t attached;
 	/*
-	 * The watchers of its borrowers take turns; see Documentation/user/lending.md. The
-	 * borrower @turn may use the TPCs. An entry counts until its time, in CLOCK_MONOTONIC ns.
+	 * The watchers of the lender's borrowers take turns; see Documentation/user/lending.md.
+	 * Only the borrower with number @turn may use the TPCs. An entry of @borrowers is valid
+	 * until the time that it contains, in CLOCK_MONOTONIC ns.
 	 */
 	_Atomic uint64_t turn, borrowers[LEND_MAX_BORROWERS];
 };
@@ -71,7 +72,8 @@ struct lend_block {
 struct report_block {
 	struct memfd_head head;
 	atomic_uint nr;		/* number of processes that requested an entry */
-	atomic_uint nr_refused;	/* number of processes without an entry that could not use CUDA */
+	/* number of processes that have no entry and could not use CUDA */
+	atomic_uint nr_refused;
 	struct gpupart_report_process processes[REPORT_MAX_PROCESSES];
 	struct lend_block lend;
 };
@@ -82,7 +84,10 @@ extern atomic_bool report_joined;
 /* The lending data of this process's run, or NULL. */
 extern struct lend_block *report_lend __attribute__((visibility("hidden")));
 
-/* Called after a launch of a run that lends TPCs became visible to readers of its records. */
+/*
+ * In a run that lends TPCs, this function is called when readers of records can see a new
+ * launch.
+ */
 static inline void report_busy(uint64_t counter)
 {
 	if (report_lend)

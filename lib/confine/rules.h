@@ -2,7 +2,8 @@
 /*
  * Gives functions sets by their names. At the start of a function's first launch, outside the
  * launch callback, this code reads the name of the function and compares it with the rules. The
- * launch callback then finds this set in the same way as the set of any other function.
+ * launch callback then finds the set of the matching rule like a set that the program gave to
+ * the function.
  */
 #ifndef GPUPART_LIB_CONFINE_RULES_H
 #define GPUPART_LIB_CONFINE_RULES_H

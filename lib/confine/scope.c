@@ -159,8 +159,8 @@ static unsigned int nr_entries(const struct scope_table *table)
 }
 
 /*
- * Finds an entry by its identity. The caller holds the lock. A small cache makes this fast for
- * ids whose set changes often.
+ * Finds an entry by its identity. The caller holds the lock. A small cache makes the search fast
+ * for ids whose set changes often.
  */
 static struct scope_entry *entry_of_id(const struct scope_table *table, const struct scope_id *id)
 {
@@ -276,8 +276,8 @@ int scope_add(struct gpupart *gp, struct gpupart_gpu *gpu, struct scope_table *t
 			atomic_load_explicit(&table->entries[at].key, memory_order_relaxed);
 
 		/*
-		 * The entry has the same address. The driver did not report that the old object
-		 * was destroyed, and the new object now has this address.
+		 * The entry has the same address. It belongs to an earlier object at this
+		 * address, and the driver did not report that the earlier object was destroyed.
 		 */
 		if (found == key) {
 			entry = &table->entries[at];

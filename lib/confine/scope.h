@@ -31,8 +31,8 @@ struct scope_id {
 /* Flags of in_use. */
 #define SCOPE_USED		STATE_USED
 #define SCOPE_USED_FUNCTIONS	2	/* functions have sets, or had sets earlier */
-#define SCOPE_USED_MODULES	4	/* launches of modules that can launch from the GPU must
-					 * be counted */
+#define SCOPE_USED_MODULES	4	/* launches from modules whose kernels can launch other
+					 * kernels must be counted */
 #define SCOPE_USED_LENDS	STATE_USED_LENDS
 
 #define SCOPE_MAX_ENTRIES	4096
@@ -44,8 +44,8 @@ struct scope_id {
 
 /* A stream or a function with a set. */
 struct scope_entry {
-	_Atomic uint64_t key;	/* address of the stream's TMD or of the function, or a value
-				 * from above */
+	_Atomic uint64_t key;	/* address of the stream's TMD, address of the function, or one of
+				 * the values above */
 	struct ring ring;
 	struct scope_id id;
 	/* When the driver destroys this object, the library removes the entry. 0: no object. */
@@ -76,8 +76,8 @@ struct gpupart_gpu {
 	struct state_gpu *shared;
 	struct ring process;
 	/*
-	 * True: the library reports the SMs of the intersection of the limit and @process to the
-	 * program.
+	 * True: the library reports to the program only the SMs that both the limit and @process
+	 * allow.
 	 */
 	atomic_bool sms_told;
 	bool has_environment;		/* the outer limit was read from the environment */
@@ -116,7 +116,10 @@ static inline struct gpupart_gpu *scope_gpu(unsigned int n)
 	return scope_gpu_of(driver_gpu(n));
 }
 
-/* The data of one probe launch, which the library makes to learn or to check something. */
+/*
+ * The data of one probe launch. The library makes probe launches to learn or check how the
+ * driver and the GPU behave.
+ */
 struct scope_own {
 	enum { OWN_UNTOUCHED, OWN_LEAVE_OUT, OWN_RECORD } mode;
 	const struct gpupart_gpu *gpu;
@@ -141,7 +144,8 @@ struct scope_thread_set {
 /* A graph that this thread is launching, uploading or instantiating. See graph.c. */
 struct scope_graph {
 	const struct gpupart_gpu *gpu;	/* the GPU of @set */
-	bool has_set;			/* the stream or the launch of the graph has a set */
+	bool has_set;			/* @set is valid: it is the set of the launch or of a
+					 * stream */
 	/* @set is a next-launch set, which replaces the sets of functions */
 	bool is_next;
 	struct tmd_allow set;
@@ -176,9 +180,9 @@ struct scope_lend {
 
 /* The state of one thread, which the callback reads first. */
 struct scope_thread {
-	bool special;			/* one of the pointers is in use */
+	bool special;			/* at least one of the pointers below is in use */
 	bool in_graph_call;		/* the thread is in a driver call for graphs */
-	bool in_launch;			/* in a launch function of the driver */
+	bool in_launch;			/* the thread is in a launch function of the driver */
 	uint64_t next_gpus;		/* if bit n is set, GPU number n has a next-launch set */
 	/* next-launch sets, SCOPE_MAX_GPUS entries by GPU number; NULL: no set yet */
 	struct tmd_allow *next;
@@ -197,8 +201,8 @@ extern _Thread_local struct scope_thread scope_thread;
 extern atomic_bool scope_launches_watched;
 
 /*
- * The limit and the set that apply to one launch. NULL means that there is no limit or no set.
- * The compiler keeps this struct in registers.
+ * The limit and the set that apply to one launch. If there is no limit or no set, the member is
+ * NULL. The compiler keeps this struct in registers.
  */
 struct scope_now {
 	const struct tmd_allow *limit, *set;
@@ -337,8 +341,8 @@ void scope_destroyed(struct gpupart_gpu *gpu, struct scope_table *table, uint64_
 uint64_t scope_fingerprint(const struct gpupart_gpu *gpu, const struct tmd_allow *set);
 
 /*
- * Returns a number that changes when one of the sets that scope_fingerprint() reads is
- * published. The number never returns to an old value.
+ * The function scope_fingerprint() reads several sets. Returns a number that changes when one of
+ * these sets is published. The number never returns to an old value.
  */
 uint64_t scope_publications(const struct gpupart_gpu *gpu);
 
@@ -405,9 +409,9 @@ bool scope_resolve_rare(const struct gpupart_gpu *gpu, const void *tmd, const vo
 /*
  * Finds the limit and the set of a launch. Returns false if neither exists. Removes the thread's
  * next-launch set. @rare is true if the thread is special or if functions have sets. The caller
- * checks this. @nr_words is a number of mask words and must be at least the number of mask words
- * of the map. Callers pass constants for @rare and @nr_words, so that the compiler makes code
- * without branches for each case.
+ * checks this. @nr_words must be at least the number of mask words of the map. Callers pass
+ * constants for @rare and @nr_words, so that the compiler makes separate code without branches
+ * for each case.
  */
 static inline __attribute__((always_inline))
 bool scope_resolve(const struct gpupart_gpu *gpu, const void *tmd, const void *function, bool rare,

@@ -245,7 +245,8 @@ int check_gpu_known(struct gpupart *gp, struct gpupart_gpu *gpu, const char *key
 
 /* -------------------------------------------------------------------- streams */
 
-#define OBJECT_WORDS 1024	/* words of a stream object that may contain the TMD's address */
+#define OBJECT_WORDS 1024	/* number of words of a stream object that are searched for the
+				 * TMD's address */
 
 /*
  * Removes from @offsets all offsets at which this stream's object does not contain the TMD's
@@ -446,15 +447,15 @@ int check_launches(struct gpupart *gp, struct gpupart_gpu *gpu)
 
 /* ------------------------------------------------------------------------ all */
 
-/* Returns the error that the driver's launch callback has an unknown form. */
+/* Returns an error that says that the driver's launch callback has an unknown form. */
 #define callback_fail(gp, ...) \
 	(driver_callback_unusable(), ctx_fail(gp, -EOPNOTSUPP, __VA_ARGS__))
 
 /*
  * Finds the layout of this driver's TMDs, and proves that slot 4 of the launch parameters
- * contains the address of a TMD. This is proven if the TMD's version is known and if the grid in
- * the TMD is the grid of the launch, for each of these launches. The library edits no TMD before
- * this proof, whatever the size of the parameters.
+ * contains the address of a TMD. For this proof the function makes several launches. For each
+ * launch, the TMD must have a known version and must contain the grid of the launch. The library
+ * edits no TMD before this proof, whatever the size of the parameters.
  */
 static int prove_params(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe,
 			void *stream, const struct tmd_layout **layout)
@@ -495,11 +496,11 @@ static int prove_params(struct gpupart *gp, struct gpupart_gpu *gpu, struct prob
 }
 
 /*
- * Proves the fields of an untried row. If a field were wrong, a launch could get fewer TPCs than
- * it needs and never end. The function makes launches of known shape without masking them and
- * must find the value of each field. The two blocks of a cluster run in one TPC. Every GPU can
- * run 24 small blocks at the same time. If a GPU could not run them, the driver would refuse the
- * launch.
+ * Proves the fields of a layout row that was never tried on a GPU. If a field were wrong, a
+ * launch could get fewer TPCs than it needs and never end. The function makes unmasked launches
+ * of known shapes. It checks that each field in the TMD has the value for the shape of the
+ * launch. The two blocks of a cluster run in one TPC. Every GPU can run 24 small blocks at the
+ * same time. If a GPU could not run them, the driver would refuse the launch.
  */
 static int prove_fields(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe,
 			void *stream, const struct tmd_layout *layout)
@@ -554,8 +555,8 @@ check_learner *check_learn;
 
 /*
  * Stores a map that was proven. If the cache cannot be written, the next process repeats the
- * check. But if the map is learnt, with these @bits, no other process would have it. So for a
- * learnt map the function returns an error.
+ * check. But if the map is learnt, with these @bits, no other process would have the map. So for
+ * a learnt map the function returns an error.
  */
 static int cache_map(struct gpupart *gp, const struct gpupart_gpu *gpu, const uint8_t *bits)
 {

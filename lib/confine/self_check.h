@@ -25,10 +25,10 @@ int check_gpu(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe);
 int check_no_capture(struct gpupart *gp, const struct probe *probe, void *stream);
 
 /*
- * Finds by launches which of the @nr_bits mask bits of a TMD belongs to each TPC, and stores the
- * bits in @bits. gpu->driver.map has no defined value afterwards. If the formula of a layout is
- * wrong and check_learn is set, check_gpu() calls check_learn. -EPROTO: the bits do not
- * correspond to TPCs.
+ * For each TPC, finds by launches which of the @nr_bits mask bits of a TMD belongs to the TPC,
+ * and stores this bit in @bits. gpu->driver.map has no defined value afterwards. If the formula
+ * of a layout is wrong and check_learn is set, check_gpu() calls check_learn. -EPROTO: the bits
+ * do not correspond to TPCs.
  */
 typedef int check_learner(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe,
 			  void *stream, unsigned int nr_bits, uint8_t bits[GPUPART_MAX_TPCS]);

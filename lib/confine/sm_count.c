@@ -31,7 +31,7 @@ enum question {
 
 #define ANSWERED 1	/* the group of all these functions */
 
-/* The functions that report SMs. Every driver has the first function. */
+/* The functions that report SMs. Every driver has the first function of this list. */
 static const struct driver_function rows[] = {
 	{ CBID_cuDeviceGetAttribute, ANSWERED, ASK_ATTRIBUTE },
 	{ CBID_cuOccupancyMaxPotentialBlockSize, ANSWERED, ASK_GRID },

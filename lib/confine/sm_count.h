@@ -10,8 +10,8 @@
 #include "lib/driver/cuda.h"
 
 /*
- * Starts or stops the report for queries about @gpu. Returns 0, or -EOPNOTSUPP with an error
- * sentence.
+ * Starts or stops reporting the SMs of the set in answers to queries about @gpu. Returns 0, or
+ * -EOPNOTSUPP with an error sentence.
  */
 int smcount_report(struct gpupart *gp, struct gpupart_gpu *gpu, bool on);
 

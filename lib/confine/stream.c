@@ -81,7 +81,7 @@ void stream_identify_in_call(void *stream, bool per_thread, void *ctx, struct sc
 
 /*
  * If a thread has no current context, the driver answers no query about an object. So the
- * function pushes a context of that GPU. If the function returns true, the caller must pop this
+ * function pushes a context of @gpu. If the function returns true, the caller must pop this
  * context.
  */
 static bool lend_context(struct gpupart *gp, const struct cuda_api *cuda,

@@ -115,8 +115,8 @@ static const struct cuda_api *cuda;
 static atomic_bool launches_asked;
 
 /*
- * The number of a launch function for which the driver reports another name; 0: no such
- * function.
+ * Number of the launch function that the driver reports with an unexpected name; 0: there is no
+ * such function.
  */
 static atomic_int other_launch;
 
@@ -385,9 +385,9 @@ static void unload(const struct cuda_call_params *params)
 
 /*
  * At the start of a call, replaces arguments so that the call fails in the driver.
- * Documentation/internals/hardware.md, "Memory", has the measurement that the driver uses the
- * replaced arguments. At the end of the call, sets the result. @row is the last row for a
- * function without a row.
+ * Documentation/internals/hardware.md, "Memory", contains a measurement which shows that the
+ * driver uses the replaced arguments. At the end of the call, sets the result. If the function
+ * has no row, @row is the last row of the table.
  */
 static __attribute__((noinline)) void refuse(const struct row *row,
 					     const struct cuda_call_params *params)
@@ -505,7 +505,10 @@ static __attribute__((noinline)) void lend_launch(const struct row *row,
 static __attribute__((noinline)) void call_rare(const struct row *row,
 						const struct cuda_call_params *params)
 {
-	/* After the begin, the driver launches the graph that is then in this argument. */
+	/*
+	 * After the start of the call, the driver launches the graph that this argument then
+	 * contains.
+	 */
 	struct arguments *a = (struct arguments *)(uintptr_t)params->arguments;
 
 	driver_own(true);
@@ -567,8 +570,8 @@ static void on_call(const struct driver_function *fn, const struct cuda_call_par
 }
 
 /*
- * The driver has another function with this number. This code does not handle the start and the
- * end of that function.
+ * In this driver, this number belongs to a different function. This code does not handle calls
+ * of that function.
  */
 static void on_other_call(const struct driver_function *fn, const struct cuda_call_params *params)
 {
@@ -592,8 +595,8 @@ static void on_other_call(const struct driver_function *fn, const struct cuda_ca
 		break;
 	}
 	/*
-	 * This call may have been the launch for a next-launch set. The set must not apply to a
-	 * later launch.
+	 * The program may have meant its next-launch set for this call. The set must not apply
+	 * to a later launch.
 	 */
 	if ((fn->kind == WHAT_LAUNCH || fn->kind == WHAT_GRAPH_LAUNCH) && !scope_thread.own &&
 	    scope_next_drop())

@@ -77,8 +77,8 @@ struct environment {
 	bool has_strict;	/* STRICT is not empty */
 	bool strict;		/* STRICT is not empty and not "0": launches outside the set fail */
 	bool sm_count;		/* SM_COUNT is "1": report the SMs of the set to the program */
-	const char *stat;	/* the measurement of `gpupart stat` that the process registers
-				 * in */
+	const char *stat;	/* the measurement of `gpupart stat` in which the process
+				 * registers */
 	const char *report;	/* the report for launches outside the set */
 	const char *name;	/* the name that the process publishes */
 	/*

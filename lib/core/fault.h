@@ -8,8 +8,8 @@
 #define GPUPART_LIB_CORE_FAULT_H
 
 /*
- * The first call installs the handler of SIGBUS. The handler passes faults in other memory on to
- * the previous handler.
+ * The first call installs the handler of SIGBUS. If a fault is in other memory, the handler that
+ * was installed before handles it.
  */
 void fault_catch(void);
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include "lib/core/memfd.h"
 
-/* Returns true if the file at @path in /proc/self/fd is such memory. */
+/* Returns true if the file at @path in /proc/self/fd is a memfd with the name @name. */
 static bool is_ours(const char *path, const char *name)
 {
 	char link[MEMFD_ID_LEN], wanted[MEMFD_ID_LEN];

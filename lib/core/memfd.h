@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shared memory that one process creates and other processes open through its descriptor. The
- * memory has no name in any directory, so nothing remains after all its users have ended.
+ * Shared memory that one process creates. Other processes open the memory through the descriptor
+ * of the process that created it. The memory has no name in any directory, so nothing remains
+ * after all its users have ended.
  */
 #ifndef GPUPART_LIB_CORE_MEMFD_H
 #define GPUPART_LIB_CORE_MEMFD_H
@@ -41,8 +42,8 @@ int memfd_map(struct gpupart *gp, const char *id, const char *name, uint64_t mag
 	      struct memfd_head **at);
 
 /*
- * Terminates @text, which has @len bytes that another process wrote. Replaces all characters
- * that are not printable ASCII.
+ * Terminates the string in the @len bytes at @text, which another process wrote. Replaces all
+ * characters that are not printable ASCII.
  */
 void memfd_clean(char *text, size_t len);
 

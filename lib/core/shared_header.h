@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The header of all files that processes share, which are the state page, the records, the
- * ledger, the job and the grant. With this header, a reader of another version can list the
- * file's owner and count the owner's TPCs and memory. Such a reader never writes to the file.
- * This file depends only on libc.
+ * ledger, the job and the grant. With this header, even a reader from another version of gpupart
+ * can list the file's owner and count the owner's TPCs and memory. Such a reader never writes to
+ * the file. This file depends only on libc.
  *
  * The structures of the header and of a GPU always stay version 1. No member is moved or
  * removed, and no member changes its meaning. Members can be added at the end of both
@@ -30,7 +30,8 @@ enum shared_kind { SHARED_PROCESS = 1, SHARED_LEDGER, SHARED_JOB, SHARED_GRANT, 
 struct shared_header {
 	/* SHARED_MAGIC(); the writer writes it last */
 	_Atomic uint64_t magic;
-	int32_t pid;			/* owner, in its own pid namespace; 0: no owner */
+	int32_t pid;			/* pid of the owner, in the owner's pid namespace; 0: no
+					 * owner */
 	uint32_t layout;		/* version of the data after the GPUs */
 	uint64_t start;			/* start time of the owner, clock ticks since boot */
 	uint64_t pid_namespace;		/* inode of the owner's pid namespace */

@@ -86,8 +86,8 @@ uint64_t state_dir_process_start(pid_t pid)
 			nr_threads = strtol(at + 1, NULL, 10);
 	}
 	/*
-	 * This process is dead, but its parent has not reaped it yet. A process is alive if only
-	 * its first thread has ended.
+	 * This process is dead, but its parent has not reaped it yet. If only the first thread
+	 * of a process has ended, the process is still alive.
 	 */
 	if (!at || state == 'X' || (state == 'Z' && nr_threads <= 1))
 		return 0;
@@ -237,7 +237,7 @@ bool state_dirs_next(struct state_dirs *folders, uid_t *uid)
 			break;
 		/*
 		 * Any user can create a directory with the name for @uid, but only the user @uid
-		 * and root can create one that belongs to @uid.
+		 * and root can create a directory that belongs to @uid.
 		 */
 		if (state_dir_uid(entry->d_name, uid) && *uid &&
 		    !fstatat(dirfd(folders->root), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) &&

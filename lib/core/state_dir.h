@@ -62,8 +62,8 @@ DIR *state_dir_read(int dir);
 GPUPART_PRIVATE
 int state_dir_write_file(int dir, const char *file, const void *data, size_t len, mode_t mode);
 /*
- * Acquires a lock with flock(). Returns 0, or -EBUSY if another process has held the lock for 5
- * s, for example because that process is stopped, or another -errno.
+ * Acquires a lock with flock(). Returns 0 or -errno. -EBUSY: another process has held the lock
+ * for 5 s, for example because that process is stopped.
  */
 GPUPART_PRIVATE
 int state_dir_lock_file(int fd);

@@ -2,7 +2,7 @@
 /*
  * Finds a symbol in the tables of a loaded object. The library does not use dlsym() for this,
  * for two reasons. dlsym() takes the loader's lock in the middle of a call of the program, and
- * it may return another symbol that an audit library put in place of the requested one.
+ * it may return a symbol with which an audit library replaced the requested symbol.
  */
 #ifndef GPUPART_LIB_CORE_SYMBOLS_H
 #define GPUPART_LIB_CORE_SYMBOLS_H
@@ -14,7 +14,8 @@ struct symbols {
 	uintptr_t base;			/* load address */
 	const ElfW(Sym) *list;		/* NULL: none */
 	const char *names;
-	const uint32_t *gnu, *sysv;	/* hash tables; NULL if the object lacks this kind */
+	const uint32_t *gnu, *sysv;	/* hash tables; NULL if the object has no table of this
+					 * kind */
 };
 
 struct symbols symbols_of(const struct link_map *map);

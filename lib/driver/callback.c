@@ -32,7 +32,7 @@ static const struct cuda_api *cuda;
 
 /*
  * The observers, in the order in which they are called at the start of a function. Inner
- * observers are at the end of the array, and all others are at the start.
+ * observers are at the end of the array, and all other observers are at the start.
  */
 static _Atomic(const struct driver_observer *) observers[MAX_OBSERVERS];
 /*
@@ -224,8 +224,9 @@ static int enable_none(uint32_t on, uint32_t handle, int domain, int cbid)
 }
 
 /*
- * Stops all observation, because CUDA does not work in the child. Another thread of the parent
- * may have been in the driver, and the driver's locks then stay locked in the child.
+ * Stops all observation in the child of a fork, because CUDA does not work there. Another thread
+ * of the parent may have been in the driver, and the driver's locks then stay locked in the
+ * child.
  */
 static void in_child(void)
 {
@@ -428,8 +429,8 @@ int driver_release(struct gpupart *gp)
 	for (int n = 0; n < MAX_OBSERVERS; n++)
 		atomic_store(&observers[n], NULL);
 	/*
-	 * After the end of the subscription, observers that still watch functions must not use
-	 * it.
+	 * Some observers may still watch functions. After the subscription has ended, these
+	 * observers must not use it.
 	 */
 	table.enable = enable_none;
 	released = true;

@@ -51,7 +51,10 @@ struct resource_params {
 
 /* The beginning of each row in an observer's table of driver functions. */
 struct driver_function {
-	/* CBID_*. The value 0 is for the last row, which is for functions without a row. */
+	/*
+	 * CBID_*. The value 0 marks the last row, which applies to all functions that have no
+	 * row.
+	 */
 	uint16_t cbid;
 	uint8_t group;		/* group for driver_watch(); 0: watched from the start */
 	uint8_t kind;		/* the observer chooses the meaning of this member */
@@ -81,8 +84,8 @@ struct driver_observer {
 	void (*launch)(const struct launch_params *params);
 	void (*call)(const struct driver_function *row, const struct cuda_call_params *params);
 	/*
-	 * Called instead of @call if the driver has another function with that number. NULL:
-	 * ignore such a function.
+	 * Called instead of @call if the number of a row belongs to a different function in this
+	 * driver. NULL: ignore the different function.
 	 */
 	void (*other)(const struct driver_function *row, const struct cuda_call_params *params);
 	void (*resource)(int cbid, const struct resource_params *params);
@@ -164,8 +167,8 @@ bool driver_own(bool own);
 
 /*
  * Hides the calling thread's launches and calls from a profiler that subscribed through the
- * library. Observers still receive these launches and calls. @by is 1 to begin this, and -1 to
- * end it. Calls of this function can be nested.
+ * library. Observers still receive these launches and calls. @by is 1 to start hiding, and -1 to
+ * stop hiding. Calls of this function can be nested.
  */
 void driver_hide(int by);
 

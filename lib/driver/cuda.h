@@ -182,7 +182,7 @@ struct cuda_graph_update {
 
 /*
  * Each row has the member of cuda_api, the symbol in the library, and the arguments. The driver
- * may lack functions of the second list.
+ * may lack some functions of the second list.
  */
 #define CUDA_NEEDED(F) \
 	F(init, "cuInit", (unsigned int)) \

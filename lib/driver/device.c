@@ -117,7 +117,7 @@ static void devices_learn(void)
 	atomic_store_explicit(&nr_devices, count, memory_order_release);
 }
 
-/* Returns possible place number @n of the word of @ctx. */
+/* The word of @ctx can be in one of several places. Returns place number @n. */
 static _Atomic uint64_t *context_place(const void *ctx, unsigned int n)
 {
 	return &contexts[(((uint32_t)((uintptr_t)ctx >> 6) * 0x9e3779b1u >> 24) + n) % NR_CONTEXTS];

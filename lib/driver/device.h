@@ -16,14 +16,14 @@ struct driver_gpu {
 	struct gpupart_topology *topo;
 	struct tmd_map map;
 	unsigned int compute_class;
-	unsigned int number;		/* number among the attached GPUs, from 0 */
+	unsigned int number;		/* index in the list of attached GPUs, from 0 */
 	int device;			/* CUDA's device number; -1: not read yet */
 	atomic_bool sm_limits_known;	/* map.sm was filled */
 };
 
 /*
- * If CUDA shows exactly one GPU and this GPU is attached, this is that GPU. Otherwise this is
- * NULL. Usually CUDA shows exactly one GPU.
+ * The only GPU that CUDA shows, if this GPU is attached. NULL if it is not attached, or if CUDA
+ * shows several GPUs. Usually CUDA shows exactly one GPU.
  */
 extern _Atomic(struct driver_gpu *) driver_only_gpu __attribute__((visibility("hidden")));
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds the driver's table of callbacks and subscribes. Proves by the behaviour of the table
- * that it is the table that was measured.
+ * Finds the driver's table of callbacks and subscribes. Checks that the entries of the table
+ * behave as in the measured tables.
  */
 #ifndef GPUPART_LIB_DRIVER_TABLE_H
 #define GPUPART_LIB_DRIVER_TABLE_H

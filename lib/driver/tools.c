@@ -44,7 +44,7 @@ static int (*driver_enable)(uint32_t on, uint32_t handle, int domain, int cbid);
 
 /*
  * Former tools. Their structs are never freed, because a callback that still runs may read the
- * last struct.
+ * struct of the latest former tool.
  */
 static struct tool *known;
 static _Atomic(const struct tool *) tool;
@@ -179,7 +179,7 @@ static void mark_domains(bool on, int first, int last)
 			} else if (has(&tools, domain, cbid)) {
 				enable_for(&tools, &ours, 0, domain, cbid);
 				/*
-				 * This includes unused numbers, because a whole domain was
+				 * The marks include unused numbers, because a whole domain was
 				 * enabled.
 				 */
 				atomic_fetch_and(word, ~(1ull << cbid % 64));
@@ -359,8 +359,8 @@ int tools_let_in(struct gpupart *gp, struct driver_table *found)
 	if (err)
 		table = NULL;
 	/*
-	 * Do this also on failure, because call_both() passes on only callbacks that it knows to
-	 * be ours.
+	 * Set @enable even after a failure, because call_both() passes on only callbacks that
+	 * enable_ours() recorded.
 	 */
 	found->enable = enable_ours;
 	return err;

@@ -163,7 +163,7 @@ static const char *limit_list(struct gpupart_gpu *gpu, char *list, size_t len)
 static char unreported[256];
 /*
  * True if the process cannot report for a reason other than the version of the run. A strict
- * process then behaves as it does with --exec, where the run has ended.
+ * process then behaves as it does with --exec, where the run has already ended.
  */
 static bool unreachable;
 
@@ -190,7 +190,8 @@ static void tell_end(void)
 static bool is_strict;
 
 /*
- * If the process has no run, prints at the end of the process the report that a run would print.
+ * For a process that has no run: prints, when the process ends, the report that a run would
+ * print.
  */
 static void tell_report(void)
 {
@@ -306,8 +307,8 @@ static int attach(const struct environment *told, const char *selector, const ch
 
 /*
  * Attaches the GPU of @grant and each GPU that the environment lists. If the environment has no
- * list, the function attaches only the GPU of @grant. If @grant names no GPU, the function then
- * attaches any GPU.
+ * list, the function attaches only the GPU of @grant. If @grant names no GPU either, the
+ * function attaches any GPU.
  */
 static int attach_all(const struct environment *told, const struct gpupart_grant *grant)
 {

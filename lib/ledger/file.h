@@ -10,8 +10,8 @@
 #include "lib/core/shared_header.h"
 #include "lib/ledger/ledger.h"
 
-#define LEDGER_LAYOUT	5	/* increase this number with every change of the data
-				 * after the header */
+#define LEDGER_LAYOUT	5	/* increase this number whenever the layout of the data after the
+				 * header changes */
 #define LEDGER_WAIT_MS	5000
 #define LEDGER_ROOM	64	/* number of unused slots for which a new file has room */
 

@@ -150,9 +150,9 @@ static bool is_ours(const struct ledger *ledger, int fd)
 }
 
 /*
- * Opens the tenant's file again. Fails if it is no longer the file that this process uses.
- * @locked: whether to open the file for writing and lock its guard; otherwise it is opened for
- * reading only.
+ * Opens the tenant's file again. Fails if the tenant's file is no longer the file that this
+ * process uses. @locked: whether to open the file for writing and lock its guard; otherwise it
+ * is opened for reading only.
  */
 static int reopen(const struct ledger *ledger, bool locked)
 {
@@ -308,8 +308,8 @@ static void grant(struct ledger_account *mine, uint64_t bytes)
 }
 
 /*
- * Returns 0 or -ENOMEM. Returns -EAGAIN if the result depends on reservations of other processes
- * that may still be refused.
+ * Returns 0 or -ENOMEM. Returns -EAGAIN if the result depends on other processes' reservations,
+ * which may still be refused.
  */
 static int decide(struct ledger *ledger, int fd, int gpu, uint64_t bytes)
 {
@@ -373,7 +373,7 @@ int ledger_charge(struct ledger *ledger, int gpu, uint64_t bytes)
 		return -ENOMEM;
 	/*
 	 * A process sees all reservations made before its own reservation, so two reservations
-	 * that do not fit together can never both succeed.
+	 * that together exceed the quota can never both succeed.
 	 */
 	atomic_fetch_add(&mine->reserved, bytes);
 	sums = sum_taken(ledger, gpu);

@@ -20,9 +20,9 @@
 
 /*
  * A mapping of a tenant's file, with a slot for this process. The slot contains all charges of
- * the process. It is valid while the process lives. A kernel lock on the file shows that the
- * process lives. The kernel releases this lock when it releases the memory of the process. This
- * happens when the process ends, is killed or calls exec, and never earlier.
+ * the process. The slot is valid while the process lives. A kernel lock on the file shows that
+ * the process lives. The kernel releases this lock when it releases the memory of the process.
+ * This happens when the process ends, is killed or calls exec, and never earlier.
  *
  * In the child of a fork the mapping is empty, because the child has no GPU memory. In the
  * child, the functions that charge memory return -ESRCH, and the other functions do nothing. The
@@ -36,8 +36,8 @@ struct ledger;
 /*
  * Opens or creates the file of this user's tenant, and acquires a slot. Returns 0 or -errno.
  * -EINVAL: @tenant is not a valid name. -EPERM: the directory or the file is not private to this
- * user. -EPROTO: processes with another version of this file use it. -EUSERS: all slots are in
- * use. -EBUSY: another process has kept the file locked for 5 s.
+ * user. -EPROTO: the file has another version and is in use. -EUSERS: all slots are in use.
+ * -EBUSY: another process has kept the file locked for 5 s.
  */
 int ledger_join(const char *tenant, struct ledger **ledger);
 
@@ -72,10 +72,7 @@ void ledger_charge_always(struct ledger *ledger, int gpu, uint64_t bytes);
 /* Refunds @bytes of this process's charge. The charge never becomes negative. */
 void ledger_release(struct ledger *ledger, int gpu, uint64_t bytes);
 
-/*
- * Records @nr, the number of this process's calls so far that may have allocated memory without
- * a charge.
- */
+/* Records that @nr calls of this process may have allocated memory without a charge. */
 void ledger_record_uncounted(struct ledger *ledger, uint64_t nr);
 
 /*

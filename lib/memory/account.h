@@ -97,7 +97,7 @@ void memory_gpu_pool_undone(struct memory_gpu *gpu);
 void memory_gpu_captures(int more);
 
 /*
- * Call memory_gpu_graph_before() before the launch of a graph that may allocate another @bytes.
+ * Call memory_gpu_graph_before() before the launch of a graph that may allocate @bytes more.
  * memory_gpu_graph_after() charges the memory that graphs have now.
  */
 int memory_gpu_graph_before(struct memory_gpu *gpu, uint64_t bytes);

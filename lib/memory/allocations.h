@@ -24,16 +24,16 @@ struct memory_item {
 	const void *ctx;		/* the context with which the item is freed;
 					 * NULL: no context */
 	struct memory_gpu *gpu;
-	struct memory_item *of;		/* for a mapping: the mapped item, which may not
-					 * be in the table */
+	struct memory_item *of;		/* for a mapping: the mapped item, which is not always in
+					 * the table */
 	unsigned int handles, mappings;	/* for physical memory: the number of its handles, and the
 					 * number of its mappings */
 	unsigned int nr;		/* number of allocations in a slab */
 	uint8_t by;
 	bool unseen;			/* not included in the driver's figure for this process */
 	bool foreign;			/* another process is charged for the item */
-	uint64_t trims;			/* for a graph: 1 + the value that @trims of its GPU had
-					 * at the last run of the graph */
+	uint64_t trims;			/* for a graph: 1 + the value of its GPU's @trims at the
+					 * last run of the graph */
 };
 
 /*

@@ -94,7 +94,7 @@ void memory_now_undo(const struct memory_now *now);
 void memory_uncounted(const char *name);
 
 /*
- * Handlers of calls that allocate an amount of memory that can only be measured. There are three
+ * Handlers of calls that allocate memory whose amount can only be measured. There are three
  * kinds of such memory: memory of the driver for contexts and modules, memory of graphs, and
  * memory for which another process is charged.
  */

@@ -22,8 +22,8 @@ struct memory_gpu {
 	 * not include.
 	 */
 	uint64_t held, unseen, overhead, pools, graphs;
-	uint64_t lacking;		/* part of the advance charge for code that did
-					 * not fit into the quota */
+	uint64_t lacking;		/* missing part of the advance charge for code: it did not
+					 * fit into the quota */
 	uint64_t foreign;		/* bytes in the driver's figure for which
 					 * another process is charged */
 	uint64_t growing;		/* bytes by which calls in flight may make pools grow */

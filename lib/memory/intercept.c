@@ -303,7 +303,7 @@ static void begin_async(struct memory_now *now)
 	now->gpu = gpu;
 	if (!grow_pool(now, pool, stream, bytes))
 		return;
-	/* Memory that was freed in the order of this stream may not be released yet. */
+	/* Memory that was freed in the order of this stream may still be unreleased. */
 	memory_device_unlock();
 	memory_cuda->stream_sync(stream);
 	memory_device_lock();
@@ -371,8 +371,8 @@ static void end_capture_begins(struct memory_now *now)
 }
 
 /*
- * The end of a capture that became invalid is counted too. A call by a thread that may not end
- * the capture is not counted.
+ * If a capture became invalid, its end is counted too. If a thread is not allowed to end a
+ * capture, its call is not counted.
  */
 static void end_capture_ends(struct memory_now *now)
 {

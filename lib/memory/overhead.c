@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Handlers of calls that allocate an amount of memory that can only be measured. */
+/* Handlers of calls that allocate memory whose amount can only be measured. */
 #include <errno.h>
 #include <stdlib.h>
 #include "lib/memory/call_state.h"
@@ -12,8 +12,8 @@
 #define CONTEXT_BYTES (518ull << 20)
 
 /*
- * Called at the start of a call. If the driver reports this process's usage, the amount of the call
- * is the growth of this usage.
+ * Called at the start of a call. If the driver reports this process's usage, the amount of
+ * memory that the call allocates is the growth of this usage.
  */
 static void begins(struct memory_now *now, struct memory_gpu *gpu)
 {

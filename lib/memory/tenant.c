@@ -262,7 +262,7 @@ static int by_name(const void *a, const void *b)
 }
 
 /*
- * Removes a tenant of this user that has no process, except if the job of the tenant is alive.
+ * Removes a tenant of this user that has no process, unless the job of the tenant is alive.
  * Returns true if it removed the tenant.
  */
 static bool forget(struct visit *visit, const char *tenant)

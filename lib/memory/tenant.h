@@ -8,8 +8,8 @@
 
 /*
  * Returns the ledger of this process's tenant, or NULL if gpupart_memory_start() was not called.
- * The address of the ledger does not change while the process lives. From its first call of
- * tenant_gpu() on, the child of a fork has another ledger.
+ * The address of the ledger does not change while the process lives. After its first call of
+ * tenant_gpu(), the child of a fork has a different ledger than its parent.
  */
 struct ledger *tenant_ledger(void);
 

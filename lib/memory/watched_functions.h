@@ -11,8 +11,8 @@
 
 enum memory_kind {
 	/*
-	 * Functions that allocate memory directly. The library can refuse their calls at the
-	 * start.
+	 * Functions that allocate memory directly. The library can refuse calls of these
+	 * functions when the calls start.
 	 */
 	MEMORY_LINEAR, MEMORY_PITCH, MEMORY_MANAGED, MEMORY_ARRAY, MEMORY_ARRAY_3D,
 	MEMORY_MIPMAP, MEMORY_PHYSICAL,

@@ -26,8 +26,7 @@ struct asker {
 	uintptr_t real;
 	void *device;
 	uint64_t last_seen;
-	bool by_struct;		/* the function has @mine, the caller's struct, as
-				 * another argument */
+	bool by_struct;		/* the function also gets the caller's struct, @mine */
 	void *mine;
 	uint32_t version, mode;	/* members of the caller's struct */
 };

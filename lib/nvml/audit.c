@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Implements libgpupart-nvml.so. The dynamic loader calls these functions if LD_AUDIT names this
- * library. When a program binds to a function of the management library or looks it up, the
- * program gets a replacement. The management library itself gets a replacement of ioctl(). Other
- * calls are not affected.
+ * library. When a program binds to a function of the management library or looks up such a
+ * function, the program gets a replacement. The management library itself gets a replacement of
+ * ioctl(). Other calls are not affected.
  */
 #include "lib/nvml/copy.h"
 #include "lib/nvml/share.h"

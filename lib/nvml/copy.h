@@ -45,8 +45,8 @@ struct nvml_pci;
 struct copy {
 	bool taken;
 	/*
-	 * The library's own functions. If another audit library has replaced a function before,
-	 * the member is the function of that library.
+	 * The library's own functions. If another audit library replaced a function earlier, the
+	 * member points to the function of that library.
 	 */
 	_Atomic uintptr_t real[COPY_NR_FUNCTIONS];
 	int (*pci)(void *device, struct nvml_pci *pci);

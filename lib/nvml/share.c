@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Reads the tenant's share of a GPU from the tenant's ledger. If the tenant has no ledger yet,
- * reads it from the environment variables that `gpupart run --mem` set.
+ * reads the share from the environment variables that `gpupart run --mem` set.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -25,7 +25,7 @@ bool share_setup(void);
 
 /*
  * Reads the current share of the GPU at @pci. Any thread may call this function. If this GPU has
- * no quota, returns false. The caller must then not close the share.
+ * no quota, returns false. In this case the caller must not close the share.
  */
 bool share_open(const char *pci, struct share *share);
 /*
