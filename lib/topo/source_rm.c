@@ -207,7 +207,7 @@ static int sm_index(uint16_t word)
 }
 
 /*
- * RM marks a virtual id as invalid by the value 0xff: see ctrl2080gr.h. But 255 is a valid
+ * If RM reports 0xff as a virtual id, the id is invalid: see ctrl2080gr.h. But 255 is a valid
  * global TPC number.
  */
 static int sm_virtual_index(uint16_t word)
@@ -282,7 +282,8 @@ static int rm_ask_sm_order(struct rm_conn *s, const struct gpupart_gpu_info *inf
 		if (!status)
 			break;
 		/*
-		 * Only one of the sizes is right. Report why the driver refused the right size.
+		 * Only one of the sizes is right for this driver. If the driver refuses all
+		 * sizes, report its status for that size.
 		 */
 		if (!worst || rm_status_find(worst)->about_size)
 			worst = status;
