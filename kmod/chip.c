@@ -9,7 +9,10 @@
 
 #define CELL(column, t, src, ...) [column] = { .tag = (t), .source = (src), __VA_ARGS__ }
 
-/* Columns of the table. The parameter t is the tag of a cell, and src is its source. */
+/*
+ * Columns of the table. The parameter t is the tag of a cell, and the parameter src is the
+ * source of the cell.
+ */
 #define MAXIMA(t, src)	CELL(CHIP_MAXIMA, t, src, .at = NV_PTOP_SCAL_NUM_GPCS)
 #define FUSES_22(t, src) \
 	CELL(CHIP_FUSE_GPC, t, src, .at = NV_PTOP_FS_GPC_HW, .at2 = NV_PTOP_FS_GPC_SW), \

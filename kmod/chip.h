@@ -19,7 +19,8 @@ enum chip_tag {
 
 enum chip_column {
 	CHIP_MAXIMA,		/* the registers of the PTOP block have the offsets in regs.h */
-	CHIP_FUSE_GPC,		/* value at @at, ORed with the value at @at2 if @at2 is not 0 */
+	CHIP_FUSE_GPC,		/* the value at @at; if @at2 is not 0, it is ORed with the value
+				 * at @at2 */
 	CHIP_FUSE_TPC,		/* like CHIP_FUSE_GPC, but add 4 * gpc_phys to both offsets */
 	CHIP_FUSE_CPC,		/* at + 4 * gpc_phys */
 	CHIP_FUSE_FBP,		/* @at and @at2 have the same meaning as for CHIP_FUSE_GPC */
@@ -33,7 +34,7 @@ enum chip_column {
 	CHIP_RUNLISTS,		/* the registers of runlists have the offsets in regs.h */
 	CHIP_PCE,		/* kind: form of PCE2LCE; nr: number of words, 0 if not published */
 	CHIP_GRCE,		/* nr: number of GRCEs; the form is that of CHIP_PCE */
-	CHIP_MEMORY,		/* kind: width of the magnitude */
+	CHIP_MEMORY,		/* kind: width of the field that contains the magnitude */
 	CHIP_TIMER,		/* at */
 	CHIP_COLUMNS
 };

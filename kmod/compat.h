@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Differences between the kernels from 5.10 to 7.3, and between the kernel and user space for the
- * files that are built for both. No other file checks the version of the kernel.
+ * Hides the differences between the kernels 5.10 to 7.3. Some files are built for the kernel and
+ * for user space; for these files it also hides the differences between the two. No other file
+ * checks the version of the kernel.
  */
 #ifndef GPUPART_KMOD_COMPAT_H
 #define GPUPART_KMOD_COMPAT_H
@@ -48,8 +49,8 @@
 #endif
 
 /*
- * Since Linux 6.1, the reserved bytes of a request must be 0 if the number of its command is at
- * least this number.
+ * Since Linux 6.1, if the command number of a request is at least this number, the reserved
+ * bytes of the request must be 0.
  */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0)
 #define COMPAT_RESV_START_OP(cmd)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The list of GPUs, the lifetime and the locks of each GPU, and the cache of its registers. This
- * file reaches buses only through struct gpu_ops, and wakes GPUs through runtime PM.
+ * Implements the list of GPUs and, for each GPU, its lifetime, its locks and the cache of its
+ * registers. This file reaches buses only through struct gpu_ops, and wakes GPUs through runtime
+ * PM.
  */
 #include <linux/device.h>
 #include <linux/err.h>
@@ -19,15 +20,18 @@
 
 static LIST_HEAD(gpus);			/* sorted by index, lowest first */
 static unsigned int generation = 1;
-/* protects the list, its GPUs' members new and again, and @generation; the innermost lock */
+/*
+ * protects the list, @generation, and the members @new and @again of each GPU; the innermost
+ * lock
+ */
 static DEFINE_MUTEX(gpus_lock);
 
 /* ---------------------------------------------------------------- sessions */
 
 /*
- * An entry of gpu->registers contains the value of the register and, in the bits above it, the time
- * of the read in tenths of a second since boot. Time 0 marks a value that does not change. A value
- * is confirmed if an earlier read, at least a second before, gave the same value.
+ * An entry of gpu->registers contains the value of the register and, in the bits above it, the
+ * time of the read in tenths of a second since boot. Time 0 marks a value that does not change.
+ * A value is confirmed if a read at least one second earlier gave the same value.
  */
 #define STAMP_SHIFT	32
 #define STAMP_MASK	0x3fffffffu
@@ -71,7 +75,10 @@ static void session_keep(struct topo_reader *reader, u32 offset, u32 value, bool
 		keep(gpu, offset, value, 0, true);
 }
 
-/* Resumes the GPU until rest(). It may sleep for seconds. Called under gpu->wake_lock. */
+/*
+ * Resumes the GPU, which then stays awake until rest() is called. It may sleep for seconds.
+ * Called under gpu->wake_lock.
+ */
 static int wake(struct gpu *gpu)
 {
 	int err = pm_runtime_get_sync(gpu->dev);
@@ -87,9 +94,9 @@ static int wake(struct gpu *gpu)
 }
 
 /*
- * Wakes the GPU. This function releases gpu->lock during the wake-up, because a wake-up can take
- * seconds, and other readers can use the known values. The session continues only if the state
- * of the GPU did not change meanwhile.
+ * Wakes the GPU. A wake-up can take seconds. During the wake-up this function releases
+ * gpu->lock, so that other readers can use the known values. The session continues only if the
+ * state of the GPU did not change meanwhile.
  */
 static int wake_unlocked(struct gpu_session *session)
 {
@@ -123,7 +130,7 @@ static int session_begin(struct gpu_session *session, bool may_wake)
 
 	if (err != -EAGAIN || !may_wake || session->wake == GPU_LEAVE_ASLEEP)
 		return err == -EAGAIN ? -EHOSTDOWN : err;
-	/* If a wake-up failed, no other wake-up is tried for a second. */
+	/* After a failed wake-up, the function does not try again for one second. */
 	if (gpu->wake_err && is_fresh(gpu->wake_stamp))
 		return gpu->wake_err;
 	if (session->wake == GPU_WAKE_LATER) {
@@ -233,7 +240,10 @@ int gp_gpu_identify(struct gpu_session *session)
 static void update_topology(struct gpu *gpu, const struct gpu_floorsweep *fs)
 {
 	gpu->fs_stamp = stamp_now();
-	/* While no table is loaded, the last table that was read is still correct. */
+	/*
+	 * The GPU has unloaded its table of the TPC order. The table that was read before is
+	 * still correct.
+	 */
 	if (gpu->has_fs && gpu->fs.order == TOPO_ORDER_READ && fs->unloaded)
 		return;
 	if (gpu->has_fs && !memcmp(&gpu->fs, fs, sizeof(*fs)))
@@ -261,7 +271,7 @@ int gp_gpu_topology(struct gpu_session *session)
 		return 0;
 	fs = kmalloc(sizeof(*fs), GFP_KERNEL);
 	err = fs ? gp_topo_read(gpu->id.chip, &session->reader, fs) : -ENOMEM;
-	/* A part that could not be read is only noted in @fs. */
+	/* If a part could not be read, the function only notes this in @fs. */
 	if (session->err) {
 		err = session->err;
 		session->reader.fault.err = err;
@@ -371,10 +381,14 @@ struct gpu *gp_gpu_add(const struct gpu_ops *ops, void *private, struct device *
 	gpu->new = true;
 	strscpy(gpu->bus_name, dev_name(dev), sizeof(gpu->bus_name));
 
-	/* A caller that finds the GPU in the list waits until the GPU's directory exists. */
+	/*
+	 * If a caller finds the GPU in the list, this lock makes the caller wait until the GPU's
+	 * directory exists.
+	 */
 	mutex_lock(&gpu->lock);
 	/*
-	 * Use the lowest free number, so that a GPU that is plugged in again gets its old number.
+	 * Use the lowest free number. Then a GPU gets its old number back when it is plugged in
+	 * again.
 	 */
 	mutex_lock(&gpus_lock);
 	list_for_each_entry(other, &gpus, node) {
@@ -411,8 +425,8 @@ static void start(struct gpu *gpu)
 }
 
 /*
- * Returns, with a reference, a GPU of the provider. The GPU must be started or, if @again is
- * true, read again. Returns NULL if no such GPU is left.
+ * Finds a GPU of the provider that must be started or, if @again is true, read again. Takes a
+ * reference to this GPU and returns it. Returns NULL if no such GPU is left.
  */
 static struct gpu *next_to_read(const struct gpu_ops *ops, bool again)
 {

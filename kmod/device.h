@@ -27,12 +27,12 @@ struct sk_buff;
 struct gpu_ops {
 	const char *bus;	/* name of the page that describe() writes */
 	/*
-	 * Makes reads possible until end(). If @whole is true, the whole BAR0 can be read,
-	 * otherwise its first NV_BAR0_USED bytes. It never wakes the GPU. Returns 0 or: -EAGAIN:
-	 * the GPU sleeps. -EHOSTDOWN: it sleeps and runtime PM does not know of it. -ENXIO: its
-	 * registers are not decoded. -EBUSY: it is being reset. -EPERM: it is reserved for a
-	 * virtual machine. -ENODEV: it was removed. -EOPNOTSUPP: the whole BAR0 cannot be
-	 * mapped.
+	 * Makes reads possible until end(). If @whole is true, the whole BAR0 can be read.
+	 * Otherwise only its first NV_BAR0_USED bytes can be read. It never wakes the GPU.
+	 * Returns 0 or: -EAGAIN: the GPU sleeps. -EHOSTDOWN: the GPU sleeps, but runtime PM does
+	 * not know this. -ENXIO: its registers are not decoded. -EBUSY: it is being reset.
+	 * -EPERM: it is reserved for a virtual machine. -ENODEV: it was removed. -EOPNOTSUPP:
+	 * the whole BAR0 cannot be mapped.
 	 */
 	int (*begin)(void *private, bool whole);
 	u32 (*rd32)(void *private, u32 offset);
@@ -54,8 +54,8 @@ struct gpu {
 	void *private;
 	struct device *dev;		/* the provider holds a reference until release() */
 	/*
-	 * @new: the GPU must be started. @again: it must be read again if its topology is still
-	 * unknown.
+	 * @new: the GPU must be started. @again: the GPU must be read again if its topology is
+	 * still unknown.
 	 */
 	bool new, again;
 	void *proc;			/* only proc.c uses it */
@@ -67,7 +67,7 @@ struct gpu {
 	struct mutex wake_lock;
 	struct work_struct wake_work;	/* wakes the GPU and reads it for netlink */
 
-	/* protects the members below, and every read; never held during a wake-up */
+	/* protects the members below and all reads of the GPU; never held during a wake-up */
 	struct mutex lock;
 	bool gone;
 	unsigned int epoch;		/* number of calls of gp_gpu_forget() */
@@ -82,7 +82,7 @@ struct gpu {
 	bool has_fs, known, announced;
 };
 
-/* What a session does if it needs a register of a GPU that sleeps. */
+/* Says what a session does when it needs a register while the GPU sleeps. */
 enum gpu_wake {
 	GPU_WAKE,		/* wakes the GPU and waits */
 	GPU_WAKE_LATER,		/* lets a worker wake and read the GPU, and fails with -EAGAIN */
@@ -100,19 +100,20 @@ struct gpu_session {
 	bool whole;		/* the session reads the whole of BAR0 */
 	bool awake;		/* begin() succeeded */
 	bool woken;		/* the GPU does not sleep until the session ends */
-	bool asleep;		/* begin() failed because the GPU sleeps: known values are used */
+	bool asleep;		/* begin() failed because the GPU sleeps, so the session uses
+				 * known values */
 	int err;		/* error of begin() or of a wake-up, for later reads */
 };
 
 /*
- * Returns 0 or: -ENODEV: the GPU was removed. -EINTR: the caller is being killed. The GPU is woken
- * only when a register is read whose value is unknown. After the call the caller may change
- * @session->wake and @session->whole.
+ * Returns 0 or: -ENODEV: the GPU was removed. -EINTR: the caller is being killed. The GPU is
+ * woken only when the session reads a register whose value is unknown. After the call the caller
+ * may change @session->wake and @session->whole.
  */
 int gp_gpu_open(struct gpu *gpu, struct gpu_session *session);
 void gp_gpu_close(struct gpu_session *session);
 
-/* Fills in gpu->id. Its chip is NULL if the chip is refused. */
+/* Fills in gpu->id. If the chip is refused, gpu->id.chip is NULL. */
 int gp_gpu_identify(struct gpu_session *session);
 
 /*
@@ -122,28 +123,28 @@ int gp_gpu_identify(struct gpu_session *session);
 int gp_gpu_topology(struct gpu_session *session);
 
 /*
- * Adds a GPU to the list. Returns the GPU or ERR_PTR. @private is released together with the GPU,
- * or on failure.
+ * Adds a GPU to the list. Returns the GPU or ERR_PTR. If this function fails, it releases
+ * @private. Otherwise @private is released together with the GPU.
  */
 struct gpu *gp_gpu_add(const struct gpu_ops *ops, void *private, struct device *dev);
 /*
- * Reads the provider's GPUs that were added, and announces them. This can take seconds, so the
+ * Reads and announces the GPUs that the provider has added. This can take seconds, so the
  * provider must hold no lock.
  */
 void gp_gpu_start_new(const struct gpu_ops *ops);
-/* Reads those GPUs once more whose topology is still unknown. */
+/* Reads again each GPU whose topology is still unknown. */
 void gp_gpu_read_again(const struct gpu_ops *ops);
 /*
- * Removes a GPU: no register is read after it returns. It waits for a wake-up, so the provider must
- * hold no lock.
+ * Removes a GPU. After this function has returned, no register of the GPU is read. It may wait
+ * for the end of a wake-up, so the provider must hold no lock.
  */
 void gp_gpu_remove(struct gpu *gpu);
 /* Drops all known values. It is called when another driver controls the GPU. */
 void gp_gpu_forget(struct gpu *gpu);
 
 /*
- * Returns the first GPU whose index is at least @index and, if @bus_name is not NULL, whose name is
- * @bus_name. The caller gets a reference.
+ * Returns the first GPU whose index is at least @index. If @bus_name is not NULL, the GPU must
+ * also have this name. The caller gets a reference.
  */
 struct gpu *gp_gpu_get(unsigned int index, const char *bus_name);
 /* Returns a number that changes when a GPU is added or removed. It is never 0. */
@@ -171,13 +172,16 @@ void gp_proc_removed(struct gpu *gpu);
 int gp_netlink_init(void);
 void gp_netlink_fini(void);
 /*
- * These functions send notices to the multicast group "monitor". The first two are called under
- * gpu->lock.
+ * These functions send notices to the multicast group "monitor". The first two of these
+ * functions are called under gpu->lock.
  */
 void gp_netlink_added(struct gpu_session *session);
 void gp_netlink_changed(struct gpu *gpu);
 void gp_netlink_removed(struct gpu *gpu);
-/* Returns the GPU that a request names, with a reference, or ERR_PTR with the error message set. */
+/*
+ * Takes a reference to the GPU that a request names, and returns this GPU. If this fails,
+ * returns ERR_PTR and sets the error message.
+ */
 struct gpu *gp_netlink_named_gpu(struct nlattr *index, struct nlattr *bus_name,
 				 struct netlink_ext_ack *extack);
 /* Begins the next message of a dump. */
@@ -189,7 +193,7 @@ void gp_netlink_fault(struct netlink_ext_ack *extack, const struct topo_fault *f
 
 /* Functions of scheduling.c. */
 int gp_scheduling_runlists_page(struct gpu *gpu, struct text *text);
-/* These return -EPERM if the caller has neither CAP_PERFMON nor CAP_SYS_ADMIN. */
+/* These functions return -EPERM if the caller has neither CAP_PERFMON nor CAP_SYS_ADMIN. */
 int gp_scheduling_runlist_dumpit(struct sk_buff *skb, struct netlink_callback *cb);
 int gp_scheduling_channel_dumpit(struct sk_buff *skb, struct netlink_callback *cb);
 

@@ -164,8 +164,8 @@ static int engines_of_die(const struct chip *chip, const struct chip_cell *cell,
 		index = 0;
 	}
 	/*
-	 * The table does not change. Keep the registers of the table, because every row was
-	 * accepted.
+	 * The table does not change. Every row was accepted, so keep the values of the table's
+	 * registers.
 	 */
 	for (i = 0; reader->keep && engines->nr && i < nr_rows; i++) {
 		u32 row;

@@ -301,7 +301,7 @@ static int topology_get_doit(struct sk_buff *request, struct genl_info *info)
 		goto close;
 	err = -ENOMEM;
 	/*
-	 * The size is the sum of three arrays of the maximum length, and of 1024 bytes, which are
+	 * The size is that of three arrays of the maximum length, plus 1024 bytes, which are
 	 * enough for the other attributes.
 	 */
 	skb = genlmsg_new(GPUPART_MAX_GPCS * 6 + GPUPART_MAX_TPCS * 2 + 1024, GFP_KERNEL);

@@ -136,11 +136,13 @@ static int order_round_robin(struct gpu_floorsweep *fs)
 struct greedy {
 	unsigned int nr_gpcs, nr_pes;
 	/*
-	 * TPCs without a number yet, with a bit for each TPC index that takes the PES into account
+	 * the TPCs that have no number yet; the bits use the TPC index that takes the PES into
+	 * account
 	 */
 	u16 left[GREEDY_MAX_GPCS];
 	u16 pes[GREEDY_MAX_GPCS][GREEDY_MAX_PES];
-	u8 count[GREEDY_MAX_GPCS];	/* number of TPCs at the start */
+	u8 count[GREEDY_MAX_GPCS];	/* number of TPCs of the GPC before any TPC has a
+					 * number */
 };
 
 /*

@@ -60,9 +60,9 @@ static void pci_gpu_end(void *private)
 }
 
 /*
- * The device's driver can give the device to a virtual machine, which changes its power state and
- * decoding at any time. Called under gpu->lock. Before an unbound driver can be unloaded,
- * gp_gpu_forget() waits for this lock.
+ * The device's driver can give the device to a virtual machine. The virtual machine can change
+ * the device's power state and decoding at any time. Called under gpu->lock. When a driver is
+ * unbound, gp_gpu_forget() waits for this lock, so the driver cannot be unloaded earlier.
  */
 static bool is_reserved(struct pci_dev *pdev)
 {
@@ -77,16 +77,16 @@ static bool is_reserved(struct pci_dev *pdev)
 }
 
 /*
- * Config space is locked from the check of the GPU's state to the last read. So a reset, and a
- * config write of user space or of a guest that turns off the GPU's registers, wait for a few
- * microseconds.
+ * Config space is locked from the check of the GPU's state to the last read. So a reset waits
+ * for a few microseconds. If user space or a guest turns off the GPU's registers by a config
+ * write, this write waits too.
  */
 static int lock_awake(struct pci_gpu *p, unsigned long len)
 {
 	struct pci_dev *pdev = p->pdev;
 	u16 word;
 
-	/* A device without a driver is in PCI_UNKNOWN. */
+	/* The power state of a device without a driver is PCI_UNKNOWN. */
 	if (pdev->current_state != PCI_D0 && pdev->current_state != PCI_UNKNOWN)
 		return -EHOSTDOWN;
 	if (pci_channel_offline(pdev) || !pci_cfg_access_trylock(pdev))
@@ -213,7 +213,10 @@ static bool add_one(struct pci_dev *pdev)
 	return true;
 }
 
-/* Removes @pdev's GPU from the list. gp_gpu_remove() then waits for a wake-up, without the lock. */
+/*
+ * Removes @pdev's GPU from the list. gp_gpu_remove() is called later, without the lock, because
+ * it may wait for the end of a wake-up.
+ */
 static struct gpu *unlist(struct pci_dev *pdev)
 {
 	struct pci_gpu *p;
@@ -238,8 +241,9 @@ static bool comes_before(struct pci_dev *a, struct pci_dev *b)
 }
 
 /*
- * Returns the first GPU by address that is not in the list, with a reference, or NULL. In the
- * kernel's own list a device that was plugged in later is at the end.
+ * Of the GPUs that are not in the list, takes a reference to the GPU with the lowest address,
+ * and returns this GPU. Returns NULL if all GPUs are in the list. In the kernel's own list a
+ * device that was plugged in later is at the end.
  */
 static struct pci_dev *first_unknown(void)
 {
@@ -255,8 +259,8 @@ static struct pci_dev *first_unknown(void)
 }
 
 /*
- * A new GPU may not be ready at once. By now, the refusals that were kept for this GPU are no
- * longer used.
+ * A new GPU may not be ready at once. The refusals that were kept for this GPU are now so old
+ * that they are no longer used.
  */
 static void read_again(struct work_struct *work)
 {
@@ -307,7 +311,7 @@ static int on_bus_event(struct notifier_block *block, unsigned long event, void 
 		break;
 	case BUS_NOTIFY_BOUND_DRIVER:
 	case BUS_NOTIFY_UNBOUND_DRIVER:
-		/* The driver may load the tables of the GPU. */
+		/* The new driver of the GPU may change the GPU's tables. */
 		mutex_lock(&pci_gpus_lock);
 		p = find_known(pdev);
 		if (p)

@@ -24,8 +24,8 @@ struct platform_gpu {
 	const struct resource *regs;	/* the first memory window is BAR0 */
 	void __iomem *bar0;		/* NULL until the first read */
 	/*
-	 * A driver is bound to the device. If none is bound, the power rail may be off, and a read
-	 * then stops the machine. Protected by gpu->lock.
+	 * A driver is bound to the device. If no driver is bound, the power rail may be off, and
+	 * a read would then stop the machine. Protected by gpu->lock.
 	 */
 	bool bound;
 	bool holds_power;
@@ -206,7 +206,7 @@ static int add(struct device *dev, void *unused)
 	return 0;
 }
 
-/* Waits until a read has ended. The driver may load the tables of the GPU. */
+/* Waits until a read has ended. The new driver of the GPU may change the GPU's tables. */
 static void set_bound(struct platform_gpu *p, bool bound)
 {
 	mutex_lock(&p->gpu->lock);
@@ -230,7 +230,7 @@ static void follow(unsigned long event, struct device *dev)
 		set_bound(p, event == BUS_NOTIFY_BOUND_DRIVER);
 	}
 	mutex_unlock(&platform_gpus_lock);
-	/* This is done without the lock, because it waits for a wake-up. */
+	/* Call this without the lock, because it may wait for the end of a wake-up. */
 	if (gpu)
 		gp_gpu_remove(gpu);
 }

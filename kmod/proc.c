@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * /proc/gpu and /proc/gpuN: pages for people, and the files of nvdebug. All files except "runlists"
- * have mode 0444. A page either is complete, or ends with "complete no", or reading it returns an
- * error.
+ * /proc/gpu and /proc/gpuN: pages for people, and the files of nvdebug. All files except
+ * "runlists" have mode 0444. A page is complete, or it ends with "complete no", or reading the
+ * page fails.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -15,12 +15,13 @@
 #include "device.h"
 #include "regs.h"
 
-#define PAGE_START	16384	/* enough for most pages; for other pages seq_file doubles it */
+#define PAGE_START	16384	/* this buffer is large enough for most pages; seq_file doubles it
+				 * for longer pages */
 #define MAX_FILES	160
 
 /*
- * A file shows one of these: a page, a register, two registers ORed, or @bits bits of a register,
- * the first of which is bit @shift.
+ * A file shows a page, a register, two registers ORed, or @bits bits of a register from bit
+ * @shift on.
  */
 struct proc_file {
 	struct gpu *gpu;
@@ -30,8 +31,8 @@ struct proc_file {
 	int (*live)(struct gpu *gpu, struct text *text);
 	u32 at, at2;
 	/*
-	 * a register that is read first; if it is refused, all others are refused too; 0: no such
-	 * register
+	 * this register is read first; if it is refused, all other registers are refused too; 0:
+	 * no such register
 	 */
 	u32 guard;
 	u8 shift, bits;		/* if @bits is 0, the file shows the whole register */
@@ -225,8 +226,8 @@ static int show(const struct proc_file *file, struct text *text)
 }
 
 /*
- * Writes into seq_file's buffer. If the buffer is too small, seq_file calls again with a larger
- * one.
+ * Writes into seq_file's buffer. If the buffer is too small, seq_file calls the function again
+ * with a larger buffer.
  */
 static int file_show(struct seq_file *m, void *v)
 {
@@ -288,8 +289,9 @@ static void add_file(struct gpu *gpu, struct proc_file file, const char *fmt, ..
 #define CWD(...)		REGISTER(.guard = NV_PGRAPH_PRI_CWD_FS, __VA_ARGS__)
 
 /*
- * Returns whether nvdebug has already created this name. If a name exists, proc_mkdir() prints a
- * warning with a stack trace, and the warning stops a machine that has panic_on_warn set.
+ * Returns whether nvdebug has already created an entry with this name. If a name exists,
+ * proc_mkdir() prints a warning with a stack trace, and the warning stops a machine that has
+ * panic_on_warn set.
  */
 static bool is_taken(const char *name)
 {

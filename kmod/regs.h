@@ -44,8 +44,8 @@
  * numbers.
  */
 /*
- * Fermi and Kepler: a fuse word ORed with a word of software. Sources: envytools punits.xml,
- * nouveau pm/gf100.c.
+ * Fermi and Kepler: a fuse word is ORed with a word that software writes. Sources: envytools
+ * punits.xml, nouveau pm/gf100.c.
  */
 #define NV_PTOP_FS_GPC_HW		0x022504
 #define NV_PTOP_FS_GPC_SW		0x022584
@@ -197,8 +197,8 @@
 /* The size of the whole BAR0. The whole BAR0 is mapped only to read runlists. */
 #define NV_BAR0_SIZE			0x1000000
 /*
- * The end of the registers that are not for runlists. To read these, BAR0 is mapped up to this
- * offset.
+ * The end of the registers that are not for runlists. If no runlist is read, BAR0 is mapped only
+ * up to this offset.
  */
 #define NV_BAR0_USED			0x823000
 

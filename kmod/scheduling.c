@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Reports runlists and channels to /proc and netlink. They show the work of all users that is on a
- * GPU now. Readers need CAP_PERFMON, because this information is a side channel. A GPU that sleeps
- * is not woken. Only refusals are kept. All other values are read again. gpu->lock is held for at
- * most 64 of these reads at a time.
+ * Reports runlists and channels to /proc and netlink. Runlists and channels show what all users
+ * are running on a GPU at this moment. Readers need CAP_PERFMON, because this information is a
+ * side channel. A GPU that sleeps is not woken. Only refusals are kept. All other values are
+ * read again. gpu->lock is held for at most 64 of these reads at a time.
  */
 #include <linux/capability.h>
 #include <linux/gpupart.h>
@@ -170,7 +170,10 @@ static int put_runlist(struct sk_buff *skb, struct netlink_callback *cb, const s
 	return 0;
 }
 
-/* Checks the privilege, finds the GPU that @index or @name names, and allocates @engines. */
+/*
+ * Checks that the caller has the privilege, finds the GPU that @index or @name names, and
+ * allocates @engines.
+ */
 static int dump_begin(struct netlink_callback *cb, struct nlattr *index, struct nlattr *name,
 		      struct gpu **gpu, struct gpu_engines **engines)
 {

@@ -45,8 +45,8 @@ void gp_text_refused(struct text *text, const struct gpu_id *id);
 void gp_text_chip(struct text *text, const struct gpu_id *id);
 
 /*
- * Writes the engines with their runlists, and then the copy engines. A part with a fault is shown
- * as on the topology page.
+ * Writes the engines with their runlists, and then the copy engines. If a part has a fault, it
+ * is shown in the same way as on the topology page.
  */
 struct text_engines {
 	const struct chip *chip;

@@ -28,8 +28,8 @@ struct topo_fault {
 struct topo_reader {
 	int (*rd32)(struct topo_reader *reader, u32 offset, u32 *value);
 	/*
-	 * Keeps a value. If @lasts is true, keeps it for ever. Keeps a refusal for a second. May
-	 * be NULL.
+	 * Keeps a value. If @lasts is true, keeps the value for ever. Keeps a refusal for a
+	 * second. May be NULL.
 	 */
 	void (*keep)(struct topo_reader *reader, u32 offset, u32 value, bool lasts);
 	bool live;		/* the registers change all the time, so only refusals are kept */
@@ -68,8 +68,8 @@ int gp_topo_nonsense(struct topo_reader *reader, u32 offset, u32 value);
 int gp_topo_read_maximum(struct topo_reader *reader, u32 offset, u32 limit, u32 *value);
 
 /*
- * Finds out which of @nr units are present, from fuse number @index and, on Kepler, also from the
- * software mask.
+ * Reads fuse number @index and, on Kepler, also the software mask, to find out which of @nr
+ * units are present.
  */
 int gp_topo_read_present(struct topo_reader *reader, const struct chip_cell *fuse,
 			 unsigned int index, unsigned int nr, u32 *present);
@@ -110,7 +110,8 @@ struct gpu_floorsweep {
 	u32 present_tpcs[GPUPART_MAX_GPCS];	/* [gpc_phys], bit is tpc_phys */
 	u8 floorswept_cpcs[GPUPART_MAX_GPCS];	/* [gpc_phys], number of floorswept CPCs */
 	bool has_cpcs;
-	unsigned int nr_gpcs, nr_tpcs;		/* present according to the fuses */
+	unsigned int nr_gpcs, nr_tpcs;		/* how many GPCs and TPCs are present according to
+						 * the fuses */
 	unsigned int sms_per_tpc;		/* 0: unknown */
 
 	bool has_map;
@@ -126,13 +127,16 @@ struct gpu_floorsweep {
 	char disagree[128];
 
 	bool complete;				/* all registers were read and accepted */
-	/* the GPU has not loaded the table with the order now */
+	/* at the moment, the GPU has not loaded the table with the order */
 	bool unloaded;
 };
 
 int gp_topo_read(const struct chip *chip, struct topo_reader *reader, struct gpu_floorsweep *fs);
 
-/* Reads the order of the TPCs. Returns 0, or an error, and then fs->order_why is the reason. */
+/*
+ * Reads the order of the TPCs. Returns 0. If this fails, returns an error and stores the reason
+ * in fs->order_why.
+ */
 int gp_topo_order_read(struct topo_reader *reader, const struct chip_cell *cell,
 		       struct gpu_floorsweep *fs);
 
@@ -190,14 +194,16 @@ struct gpu_runlist {
 	struct gpu_runlist_engine engines[TOPO_MAX_RUNLIST_ENGINES];
 };
 
-/* Returns the lowest base of a runlist that is above @after, or 0 if there is none. */
+/*
+ * Returns the lowest base of a runlist above @after, or 0 if no runlist has a base above @after.
+ */
 u32 gp_topo_next_runlist(const struct gpu_engines *engines, u32 after);
 /* Reads a runlist. The chip must have CHIP_RUNLISTS, and BAR0 must be mapped up to NV_BAR0_SIZE. */
 int gp_topo_read_runlist(struct topo_reader *reader, const struct gpu_engines *engines, u32 base,
 			 struct gpu_runlist *runlist);
 /*
- * Reads the words of channels, beginning with channel @first. Returns how many it has read, or 0
- * after the last channel.
+ * Reads the words of channels, beginning with channel @first. Returns the number of channels
+ * that it has read, or 0 after the last channel.
  */
 int gp_topo_read_channels(struct topo_reader *reader, u32 base, unsigned int first,
 			  u32 words[TOPO_CHANNELS_AT_ONCE]);
@@ -206,7 +212,8 @@ struct gpu_copy {
 	u32 present_pces;
 	unsigned int nr_grces;
 	u8 pce_lce[32];			/* [pce]; TOPO_UNKNOWN: absent or not connected */
-	u8 grce_lce[4];			/* [grce]: the LCE that it shares, or TOPO_UNKNOWN */
+	u8 grce_lce[4];			/* [grce]: the LCE that the GRCE shares, or
+					 * TOPO_UNKNOWN */
 };
 
 int gp_topo_read_copy(const struct chip *chip, struct topo_reader *reader, struct gpu_copy *copy);

@@ -21,8 +21,8 @@
 
 #define MAX_CONNECTIONS 16
 #define MAX_STREAMS 16
-#define MAX_REQUEST (1u << 20)	/* maximum bytes of a request; also of data queued for a peer
-				 * that does not read */
+#define MAX_REQUEST (1u << 20)	/* maximum bytes of a request, and of the data that is queued for
+				 * a peer that does not read */
 #define MAX_REPLY (16u << 20)	/* maximum bytes of a reply: kubelet lists all pods and all
 				 * their resources */
 #define FRAME 5			/* bytes before a message: compression flag and length */
@@ -156,7 +156,9 @@ static ssize_t read_out(nghttp2_session *session, int32_t id, uint8_t *to, size_
 	return n;
 }
 
-/* Percent-encodes all bytes except printable ASCII, and the percent sign, for grpc-message. */
+/*
+ * For grpc-message, percent-encodes the percent sign and all bytes that are not printable ASCII.
+ */
 static void encode(const char *text, char *to, size_t len)
 {
 	size_t at = 0;
@@ -308,8 +310,8 @@ static void drop(struct connection *connection)
 }
 
 /*
- * Adds a connection: of a server, or of a client for @own. The connection owns @fd. Returns
- * NULL if there is no room.
+ * Adds a connection. @own: the call that a client's connection serves; NULL: this is a server's
+ * connection. The connection owns @fd. Returns NULL if all entries are in use.
  */
 static struct connection *add(struct grpc_server *server, int fd, struct call *own)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * gRPC on Unix sockets, for one thread: a server, and calls that block. The program ends if
- * memory is short.
+ * Implements gRPC on Unix sockets: a server, and calls that block. Only one thread may use these
+ * functions. The program ends if memory is short.
  */
 #ifndef GPUPART_KUBERNETES_GRPC_H
 #define GPUPART_KUBERNETES_GRPC_H
@@ -30,8 +30,8 @@ struct grpc_method {
 	const char *path;	/* "/PACKAGE.SERVICE/METHOD" */
 	const ProtobufCMessageDescriptor *request;
 	/*
-	 * Returns the reply, which is freed like an unpacked message, or NULL through
-	 * grpc_fail().
+	 * Returns the reply, which is freed like an unpacked message. If it fails, it returns
+	 * the result of grpc_fail(), which is NULL.
 	 */
 	void *(*handle)(const void *request, struct grpc_status *status);
 	bool streams;		/* grpc_refresh() sends more replies to the same request */
@@ -47,8 +47,9 @@ struct grpc_server *grpc_open(const struct grpc_method *methods);
 void grpc_close(struct grpc_server *server);
 
 /*
- * Listens at @path. A socket that exists there is replaced. Only this user can connect. The
- * socket of an earlier call is closed, but its connections stay. Returns 0 or -errno.
+ * Listens at @path. If a socket already exists at the path, it is replaced. Only this user can
+ * connect. The socket of an earlier call is closed, but its connections stay open. Returns 0 or
+ * -errno.
  */
 int grpc_listen(struct grpc_server *server, const char *path);
 
@@ -61,8 +62,8 @@ bool grpc_listens(const struct grpc_server *server);
 bool grpc_serve(struct grpc_server *server, int ms);
 
 /*
- * Calls @method without a request. Sends its reply to each stream whose last reply differs from
- * it.
+ * Calls @method without a request. Sends the reply to each stream whose last reply was
+ * different.
  */
 void grpc_refresh(struct grpc_server *server, const struct grpc_method *method);
 
@@ -81,7 +82,10 @@ void *grpc_call(struct grpc_server *server, const char *socket, const char *path
 /* Packs @message with its frame. The caller frees the result. */
 uint8_t *grpc_pack(const ProtobufCMessage *message, size_t *len);
 
-/* Unpacks @data. Returns NULL if @data is not exactly one message, or is compressed. */
+/*
+ * Unpacks @data. Returns NULL if @data is not exactly one message, or if the message is
+ * compressed.
+ */
 void *grpc_unpack(const ProtobufCMessageDescriptor *type, const uint8_t *data, size_t len);
 
 #endif

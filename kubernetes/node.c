@@ -92,8 +92,8 @@ static int look(const char *command)
 }
 
 /*
- * With --mem, the edits contain what a quota needs. For each pod the size and the set are
- * replaced.
+ * With --mem, the edits contain what a quota needs. For each pod, the size and the set in these
+ * edits are replaced.
  */
 static int read_edits(unsigned int gpu, const char *command)
 {

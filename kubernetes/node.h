@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The node's GPUs and settings, and the edits of a container that give it a GPU. */
+/* The node's GPUs and settings, and the edits that give a GPU to a container. */
 #ifndef GPUPART_KUBERNETES_NODE_H
 #define GPUPART_KUBERNETES_NODE_H
 
@@ -16,11 +16,11 @@ struct node {
 	const char *config;	/* the path of the file with the settings */
 	uint64_t memory_per_tpc;	/* memory quota for each TPC in bytes; 0: no quota */
 	bool mps;		/* the pods are clients of the node's MPS daemon */
-	unsigned int uid;	/* the user whose state directory the pods have */
+	unsigned int uid;	/* the pods use the state directory of this user */
 	enum node_driver driver;	/* the source of the driver's files for a container */
 	struct node_gpus boards;
-	char names[NODE_GPUS_MAX][48];	/* the UUID of each GPU, or the address of a GPU
-					 * without a UUID */
+	char names[NODE_GPUS_MAX][48];	/* the UUID of each GPU; if a GPU has no UUID, its
+					 * address */
 	json_t *edits[NODE_GPUS_MAX];	/* the edits that `gpupart cdi` writes for each GPU */
 };
 
@@ -37,8 +37,8 @@ int node_open(const char *config);
 char *node_id(unsigned int gpu, unsigned int tpc);
 
 /*
- * Adds the @nr ids in @list to @ids, which has a set for each GPU. Returns an id that names no
- * TPC, or NULL.
+ * Adds the @nr ids in @list to @ids, which has a set for each GPU. If one of the ids names no
+ * TPC, returns this id; otherwise returns NULL.
  */
 char *node_sort(char **list, size_t nr, struct gpupart_tpcset *ids);
 

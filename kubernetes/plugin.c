@@ -23,8 +23,8 @@
 #define FOLDER "/var/lib/kubelet"
 #define ENDPOINT "gpupart.sock"
 /*
- * The node has only one such lock, because all plugins of the node share its grants. When
- * kubelet starts, it removes all files in the directory of the socket.
+ * The plugins of a node share the node's grants, so the node has one lock for all of its
+ * plugins. When kubelet starts, it removes all files in the directory of the socket.
  */
 #define LOCK "/run/gpupart/device-plugin.lock"
 #define LOCK_SECONDS 1
@@ -65,8 +65,8 @@ static void *get_options(const void *request, struct grpc_status *status)
 }
 
 /*
- * Lists all ids. The ids of a GPU that is lost are unhealthy. If other programs have TPCs of a
- * GPU, the same number of the GPU's free ids is unhealthy, so that the scheduler counts only
+ * Lists all ids. The ids of a GPU that is lost are unhealthy. If other programs have some TPCs
+ * of a GPU, an equal number of the GPU's free ids is unhealthy. So the scheduler counts only
  * free TPCs.
  */
 static void *list_devices(const void *request, struct grpc_status *status)
@@ -108,8 +108,8 @@ static void *list_devices(const void *request, struct grpc_status *status)
 }
 
 /*
- * Returns the GPU with the least room that is still enough. If no GPU has enough room, returns
- * the GPU with the most.
+ * Of the GPUs with enough room, returns the GPU with the least room. If no GPU has enough room,
+ * returns the GPU with the most.
  */
 static unsigned int prefer_gpu(const struct pods *pods, const struct gpupart_tpcset *ids,
 			       const struct gpupart_tpcset *included, unsigned int size)
@@ -306,7 +306,10 @@ static void give(const Kubelet__Ids *asked, Kubelet__ContainerEdits *edits,
 
 	if (!one_gpu(asked, &gpu, &ids, status))
 		return;
-	/* This asks the kernel and not the daemon, because Allocate must not wait. */
+	/*
+	 * Ask only the kernel whether the daemon answers. Do not ask the daemon itself, because
+	 * Allocate must not wait.
+	 */
 	if (node.mps && !mps_daemon_answers(&daemon)) {
 		grpc_fail(status, GRPC_UNAVAILABLE,
 			  "%.200s has mps = yes, but no MPS daemon answers in " MPS_DAEMON_NODE
@@ -378,7 +381,7 @@ static bool register_plugin(void)
 	request.resource_name = (char *)NODE_RESOURCE;
 	request.options = &options;
 	snprintf(socket, sizeof(socket), "%s/kubelet.sock", plugins);
-	/* Kubelet may call the plugin before it replies. */
+	/* Kubelet may call the plugin before kubelet replies to this request. */
 	reply = grpc_call(server, socket, "/v1beta1.Registration/Register", &request,
 			  &kubelet__empty__descriptor, REGISTER_MS, &status);
 	if (!reply)

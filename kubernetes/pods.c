@@ -26,7 +26,7 @@
 #define IDS "pod ids="
 #define LOCK_SECONDS 3
 #define RUN_LOCK_SECONDS 1
-#define GRACE_NS 10000000000ull	/* kubelet lists an allocation at most this time after Allocate */
+#define GRACE_NS 10000000000ull	/* kubelet lists an allocation within this time after Allocate */
 
 /* The ids that kubelet has listed since it started. */
 static struct gpupart_tpcset seen[NODE_GPUS_MAX];
@@ -161,7 +161,7 @@ int pods_read(struct pods *pods)
 		pods->memory[g] += list[i].memory;
 	}
 	free(list);
-	/* Ids that kubelet has allocated again belong to the later grant. */
+	/* If kubelet has allocated ids again, these ids belong to the later grant. */
 	for (struct pod *a = pods->list, *end = a + pods->nr; a < end; a++) {
 		a->own = a->ids;
 		for (struct pod *b = pods->list; b < end; b++)
@@ -277,7 +277,7 @@ void pods_reap(struct pods *pods, const struct gpupart_tpcset *listed,
 		struct pod *pod = &pods->list[i];
 		bool is_back = gpupart_tpcset_empty(&pod->own);
 		/*
-		 * The grant of an init container lasts as long as the grants that share its
+		 * The grant of an init container is kept as long as the grants that share its
 		 * ids.
 		 */
 		const struct gpupart_tpcset *ids = is_back ? &pod->ids : &pod->own;
@@ -310,9 +310,9 @@ static struct gpupart_tpcset packed(unsigned int gpu,
 
 /*
  * Handles ids that kubelet allocates again. Their earlier container has ended, or is an init
- * container of the same pod, which shares its ids with the other containers of the pod. A young
- * grant passes one TPC for each such id to *@shared and keeps its other TPCs. A container that
- * still runs keeps its TPCs.
+ * container of the same pod, which shares its ids with the other containers of the pod. For each
+ * id that was allocated again, a young grant passes one TPC to *@shared. It keeps its other
+ * TPCs. A container that still runs keeps its TPCs.
  */
 static int take_ids_back(struct pods *pods, unsigned int gpu,
 			 const struct gpupart_tpcset *ids, struct gpupart_tpcset *shared)
@@ -403,8 +403,8 @@ static int place(struct pods *pods, unsigned int gpu,
 }
 
 /*
- * Takes the lock of root's `run -n`, and then the lock of the node's schedulers. A container
- * that can open the folder of the first lock can hold this lock. In that case a run that begins
+ * Takes the lock of root's `run -n`, and then the lock of the node's schedulers. If a container
+ * can open the folder of the first lock, it can keep this lock. In that case a run that begins
  * now may get the same TPCs.
  */
 static int lock(int fds[2], char *why, size_t len)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The TPCs of this node's GPUs that containers have. Each container has a grant of root, which
- * Slurm and the other planners of the node can read. All state is in files and survives a
- * crash.
+ * Manages the TPCs of this node's GPUs that belong to containers. Each container has a grant of
+ * root, which Slurm and the other planners of the node can read. All state is in files and
+ * survives a crash.
  */
 #ifndef GPUPART_KUBERNETES_PODS_H
 #define GPUPART_KUBERNETES_PODS_H
@@ -13,8 +13,8 @@
 struct pod {
 	struct gpupart_grant grant;
 	unsigned int gpu;
-	struct gpupart_tpcset ids;	/* kubelet's ids of that GPU; empty: kubelet has
-					 * freed them */
+	struct gpupart_tpcset ids;	/* kubelet's ids of the grant's GPU; empty: kubelet has
+					 * freed these ids */
 	struct gpupart_tpcset own;	/* the ids in @ids that kubelet has not allocated again */
 	uint64_t born;		/* CLOCK_REALTIME in ns; it is in the grant's id */
 	bool is_young;		/* the grant is so new that kubelet may not list it yet */
@@ -43,7 +43,7 @@ int pods_give(unsigned int gpu, const struct gpupart_tpcset *ids,
 
 /*
  * pods_free() returns the free TPCs of a GPU. pods_most() returns a sentence about the GPU with
- * the most free TPCs, which the caller frees.
+ * the most free TPCs; the caller frees this sentence.
  */
 struct gpupart_tpcset pods_free(const struct pods *pods, unsigned int gpu);
 char *pods_most(void);
@@ -51,9 +51,9 @@ char *pods_most(void);
 /*
  * Removes the grants of containers that have ended, also from @pods. A container has ended if it
  * has no process and kubelet does not list it. @listed: the ids that kubelet lists, for each
- * GPU. After a restart of kubelet, there is another condition until kubelet has listed the
- * container once. The container must not be in kubelet's checkpoint file. @noted: the ids in
- * that file, for each GPU.
+ * GPU. After a restart of kubelet, until kubelet has listed the container once, the container
+ * has ended only if it is not in kubelet's checkpoint file either. @noted: the ids in that file,
+ * for each GPU.
  */
 void pods_reap(struct pods *pods, const struct gpupart_tpcset *listed,
 	       const struct gpupart_tpcset *noted);

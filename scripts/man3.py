@@ -16,8 +16,8 @@ import subprocess
 import sys
 import textwrap
 
-# Page, subject, functions. A function belongs to the first page that has a pattern that matches the
-# function's name.
+# Page, subject, functions. Each function belongs to the first page with a pattern that matches
+# the function's name.
 PAGES = [
     ("gpupart_open", "the context, errors and the version",
      "gpupart_open gpupart_close gpupart_error gpupart_version"),

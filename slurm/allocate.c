@@ -31,7 +31,7 @@ static void name_job(unsigned int job, struct gpupart_grant *grant)
 	snprintf(grant->name, sizeof(grant->name), "%u", job);
 }
 
-/* The TPCs and the bytes of a GPU that other jobs have. */
+/* The TPCs and the number of bytes that other jobs have on one GPU. */
 struct taken {
 	struct gpupart_tpcset tpcs;
 	uint64_t memory;
@@ -112,8 +112,8 @@ static int plan_within(struct gpupart *gp, const struct gpupart_topology *topo,
 }
 
 /*
- * Plans in one uGPU. Prefers a uGPU that has room for a cluster. Among several such uGPUs,
- * prefers the uGPU with the fewest free TPCs.
+ * Makes a plan within one uGPU. Prefers a uGPU that has room for a cluster. Among several such
+ * uGPUs, prefers the uGPU with the fewest free TPCs.
  */
 static int plan_in_ugpu(struct gpupart *gp, const struct gpupart_topology *topo,
 			const struct words *words, const struct gpupart_tpcset *within,

@@ -18,10 +18,10 @@ struct allocate_job {
 };
 
 /*
- * Allocates TPCs and memory that other jobs do not have to @job. Writes the job's grant, or the
- * reason for a refusal. A job keeps a grant that it already has. Returns 0, also after a
- * refusal. Returns -errno with a reason in @why if the allocation would fail for every job: the
- * GPU is not known, or the grant cannot be written.
+ * Gives @job TPCs and memory that no other job has. Writes the job's grant, or the reason for a
+ * refusal. A job keeps a grant that it already has. Returns 0, also after a refusal. Returns
+ * -errno with a reason in @why if the allocation would fail for every job: the GPU is not known,
+ * or the grant cannot be written.
  */
 int allocate_job(const struct allocate_job *job, struct gpupart_grant *grant, char *why,
 		 size_t len);

@@ -38,9 +38,9 @@ char *environment_package(bool lib, const char *name)
 }
 
 /*
- * Returns the job's value of @variable, or "". The caller frees it. Returns NULL with a reason in
- * @why if there is not enough memory, or if a program could not start because the value is too
- * long.
+ * Returns the job's value of @variable, or "". The caller frees it. Returns NULL with a reason
+ * in @why if there is not enough memory, or if the value is so long that a program could not
+ * start.
  */
 static char *value_of(spank_t spank, const char *variable, char *why, size_t len)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The lock that a process holds while it plans this node's GPUs. */
+/* A process holds this lock while it makes plans for this node's GPUs. */
 #ifndef GPUPART_SLURM_NODE_LOCK_H
 #define GPUPART_SLURM_NODE_LOCK_H
 

@@ -14,7 +14,10 @@
 #define MAX_WAIT 86400
 #define MIB (1ull << 20)
 
-/* Reject duplicate words, because the scheduler and the node could use different ones. */
+/*
+ * Reject a word that is given twice, because the scheduler could use the first value and the
+ * node the second.
+ */
 static int read_twice(const char *word, char *why, size_t len)
 {
 	snprintf(why, len, "%s: is given twice", word);

@@ -17,15 +17,15 @@
 
 #define MAX_ENVIRONMENT (1 << 20)
 /*
- * The limit of bytes for all processes in one pass. It is necessary because a user may have
- * thousands of processes with environments of megabytes.
+ * Maximum number of bytes of environments that one pass reads, for all processes together. It is
+ * necessary because a user may have thousands of processes with environments of megabytes.
  */
 #define MAX_ENVIRONMENTS (64 << 20)
 /* Initial length of the list. */
 #define ROOM 4096
 #define WAIT_MS 2000
 #define PAUSE_NS 20000000
-/* Time limit for all calls of the node's MPS daemon for the processes of one job. */
+/* Time limit for all calls to the node's MPS daemon that concern the processes of one job. */
 #define MPS_MS 5000
 
 /* Selects the processes to kill. */
@@ -40,8 +40,8 @@ struct meant {
 };
 
 /*
- * Returns whether Slurm started the process as a part of that job. A run inside the job has a
- * different id.
+ * Returns whether Slurm started the process as a part of the job in @meant. A run inside the job
+ * has a different id.
  */
 static bool started_in(int pid, struct meant *meant)
 {

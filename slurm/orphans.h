@@ -7,8 +7,9 @@
 
 /*
  * The processes of all users. The list is made for the first job, and made again only after
- * processes of a job were killed. The reason is that the list takes a second for each user who has
- * many files. The caller sets the struct to zero before the first call.
+ * processes of a job were killed. It is not made more often, because making the list takes a
+ * second for each user who has many files. The caller sets the struct to zero before the first
+ * call.
  */
 struct left {
 	struct gpupart_process *list;

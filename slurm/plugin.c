@@ -198,8 +198,8 @@ static void refuse(unsigned int job, const char *why)
 }
 
 /*
- * Called for the job's first task. Reports a set that has enough TPCs for clusters of 8 blocks, but
- * in which no virtual GPC has room for such a cluster.
+ * Called for the job's first task. Prints a message if the set has enough TPCs for clusters of 8
+ * blocks, but none of its virtual GPCs has room for such a cluster.
  */
 static void note_clusters(spank_t spank, unsigned int job, const struct gpupart_grant *grant)
 {

@@ -10,15 +10,15 @@
 /*
  * The sizes of homes are powers of two, which makes this test exact.
  *
- * The test first handles the homes that are bound to a uGPU, in the order of decreasing size. A
- * home uses the same number of places of each smaller size in every GPC of the uGPU. So the
- * homes fit if and only if the uGPU has, for every size, enough places of this size for all
- * homes of this size and of larger sizes.
+ * The test first handles the homes that are bound to a uGPU, in the order of decreasing size.
+ * Whichever GPC of the uGPU holds a home, the home uses the same number of places of each
+ * smaller size. So the homes fit if and only if the uGPU has, for every size, enough places of
+ * this size for all homes of this size and of larger sizes.
  *
  * Then the test handles the homes that are not bound. Such a home can only use a place in which
- * all smaller places, down to single TPCs, are free too. It uses the same number of places of
- * each size in every uGPU. So for these homes, too, only the sum of the places of each size
- * matters.
+ * all smaller places, down to single TPCs, are free too. Whichever uGPU holds such a home, the
+ * home uses the same number of places of each size. So for these homes, too, only the sum of the
+ * places of each size matters.
  */
 static bool homes_fit(const struct plan_room *room, const struct plan_need *needs,
 		      unsigned int nr, const unsigned int *spare, unsigned int homes)

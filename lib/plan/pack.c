@@ -17,8 +17,8 @@ struct gpupart_tpcset pack_gpcs(const struct gpupart_topology *topo,
 				const struct gpupart_tpcset *from, unsigned int nr)
 {
 	/*
-	 * fewest[i][n] is the smallest number of GPCs that have exactly n TPCs together, out of
-	 * GPC i and all later GPCs. It is NONE if there are no such GPCs.
+	 * fewest[i][n] is the smallest number of GPCs that together have exactly n TPCs, if only
+	 * GPC i and later GPCs may be used. It is NONE if there are no such GPCs.
 	 */
 	enum { NONE = GPUPART_MAX_GPCS + 1 };
 	unsigned char fewest[GPUPART_MAX_GPCS + 1][GPUPART_MAX_TPCS + 1];

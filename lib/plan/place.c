@@ -9,8 +9,8 @@
 #include "lib/plan/plan.h"
 
 /*
- * Terms of the score of a choice of GPCs for a packed tenant. The lower 32 bits of the score
- * identify the GPCs.
+ * For a packed tenant, each choice of GPCs has a score, which is the sum of these terms. The
+ * lower 32 bits of the score identify the GPCs.
  */
 #define SCORE_OTHERS	(1ll << 44)	/* this is added for each other tenant that already has
 					 * TPCs in a chosen GPC */
@@ -36,7 +36,7 @@ static void find_room(struct place *p)
 		plan_room_add(&p->room, p->ask->gpu.gpcs[gpc].ugpu, p->nr[gpc], p->nr_main[gpc]);
 }
 
-/* Reserves a home of @size TPCs. If @size is negative, it releases a home. */
+/* Reserves a home of @size TPCs. If @size is negative, releases a home of -@size TPCs. */
 static void give_home(struct place *p, unsigned int tenant, unsigned int gpc, int size)
 {
 	p->counts->home[tenant] = size > 0 ? (int)gpc : -1;
@@ -135,10 +135,11 @@ static int64_t score(const struct place *p, unsigned int tenant, unsigned int gp
 }
 
 /*
- * Finds the choice of GPCs that has the lowest score and has enough room for @tenant. The result
- * has a bit for each position in @order. Each GPC has a separate bit, below all other terms of
- * the score, and subtracts this bit from the score. So the lowest score also identifies the
- * GPCs. If choices are equally good, the choice with the first GPCs has the lowest score.
+ * Finds a choice of GPCs with enough room for @tenant. Of several such choices, it finds the
+ * choice with the lowest score. The result has a bit for each position in @order. In the score,
+ * each GPC has a separate bit below all other terms. Each chosen GPC subtracts its bit from the
+ * score. So the lowest score also identifies the GPCs. If choices are equally good, the choice
+ * with the first GPCs has the lowest score.
  */
 static uint32_t find_pack(const struct place *p, unsigned int tenant, const unsigned int *order,
 			  const unsigned int *slack)
@@ -153,7 +154,10 @@ static uint32_t find_pack(const struct place *p, unsigned int tenant, const unsi
 		unsigned int most = slack[ugpu] < need ? slack[ugpu] : need;
 		int64_t touch = SCORE_UGPU;
 
-		/* best[n] is the best choice of GPCs of this uGPU that have room for n TPCs. */
+		/*
+		 * best[n] is the best choice of GPCs in this uGPU that together have room for n
+		 * TPCs.
+		 */
 		for (unsigned int n = 0; n <= need; n++)
 			best[n] = n ? NO_SCORE : 0;
 		for (; i < nr && p->ask->gpu.gpcs[order[i]].ugpu == ugpu; i++) {

@@ -290,8 +290,8 @@ static int hold_clusters(const struct gpupart_topology *topo, struct making *m)
 		}
 		*m = with;
 		/*
-		 * A set without a home may have held a cluster before. In the new plan it may not
-		 * hold a cluster.
+		 * A set without a home may have had room for a cluster before. In the new plan,
+		 * this room may be missing.
 		 */
 		i = ~0u;
 	}

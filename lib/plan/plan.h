@@ -23,8 +23,8 @@
 struct plan_gpc {
 	unsigned int ugpu;
 	unsigned int nr;	/* number of TPCs */
-	unsigned int nr_main;	/* number of these TPCs in the GPC's largest virtual
-				 * GPC, in which clusters fit */
+	unsigned int nr_main;	/* number of these TPCs that are in the GPC's largest virtual GPC;
+				 * the home of a cluster uses these TPCs */
 	bool whole;		/* the planner can use all TPCs of the GPC */
 };
 
@@ -39,8 +39,8 @@ struct plan_tenant {
 	unsigned int given;	/* index of the demand in the caller's list */
 	unsigned int min, max, weight;
 	unsigned int cluster;	/* requested size of a cluster in blocks */
-	unsigned int home;	/* number of TPCs of one virtual GPC that the cluster
-				 * needs, a power of two */
+	unsigned int home;	/* number of TPCs that the cluster needs in one virtual GPC; a
+				 * power of two */
 	bool whole, spread;
 	bool balanced;		/* the tenant wants whole GPCs, and the same number of them in
 				 * each uGPU */
@@ -91,18 +91,18 @@ bool plan_fits(const struct plan_room *room, const struct plan_need *needs, unsi
 
 /*
  * Distributes TPCs of @room one at a time. A tenant can get the next TPC if its rank is @first
- * or later, it has less than its maximum, and one more TPC fits. Among these tenants, the tenant
- * with the fewest TPCs relative to its weight gets the TPC. If several tenants are equal by this
- * measure, the first of these tenants gets the TPC. @nr: the number of TPCs of each tenant,
- * which the function increases. @homes: whether to leave room for homes.
+ * or later, it has fewer TPCs than its maximum, and one more TPC fits. Among these tenants, the
+ * tenant with the fewest TPCs relative to its weight gets the TPC. If several tenants are equal
+ * by this measure, the first of these tenants gets the TPC. @nr: the number of TPCs of each
+ * tenant, which the function increases. @homes: whether to leave room for homes.
  */
 void plan_deal(const struct plan_ask *ask, unsigned int first, const int *ugpu,
 	       const struct plan_room *room, bool homes, unsigned int *nr);
 
 /*
- * Sorts the GPCs for a tenant. The first GPCs are those of the uGPUs that have the fewest
- * earlier tenants in @counts. If uGPUs have equally many earlier tenants, their GPCs are sorted
- * by uGPU and number.
+ * Sorts the GPCs for a tenant. The GPCs of the uGPUs with the fewest earlier tenants in @counts
+ * come first. If uGPUs have equally many earlier tenants, their GPCs are sorted by uGPU and
+ * number.
  */
 void plan_order(const struct plan_ask *ask, const struct plan_counts *counts,
 		unsigned int tenant, unsigned int *order);

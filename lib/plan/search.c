@@ -36,8 +36,8 @@ struct reach {
 };
 
 /*
- * A cached answer. It says whether @tenants, which are bound to the given uGPUs, fit into the
- * GPCs in @left.
+ * A cached answer to this question: do @tenants, which are bound to the given uGPUs, fit into
+ * the GPCs in @left?
  */
 struct known {
 	uint32_t epoch, left;
@@ -151,7 +151,7 @@ static unsigned int most_of_use(const struct plan_ask *ask, const struct plan_te
 
 /* The sums that a tenant can have from the GPCs that are left. */
 struct want {
-	unsigned int nr, least, most;	/* @nr: the number of sums; then the lowest sum, and the
+	unsigned int nr, least, most;	/* @nr: number of sums; @least: the lowest sum; @most: the
 					 * largest useful sum */
 	struct sums sums;
 };
@@ -257,7 +257,7 @@ static bool is_shaped(const struct plan_search *s, unsigned int tenant, uint32_t
 	return __builtin_popcount(set) == (int)(each * nr);
 }
 
-/* The state of the enumeration of a tenant's sets with the same sum. */
+/* The state of the search through all sets of a tenant that have the same sum. */
 struct cover {
 	unsigned int tenant, sum;
 	uint32_t others, all;		/* the other tenants; all GPCs that may be chosen */
@@ -267,7 +267,7 @@ struct cover {
 };
 
 /*
- * Returns true if some GPCs of @from have exactly @need TPCs together and the rest of @left is
+ * Returns true if some GPCs of @from together have exactly @need TPCs, and the rest of @left is
  * enough for the other tenants. If the home has no GPC yet, one of these GPCs must also have
  * room for the home.
  */
@@ -363,7 +363,8 @@ static struct known *find_known(struct plan_search *s, uint32_t tenants, uint32_
 
 /*
  * Returns true if @tenants fit. The tenants that want whole GPCs must fit into @left. The other
- * tenants must fit into the rest of @left together with the GPCs that cannot be taken whole.
+ * tenants must fit into all remaining GPCs: the rest of @left, and the GPCs that cannot be taken
+ * whole.
  */
 static bool fits(struct plan_search *s, uint32_t tenants, uint32_t left)
 {
@@ -382,8 +383,8 @@ static bool fits(struct plan_search *s, uint32_t tenants, uint32_t left)
 }
 
 /*
- * Returns the number of TPCs that @tenant would get if the TPCs that remain were distributed one
- * at a time. Ignores the boundaries of GPCs.
+ * Supposes that the remaining TPCs are distributed one at a time, and returns the number of TPCs
+ * that @tenant would get. Ignores the boundaries of GPCs.
  */
 static unsigned int fair_share(const struct plan_search *s, unsigned int tenant, uint32_t left)
 {
@@ -406,8 +407,8 @@ struct choice {
 	unsigned int tenant, share, nr;
 	unsigned int order[PLAN_MAX_GPCS];	/* positions of the GPCs that the tenant may
 						 * have */
-	uint32_t left, after;		/* first the GPCs for this tenant and later tenants, then
-					 * the GPCs for later tenants only */
+	uint32_t left, after;		/* @left: the GPCs for this tenant and later tenants;
+					 * @after: the GPCs for later tenants only */
 	unsigned int best;		/* rank of the best set so far */
 	uint32_t set;
 };
@@ -450,7 +451,9 @@ static bool is_beaten(const struct plan_search *s, const struct choice *c, const
 	return rank_set(s, off, p->ugpus ? __builtin_popcountll(p->ugpus) : 1, most) >= c->best;
 }
 
-/* Enumerates the sets that contain @p. Sets with the first GPCs of the order come first. */
+/*
+ * Enumerates the sets that contain @p. Sets that contain the first GPCs of the order come first.
+ */
 static void choose_more(struct plan_search *s, struct choice *c, unsigned int i, struct part p)
 {
 	const struct plan_tenant *t = &s->ask->tenants[c->tenant];
@@ -568,8 +571,8 @@ static unsigned int next_ugpu(const struct plan_search *s, uint64_t tried)
 }
 
 /*
- * Binds @group and each later group to a uGPU. Chooses the first uGPU for which all groups after it
- * still fit.
+ * Binds @group and each later group to a uGPU. Chooses the first uGPU with which all later
+ * groups still fit.
  */
 static bool bind_groups(struct plan_search *s, unsigned int group)
 {

@@ -163,7 +163,10 @@ static struct gpupart_tpcset shape_spread(const struct gpupart_topology *topo,
 		for (int tpc = gpupart_tpcset_next(&part, 0);
 		     gpupart_tpcset_count(&with) < home; tpc = gpupart_tpcset_next(&part, tpc + 1))
 			gpupart_tpcset_add(&with, tpc);
-		/* With another GPC of the same size, the result would be equally even. */
+		/*
+		 * Return now: a different GPC of the same size would give an equally even
+		 * result.
+		 */
 		spread_more(topo, from, nr, &with);
 		return with;
 	}

@@ -19,7 +19,7 @@ void clocks_measure(void);
 
 /*
  * Returns the CLOCK_MONOTONIC time at which the CPU's counter had the value @counter. The
- * measured rate is not exact, so the result drifts too.
+ * measured rate is not exact, so the error of the result grows with time.
  */
 int64_t clocks_cpu_ns(uint64_t counter);
 

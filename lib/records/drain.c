@@ -7,7 +7,7 @@
  * lane of the thread is set. The thread sets this flag without a fence. Instead, the reader of
  * the flags calls membarrier(), which makes a fence for all threads. A thread whose flag is set
  * after the fence may still use the old set. A thread whose flag is not set reads the new set at
- * its next launch. When all threads with a set flag have left their launch, every launch with
+ * its next launch. After each thread whose flag was set has left its launch, every launch with
  * the old set has a number.
  */
 #include <errno.h>
@@ -66,15 +66,15 @@ static const char *why_unknown(const struct state_records *records,
 	       unread ? "some of its launches could not be read" : NULL;
 }
 
-/* Returns true if all threads that were in a launch at the time of @then have left that launch. */
+/* Returns true if each thread that was in a launch at the time of @then has left that launch. */
 static bool all_left(const struct state_lane *then, const struct state_lane *now)
 {
 	for (unsigned int n = 1; n < STATE_NR_LANES; n++)
 		/*
 		 * A launch is counted once. The launch that was running at @then may have been
-		 * counted after that time. So if the count has increased by only 1, this launch
-		 * may have been counted. If the count has increased by 2, a later launch has
-		 * been counted.
+		 * counted after that time. So if the count has increased by only 1, the counted
+		 * launch may be the one that was running at @then. If the count has increased by
+		 * 2, a later launch has been counted.
 		 */
 		if ((then[n].launching && now[n].launching &&
 		     nr_launches(&now[n]) - nr_launches(&then[n]) < 2) ||
@@ -135,8 +135,8 @@ static bool fence(void)
 }
 
 /*
- * Makes one step of @drain. Before the call, the caller has read @lanes, made a fence, and then
- * read the copy in @reader. Returns 1, 0 or -ENODATA.
+ * Makes one step of @drain. Before the call, the caller must read @lanes, then make a fence, and
+ * then read the copy in @reader. Returns 1, 0 or -ENODATA.
  */
 static int step(struct gpupart *gp, struct gpupart_records_reader *reader,
 		const struct state_lane *lanes)

@@ -42,8 +42,8 @@ void records_clock_start(struct state_clock *clock)
 }
 
 /*
- * Computes a new rate from the whole time since the first sample. The time that the clock shows
- * does not jump, so an offset that was found with the old rate stays valid.
+ * Computes a new rate from the whole time since the first sample. The new rate does not make the
+ * clock's time jump, so an offset that was found with the old rate stays valid.
  */
 __attribute__((noinline, cold)) static void clock_renew(struct state_clock *clock)
 {
@@ -203,8 +203,8 @@ static __attribute__((noinline)) struct state_function *function_new(
 struct batch {
 	struct state_records *totals;
 	uint64_t last_end;		/* end of the latest launch of the ring */
-	uint64_t begin;			/* begin of the launches that have no gap
-					 * between them and end at last_end */
+	uint64_t begin;			/* begin of the latest series of launches without gaps;
+					 * this series ends at last_end */
 	uint64_t kernels_ns;		/* value of kernels_ns in the totals before the batch */
 	struct state_function *function;	/* function of the last launch; NULL: no
 						 * launch yet */
@@ -311,7 +311,7 @@ unsigned int records_fold_ring(struct state_records *totals, const struct record
 		seq = issued - mask - 1;
 	}
 	last = issued - seq > max ? seq + max : issued;
-	/* Skip the launches of a stream that had this ring earlier. */
+	/* Skip the launches of a stream that used this ring earlier. */
 	first = atomic_load_explicit(&ring->first, memory_order_relaxed);
 	if (__builtin_expect(seq <= first, 0)) {
 		if (seq < first && last > first)

@@ -14,8 +14,8 @@
 
 #define MAX_FUNCTIONS	8	/* maximum number of functions of last kernels */
 /*
- * Maximum number of counted kernels. More of them would slow the graph down, because additions
- * to the same word wait for each other.
+ * Maximum number of counted kernels. More counted kernels would slow the graph down, because
+ * additions to the same word wait for each other.
  */
 #define MAX_KERNELS	32
 
@@ -114,7 +114,9 @@ static bool walk(const struct cuda_api *cuda, void *graph, bool last, struct rec
 
 static bool mark_fill(struct records_mark *mark, const struct cuda_api *cuda, void *graph)
 {
-	/* A driver that has this function also has the other functions that are called here. */
+	/*
+	 * If a driver has this function, it also has the other functions that this code calls.
+	 */
 	return cuda->graph_edges && cuda->kernel_get && walk(cuda, graph, true, mark) &&
 	       walk(cuda, graph, false, mark);
 }
@@ -146,7 +148,7 @@ void records_mark_updated(struct records_mark *mark, const struct cuda_api *cuda
 
 /* ------------------------------------------------------------------- entries */
 
-/* The caller of each of the next functions holds the lock. */
+/* The callers of the following functions hold the lock. */
 static int32_t entry_left(const struct records_graph *graph)
 {
 	return records_graph_left(graph->shown, graph->cell);
@@ -159,9 +161,9 @@ static void since_set(struct records *records, struct state_graph *shown, uint64
 }
 
 /*
- * Adds the time of each graph whose launches have all ended. This time is one interval, from
- * the submission of the graph's first launch to the end of its last kernel. The caller holds
- * records->folding.
+ * If all launches of a graph have ended, adds the time of the graph to the totals. This time is
+ * one interval, from the submission of the graph's first launch to the end of its last kernel.
+ * The caller holds records->folding.
  */
 static void times_add(struct records *records)
 {
@@ -203,8 +205,8 @@ static void times_add_all(struct records *records)
 }
 
 /*
- * Assigns an entry to an executable graph of which no node is built yet. If no entry is free,
- * the ends of the graph's launches are unknown.
+ * Assigns an entry to an executable graph that has no built node yet. If no entry is free, the
+ * ends of the graph's launches are unknown.
  */
 static void entry_take(struct records *records, struct records_mark *mark)
 {
@@ -317,8 +319,8 @@ static void node_clear(const struct records *records, const struct tmd_map *map,
 }
 
 /*
- * The time is in the slot that the GPU writes before the slot with the count. So a reader that
- * sees the count also sees the time.
+ * The GPU writes the slot with the time before it writes the slot with the count. So a reader
+ * that sees the count also sees the time.
  */
 static bool node_put(const struct tmd_map *map, void *tmd, uint64_t address)
 {

@@ -247,8 +247,8 @@ unsigned int reader_ring(struct gpupart_records_reader *reader, unsigned int n, 
 		if (!records_reached(cell, seq))
 			break;
 		/*
-		 * If the cell has another number, a later launch uses the cell, so this launch has
-		 * ended.
+		 * If the number in the cell is not the number of this launch, a later launch
+		 * uses the cell, so this launch has ended.
 		 */
 		entry[nr++] = (struct reader_entry){ .ring = n, .seq = seq,
 						     .timed = records_has(cell, seq) };
@@ -489,8 +489,8 @@ int gpupart_records_read(struct gpupart *gp, struct gpupart_records_reader *read
 }
 
 /*
- * Removes all rings except @ring. From @ring, removes the launches of streams before its current
- * stream.
+ * Removes all rings except @ring. From @ring, removes the launches of the streams that used
+ * @ring before its current stream.
  */
 static void leave_ring(struct state_records *copy, const struct records_ring *ring)
 {
@@ -612,7 +612,10 @@ static int read_busy(void *arg)
 	for (unsigned int n = 0; n < STATE_NR_RINGS; n++) {
 		const struct state_ring *ring = &records->rings[n];
 
-		/* Skip this ring if it was checked already or is unused, as most rings are. */
+		/*
+		 * Skip this ring if it was already checked or if no stream uses it. Most rings
+		 * are unused.
+		 */
 		if ((__atomic_load_n(&ring->issued, __ATOMIC_ACQUIRE) != reader->done[n] ||
 		     __atomic_load_n(&ring->waiting, __ATOMIC_RELAXED)) &&
 		    ring_busy(reader, ring, n))

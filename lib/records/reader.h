@@ -12,8 +12,8 @@
 
 struct reader_entry {
 	struct records_entry launch;
-	uint64_t key;		/* the key for sorting; it is the latest valid time of this launch
-				 * and earlier launches in its ring */
+	uint64_t key;		/* the key for sorting: the latest valid time among this launch
+				 * and the earlier launches in its ring */
 	uint64_t seq;
 	unsigned int ring;
 	bool timed;		/* the launch's number was visible before its time was read */
@@ -61,9 +61,9 @@ struct gpupart_records_reader {
 };
 
 /*
- * Copies the launches @first to @last of ring @n, which must have ended, into reader->entries.
- * Returns the number of launches copied. The time of a launch is valid if the launch's number
- * was visible before the time was read.
+ * Copies launches @first to @last of ring @n into reader->entries. These launches must have
+ * ended. Returns the number of launches copied. The time of a launch is valid if the launch's
+ * number was visible before the time was read.
  */
 unsigned int reader_ring(struct gpupart_records_reader *reader, unsigned int n, uint64_t first,
 			 uint64_t last);

@@ -69,7 +69,7 @@ struct records_graph_cell {
 #define RECORDS_LAYOUT		2
 #define RECORDS_HEAD		65536
 #define RECORDS_STRIDE		(1u << 20)	/* bytes from one section to the next */
-#define RECORDS_NR_LONG		8		/* the rings with lower numbers are longer */
+#define RECORDS_NR_LONG		8		/* rings 0 to 7 are longer than the other rings */
 #define RECORDS_LONG		2048		/* number of entries of a longer ring */
 #define RECORDS_SHORT		256
 #define RECORDS_NR_CELLS	\
@@ -89,8 +89,8 @@ _Static_assert(offsetof(struct records_section, notes) == RECORDS_REGISTERED &&
 	       sizeof(struct records_section) <= RECORDS_STRIDE, "a section must fit into 1 MiB");
 
 /*
- * Returns the number of counted kernels of @graph's launches that have not ended. The number is
- * negative if more kernels have ended than were counted as launched.
+ * Returns how many counted kernels of @graph's launches have not ended. The number is negative
+ * if more kernels have ended than were counted as launched.
  */
 static inline int32_t records_graph_left(const struct state_graph *graph,
 					 const struct records_graph_cell *cell)
@@ -113,9 +113,9 @@ static inline unsigned int records_first(unsigned int ring)
 }
 
 /*
- * Returns the number of the ring's first launch minus 1. Initially, cell i of the ring has
- * payload i. A cell is free for a launch if its payload is the launch's number minus the number
- * of cells in the ring.
+ * Returns a number that is 1 less than the number of the ring's first launch. Initially, cell i
+ * of the ring has payload i. A cell is free for a launch if its payload is the launch's number
+ * minus the number of cells in the ring.
  */
 static inline uint64_t records_base(unsigned int ring)
 {
@@ -163,7 +163,8 @@ static inline uint64_t records_counter(void)
 #endif
 }
 
-#define RECORDS_MAX_CONTEXTS	16	/* maximum number of contexts of one GPU at the same time */
+#define RECORDS_MAX_CONTEXTS	16	/* maximum number of contexts that one GPU can have at the
+					 * same time */
 #define RECORDS_HINT_BITS	10
 
 /* The ring of a stream. Only the thread that launches on the stream writes to the ring. */
@@ -183,9 +184,9 @@ struct records_ring {
 	struct state_ring *shown;
 	/* Launches up to this number belong to streams that used the ring earlier. */
 	_Atomic uint64_t first;
-	uint64_t unrecorded;		/* number of unrecorded launches of all earlier
-					 * streams of the ring */
-	_Atomic unsigned char busy;	/* 1 while a launch is in the callback, or RECORDS_BROKEN */
+	uint64_t unrecorded;		/* number of unrecorded launches of all streams that used
+					 * the ring earlier */
+	_Atomic unsigned char busy;	/* 1: a launch is in the callback; or RECORDS_BROKEN */
 	unsigned char context;		/* index in contexts[] */
 	unsigned char number;
 };
@@ -329,8 +330,9 @@ bool records_mark_node(struct records_mark *mark, struct records *records,
 		       const struct tmd_map *map, const struct launch_params *params, bool was);
 
 /*
- * Called when the library uses another build of the graph. @nr is the number of counted kernels
- * of this build so far. Returns the number of counted kernels of the previous build.
+ * Called when the library changes to a different build of the graph. @nr is the number of
+ * counted kernels that the new build has so far. Returns the number of counted kernels of the
+ * old build.
  */
 unsigned int records_mark_built(struct records_mark *mark, unsigned int nr);
 
@@ -347,9 +349,9 @@ void records_graph_begins(struct records_mark *mark, struct records *records);
 void records_graph_ends(struct records_mark *mark, struct records *records, int result);
 
 /*
- * If all launches of a graph have ended, adds the graph's time to the totals. Later launches are
- * added afterwards. Called in the launch callback while the caller holds records->folding. Never
- * waits.
+ * If all launches of a graph have ended, adds the graph's time to the totals. The time of
+ * launches that are made after this is added later. Called in the launch callback while the
+ * caller holds records->folding. Never waits.
  */
 void records_graphs_fold(struct records *records);
 
@@ -454,10 +456,9 @@ unsigned int records_fold_ring(struct state_records *totals, const struct record
 void records_add(struct state_records *totals, uint64_t begin, uint64_t end);
 
 /*
- * Like gpupart_records_read(), but reads only the records of this process for the launches of
- * one stream. @ring is the ring of the stream, or NULL if the stream has no ring yet. Some
- * values are not counted for each stream. For such values, the function returns the values of
- * the whole process.
+ * Like gpupart_records_read(), but reads only this process's records of one stream. @ring is the
+ * ring of the stream, or NULL if the stream has no ring yet. Some values are counted only for
+ * the whole process. For these values, the function returns the values of the process.
  */
 int records_read_ring(struct gpupart *gp, struct gpupart_records_reader *reader,
 		      const struct records_ring *ring, struct gpupart_records *records,
@@ -492,7 +493,7 @@ static inline void records_totals_unlock(struct records *records)
  */
 bool records_totals_lock(struct records *records);
 
-/* True if records_names() has not yet been called for some functions in the totals. */
+/* True if the totals contain functions for which records_names() has not been called yet. */
 extern atomic_bool records_unnamed;
 
 /*

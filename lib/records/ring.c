@@ -32,7 +32,7 @@ static uint64_t ring_waiting(const struct records_ring *ring)
 	       0 : shown->waiting;
 }
 
-/* Returns true if all launches of the ring that have a record have ended. */
+/* Returns true if all recorded launches of the ring have ended. */
 static bool ring_ended(const struct records_ring *ring)
 {
 	uint64_t seq = atomic_load_explicit(&ring->issued, memory_order_relaxed);
@@ -172,8 +172,8 @@ static __attribute__((noinline)) void broken(struct records *records, struct rec
 }
 
 /*
- * Finds another ring that has launches which are not folded yet. The stream of that ring may
- * never launch again, so its own thread may never fold these launches.
+ * Finds another ring whose launches are not all folded yet. The stream of that ring may never
+ * launch again, so its own thread may never fold these launches.
  */
 static __attribute__((noinline)) const struct records_ring *waiting_ring(struct records *records)
 {
@@ -215,7 +215,7 @@ void launch_done(struct records *records, struct records_ring *ring, uint64_t se
 	atomic_store_explicit(&note->submitted, records_counter(), memory_order_relaxed);
 	atomic_store_explicit(&note->function, (uintptr_t)params->function, memory_order_relaxed);
 	atomic_store_explicit(&ring->issued, seq, memory_order_relaxed);
-	/* A reader that sees the launch's number also sees its note. */
+	/* If a reader sees the launch's number, it also sees the launch's note. */
 	__atomic_store_n(&ring->shown->issued, seq, __ATOMIC_RELEASE);
 	last.ring = ring;
 	last.seq = seq;

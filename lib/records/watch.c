@@ -23,8 +23,8 @@
 #define POLL_ENDS	4
 #define NARROW_NS	10000		/* maximum time between two polls; after a
 					 * longer time, the CPU ran other threads */
-#define NR_NARROW	8		/* the code stops polling after this number of ends within
-					 * NARROW_NS in a window */
+#define NR_NARROW	8		/* if the code has seen this number of ends within
+					 * NARROW_NS in a window, it stops polling */
 /*
  * The longest time from the end of a kernel until the CPU sees its record. This value is an
  * assumption. On an H200, the record of an empty kernel is visible 8.3 us after the launch call
@@ -38,8 +38,9 @@
 #define LATE_PART	16
 #define MAX_FUNCTIONS	1024
 #define NR_PLACES	2048
-#define MAX_LAUNCHES	(1u << 20)	/* maximum number of launches in a window, because a
-					 * process may write times in the future */
+#define MAX_LAUNCHES	(1u << 20)	/* maximum number of launches in a window; a maximum is
+					 * needed, because a process may write times in the
+					 * future */
 #define MAX_NS		(1ull << 61)
 
 /* ------------------------------------------------------------------- what was seen */
@@ -90,7 +91,8 @@ struct watch {
 	bool over;			/* the process has ended */
 	int64_t from;			/* the totals include everything that happened
 					 * before this time */
-	int64_t looked, looked_before;	/* times of the last reading and of the previous reading */
+	int64_t looked, looked_before;	/* times of the latest reading and of the reading before
+					 * it */
 	uint64_t unrecorded;
 	bool all_known;
 	unsigned int pause_us;
@@ -103,12 +105,13 @@ struct watch {
 	struct launch *launches;
 	unsigned int nr, room;
 	struct spans spans[2];
-	struct function functions[NR_PLACES + 1];	/* a hash table by key; the last entry is
-							 * for all functions without a place */
+	struct function functions[NR_PLACES + 1];	/* a hash table by key; functions that do
+							 * not fit into the table share the last
+							 * entry */
 	unsigned int nr_functions;
 	/*
-	 * Results of the last reading: the launches that have not ended, and the times of
-	 * graphs that the process has not recorded.
+	 * Results of the latest reading: the launches that had not ended, and the times of
+	 * graphs that the process had not recorded yet.
 	 */
 	struct launch pending[STATE_NR_RINGS + STATE_NR_GRAPHS];
 	unsigned int nr_pending;
@@ -333,8 +336,8 @@ static void window_launches(struct watch *watch, int64_t to)
 }
 
 /*
- * Moves everything before the previous reading into the totals. It is now known which launches
- * had ended when the previous reading was made.
+ * Moves everything that happened before the previous reading into the totals. It is now known
+ * which launches had ended when the previous reading was made.
  */
 static void window_close(struct watch *watch)
 {
@@ -632,8 +635,8 @@ static int by_most(const void *a, const void *b)
 }
 
 /*
- * Finds the name that the driver reports for the function, if the state page of the process
- * contains it.
+ * If the state page of the process contains the name that the driver reports for the function,
+ * finds this name.
  */
 static void name_find(const struct state_records *copy, struct function *f)
 {

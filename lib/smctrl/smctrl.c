@@ -20,8 +20,8 @@
 #include "lib/smctrl/smctrl.h"
 
 /*
- * This file defines the functions themselves, so the macros of the header that select a function
- * must be undefined here.
+ * The header has macros that select a function. This file defines the functions themselves, so
+ * it must undefine these macros.
  */
 #undef libsmctrl_set_global_mask
 #undef libsmctrl_set_next_mask
@@ -228,7 +228,7 @@ static struct device {
 } devices[SMCTRL_MAX_GPUS];
 
 static atomic_bool ready;	/* the addresses in devices[] are filled in */
-static int nr_devices;		/* if negative: the error */
+static int nr_devices;		/* a negative value is the error */
 
 /*
  * Attaches a GPU. If the mask bits were checked before, it creates no context, because programs
@@ -491,8 +491,8 @@ struct entered {
 /*
  * Prepares a call on @stream. If @stream is a default stream and the thread has no current
  * context, makes the first GPU's primary context current. The CUDA runtime uses this context
- * too. But if the program has several GPUs and has not created this context, it may never use
- * the first GPU. In this case the function does not create the context and returns EINVAL.
+ * too. But if the program has several GPUs and has not created this context, perhaps it never
+ * uses the first GPU. In this case the function does not create the context and returns EINVAL.
  * Otherwise returns 0.
  */
 static int context_enter(const void *stream, struct entered *entered)
@@ -704,8 +704,8 @@ int libsmctrl_init(void)
 }
 
 /*
- * In the original library, this function and libsmctrl_init() find the GPUs in different ways. In
- * this library, both find the GPUs by CUDA.
+ * In the original library, this function and libsmctrl_init() find the GPUs in different ways.
+ * In this library, both functions ask CUDA for the GPUs.
  */
 int libsmctrl_init_from_cuda(void)
 {

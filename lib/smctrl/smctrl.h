@@ -39,7 +39,7 @@ struct smctrl_driver {
 	const char *(*sim_capture)(int device);
 };
 
-/* The functions are valid when smctrl_driver_there() has returned true. */
+/* These function pointers are valid after smctrl_driver_there() has returned true. */
 extern struct smctrl_driver smctrl_driver;
 bool smctrl_driver_there(void);
 

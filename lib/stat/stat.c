@@ -27,7 +27,7 @@ static uint64_t add(uint64_t *count, uint64_t n)
 	return __atomic_add_fetch(count, n, __ATOMIC_RELAXED);
 }
 
-/* Look up the names now, because a program that is killed runs no code at its end. */
+/* Look up the names now. If the program is killed later, it runs no code at its end. */
 static void end_wait(void)
 {
 	add(&process->wait_ns, records_counter() - wait_begin);

@@ -19,8 +19,8 @@ enum {
 
 #define ROW(name, direction, waits, size) { { CBID_##name, 0, direction }, waits, size }
 /*
- * Also adds the function whose name ends with @end. In this function, stream 0 is the default
- * stream of the calling thread.
+ * Adds rows for two functions: @name, and @name followed by @end. In the second function, stream
+ * 0 is the default stream of the calling thread.
  */
 #define BOTH(name, end, direction, waits, size) \
 	ROW(name, direction, waits, size), ROW(name##end, direction, waits, size)

@@ -153,8 +153,9 @@ bool grant_is_valid(const struct gpupart_grant *grant)
 }
 
 /*
- * Returns true if the set of a grant with valid strings is valid. A set without a GPU must be
- * empty, and a set must not have TPCs that its GPU does not have.
+ * Returns true if the set of a grant is valid. The caller has checked the strings of the grant.
+ * If the grant names no GPU, the set must be empty. Otherwise the set must contain only TPCs of
+ * that GPU.
  */
 bool grant_set_is_valid(const struct gpupart_grant *grant)
 {

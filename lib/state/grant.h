@@ -55,7 +55,7 @@ GPUPART_PRIVATE
 int grant_open_folder(const char *folder);
 /*
  * grant_is_valid() returns true if the strings of a grant are valid. grant_set_is_valid()
- * returns true if the set of a grant with valid strings is valid.
+ * returns true if the set of a grant is valid; the strings of the grant must be valid.
  */
 GPUPART_PRIVATE
 bool grant_is_valid(const struct gpupart_grant *grant);

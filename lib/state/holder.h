@@ -22,8 +22,8 @@ GPUPART_PRIVATE
 void holder_table_free(struct holder_table *table);
 
 /*
- * Returns true if the scan has used up its budget for reading maps. From then on, a process that
- * has the pid and the start time in the state page counts as the page's owner.
+ * Returns true if the scan has used up its budget for reading maps. From then on, a process
+ * counts as the owner of a state page if it has the pid and the start time that are in the page.
  */
 bool holder_spent(const struct holder_table *table);
 

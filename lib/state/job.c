@@ -138,7 +138,10 @@ struct gpupart_process *job_processes(unsigned int *nr)
 	struct gpupart_process *list = NULL;
 	int room, found = process_list_own(NULL, 0);
 
-	/* Allocate more rows than needed now, because more processes may start during the call. */
+	/*
+	 * Allocate more rows than are needed at this moment, because more processes may start
+	 * during the call.
+	 */
 	room = found > 0 ? found + 64 : 64;
 	list = malloc(room * sizeof(*list));
 	found = list ? process_list_own(list, room) : 0;

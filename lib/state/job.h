@@ -8,7 +8,7 @@
 
 /*
  * Reads the limit of job @id, and of the jobs that contain job @id, on the GPU at @pci. A run on
- * several GPUs has one job for each GPU, and each of these jobs is inside the previous job.
+ * several GPUs has one job for each GPU. The second job is inside the first job, and so on.
  * Returns false if no such job is on this GPU. The limit then comes from the environment.
  */
 GPUPART_PRIVATE

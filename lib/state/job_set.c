@@ -33,10 +33,10 @@ static int write_record(int dir, const struct job_record *record)
 }
 
 /*
- * Completes the id of @record, which begins with the id of this process, and sets the parent. A
- * process can start one job for each GPU, each inside the previous job. @current is the
- * innermost of these jobs, or the job in which the process was started. A second job on the same
- * GPU replaces the first job. Returns true if it replaces a job.
+ * Completes the id of @record and sets the parent. The id begins with the id of this process. A
+ * process can start one job for each GPU. The second job is inside the first job, and so on.
+ * @current is the innermost of these jobs, or the job in which the process was started. A second
+ * job on the same GPU replaces the first job. Returns true if it replaces a job.
  */
 static bool find_place(int dir, const char *current, struct job_record *record)
 {
@@ -87,7 +87,7 @@ int gpupart_job_begin(struct gpupart *gp, const char *name, const struct gpupart
 		return ctx_fail(gp, -EINVAL,
 				"job name '%.80s': must be 1 to %zu characters from A-Z a-z 0-9 . _ -, not starting with '-'",
 				name, sizeof(record.header.name) - 1);
-	/* First remove the jobs without processes. */
+	/* First remove the jobs that have no process left. */
 	gpupart_job_list(gp, NULL, 0, sizeof(struct gpupart_job));
 	dir = state_dir_open(geteuid(), true);
 	if (dir < 0)
@@ -110,8 +110,8 @@ int gpupart_job_begin(struct gpupart *gp, const char *name, const struct gpupart
 }
 
 /*
- * Sets the limit of one process of a job to the limit of the innermost job of this process. Sets
- * *early and returns 0 if the process has not attached the GPU yet.
+ * Finds the innermost job of one process, and sets the limit of the process to the limit of this
+ * job. If the process has not attached the GPU yet, sets *early and returns 0.
  */
 static int set_process(struct gpupart *gp, int dir, const struct job_record *job,
 		       const struct gpupart_process *process, bool *early)
@@ -199,7 +199,7 @@ static int check_job_set(struct gpupart *gp, const char *id, const struct gpupar
 }
 
 /*
- * Only root can change a grant. Another user may only pass the limit that the grant already has.
+ * Only root can change a grant. Other users may pass only the limit that the grant already has.
  * This limit is then applied to the user's processes.
  */
 static int write_limit(struct gpupart *gp, int dir, struct job_record *record,
@@ -250,8 +250,8 @@ int gpupart_job_limit_set(struct gpupart *gp, const char *id, const struct gpupa
 	if (before)
 		*before = job_effective(dir, &record);
 	/*
-	 * Write the record first. Then a process that is starting now either reads the new
-	 * record, or the code below finds this process.
+	 * Write the record first. If a process is starting now, then either it reads the new
+	 * record, or the code below finds it.
 	 */
 	err = write_limit(gp, dir, &record, set);
 	if (!err && node) {

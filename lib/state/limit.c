@@ -50,8 +50,8 @@ bool limit_get(const struct limit *limit, struct limit_sets *sets)
 
 /*
  * Replaces one part and computes the intersection of both parts. Words above @nr_words are 0.
- * The code has no calls, because it takes most of the time for setting a limit. Returns false if
- * the new part is an inner set that is not a subset of the outer set.
+ * The code calls no functions, because it takes most of the time that is needed to set a limit.
+ * Returns false if the new part is an inner set that is not a subset of the outer set.
  */
 static inline __attribute__((always_inline))
 bool combine(struct limit_sets *sets, enum limit_part part, const struct gpupart_tpcset *set,

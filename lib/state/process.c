@@ -184,7 +184,7 @@ struct look {
 
 /*
  * Reads one state page into *process. Returns false if the owner of the page has ended or is not
- * found. In this case it deletes the file, except if a process has the file open. If root reads
+ * found. In this case it deletes the file, unless a process has the file open. If root reads
  * another user's directory, the files in it are not trusted: root must not map a file, and must
  * not wait for a file.
  */

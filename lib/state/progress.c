@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Writes the progress that a program reports into the program's state page. Reads the progress
- * of another process.
+ * A program reports its progress, and this code writes the progress into the program's state
+ * page. Reads the progress of another process.
  */
 #include <string.h>
 #include "lib/core/clock.h"
@@ -13,8 +13,9 @@
 _Static_assert(STATE_NR_LATENCIES == GPUPART_NR_LATENCIES, "the state page has room for all");
 
 /*
- * Returns the index of the histogram's counter for a time. Each time below 16 ns has a separate
- * counter. Above 16 ns, each octave has 16 counters. The last counter counts all longer times.
+ * Returns the index of the counter, in the histogram, that counts a given time. Each time below
+ * 16 ns has a separate counter. Above 16 ns, each octave has 16 counters. The last counter
+ * counts all longer times.
  */
 static unsigned int place_of(uint64_t ns)
 {

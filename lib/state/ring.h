@@ -42,8 +42,8 @@ void ring_slot_write(struct ring_slot *slot, const struct tmd_allow *allow,
 {
 	/*
 	 * A reader may still be reading the slot's previous words. If the reader reads one of
-	 * the new words, it must also see the new count. This includes the words of TPCs, which
-	 * limit_get() reads without a lock.
+	 * the new words, it must also see the new count. This is also necessary for the words of
+	 * TPCs, which limit_get() reads without a lock.
 	 */
 	for (unsigned int i = 0; i < nr_words; i++)
 		atomic_store_explicit(&slot->tmd_bits[i], allow->tmd_bits[i], memory_order_release);

@@ -42,8 +42,9 @@ static struct {
 } own = { .fd = -1 };
 
 /*
- * Memory for the page of a child of a fork. This memory is allocated when this process's page is
- * published, so a child always has the memory. The parent does not write to this memory.
+ * After a fork, the child uses this memory for its state page. This memory is allocated when
+ * this process's page is published, so a child always has the memory. The parent does not write
+ * to this memory.
  */
 static void *child_page;
 
@@ -113,8 +114,8 @@ static void lane_take(void)
 	if (!~taken)
 		return;
 	/*
-	 * Without this key, no callback runs at the end of the thread, and the lane would never
-	 * become free.
+	 * Without this key, no callback would run at the end of the thread, and the lane would
+	 * never become free.
 	 */
 	pthread_once(&lane_once, lane_key_make);
 	if (!lane_key_made || pthread_setspecific(lane_key, &state_lane))
@@ -243,8 +244,8 @@ int state_file_publish(void)
 /*
  * In the child of a fork, replaces the mapping of the parent's state page by a private copy. A
  * process with too many mappings cannot move pages, but it can replace pages. If the kernel
- * refuses to move and to replace the page, the function unmaps it. Then the next access ends the
- * child, because the child must not count in its parent's page.
+ * refuses both to move and to replace the page, the function unmaps the page. Then the next
+ * access ends the child, because the child must not count in its parent's page.
  */
 static void after_fork(void)
 {

@@ -71,7 +71,8 @@ _Static_assert(sizeof(struct state_lane) == 128, "a lane has two cache lines");
  * check launches.
  */
 #define STATE_USED 1
-#define STATE_USED_LENDS 8	/* another run needs a report of each launch, see report_busy() */
+#define STATE_USED_LENDS 8	/* a different run needs a report of each launch, see
+				 * report_busy() */
 
 /* One attached GPU. The members that the callback reads are first. */
 struct state_gpu {
@@ -116,14 +117,14 @@ struct state_ring {
 	uint64_t last_end;	/* end of the latest folded launch, in GPU ns */
 	uint64_t unrecorded;	/* number of launches without a record */
 	/*
-	 * Number of the latest unrecorded launches. They have ended when launch @after has
-	 * ended.
+	 * How many of the latest launches are unrecorded. These launches have ended when launch
+	 * @after has ended.
 	 */
 	uint64_t waiting;
 	uint64_t after;
-	uint64_t lost;		/* 1: its context was destroyed; its outstanding launches stay
-				 * unknown */
-	uint64_t busy_ns;	/* total time of its folded launches */
+	uint64_t lost;		/* 1: the ring's context was destroyed; the ring's outstanding
+				 * launches stay unknown */
+	uint64_t busy_ns;	/* total time of the ring's folded launches */
 };
 
 /*
@@ -137,10 +138,10 @@ struct state_graph {
 				 * entry */
 	/* CPU counter at the first launch of the current series of launches; 0: no series */
 	uint64_t since;
-	uint32_t kernels;	/* number of kernels of a launch that the GPU counts in
+	uint32_t kernels;	/* for each launch: the number of kernels that the GPU counts in
 				 * the entry's cell */
-	uint32_t lost;		/* 1: its context was destroyed; its outstanding launches stay
-				 * unknown */
+	uint32_t lost;		/* 1: the graph's context was destroyed; the graph's outstanding
+				 * launches stay unknown */
 };
 
 struct state_function {
@@ -279,7 +280,7 @@ void state_graph_end(void);
  * Only one thread at a time may call this function.
  */
 struct state_gpu *state_add_gpu(const struct gpupart_gpu_info *info, uint64_t topology_hash);
-/* Removes the GPU that was added last, because it could not be attached. */
+/* Called if the GPU that was added last could not be attached. Removes this GPU. */
 void state_remove_gpu(struct state_gpu *gpu);
 /* Publishes @map. After this call, other processes can set the limit of @gpu. */
 void state_publish_map(struct state_gpu *gpu, const struct tmd_map *map);

@@ -66,8 +66,8 @@ static inline uint32_t field_read(const void *tmd, struct tmd_field f)
 	uint64_t word = 0;
 
 	/*
-	 * A field has at most 18 bits at any position, or 32 bits at a byte boundary. So 4 bytes
-	 * contain the whole field.
+	 * A field that begins at a byte boundary has at most 32 bits. Any other field has at
+	 * most 18 bits. So 4 bytes contain the whole field.
 	 */
 	memcpy(&word, byte, 4);
 	return (word >> (f.lo % 8)) & ((1ull << f.width) - 1);

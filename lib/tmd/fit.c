@@ -30,7 +30,7 @@ static unsigned int clusters_held(const struct tmd_map *map, const struct tmd_al
 }
 
 /*
- * Makes room in @want for one more cluster with as few additional TPCs of @pool as possible.
+ * Adds as few TPCs of @pool to @want as possible, so that one more cluster fits into @want.
  * Returns false if no virtual GPC has enough TPCs.
  */
 static bool make_room_for_cluster(const struct tmd_map *map, struct tmd_allow *want,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Computes how many TPCs a launch must have at the same time, because it would never end with fewer
- * TPCs.
+ * Some launches never end if they have too few TPCs at the same time. This code computes how
+ * many TPCs such a launch needs.
  */
 #ifndef GPUPART_LIB_TMD_FIT_H
 #define GPUPART_LIB_TMD_FIT_H

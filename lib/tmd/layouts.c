@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The tables of TMD layouts and of the compute class of each chip. This file contains only data.
- * To support a new driver or GPU, add a row.
+ * The table of TMD layouts, and the table that has the compute class of each chip. This file
+ * contains only data. To support a new driver or GPU, add a row.
  *
  * Each row states its source. cl*qmd.h is a header of NVIDIA/open-gpu-doc, classes/compute, with
  * the bit numbers of the QMD fields (QMD is NVIDIA's name for the TMD). "H200" means that the

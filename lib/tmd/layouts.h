@@ -48,8 +48,8 @@ enum {
 };
 
 /*
- * A release slot. It contains the data that the hardware writes to memory when the grid has
- * ended, and the address of this data.
+ * A release slot contains data and an address. When the grid has ended, the hardware writes the
+ * data to memory at this address.
  */
 struct tmd_release_fields {
 	struct tmd_field enable;

@@ -61,8 +61,8 @@ static bool is_of(const struct tmd_map *map, const struct tmd_part *part,
 }
 
 /*
- * Returns how far the context of @part is behind the number @came in the order. The numbers wrap
- * around.
+ * Returns the distance, in the order, from the number @came to the context of @part. The numbers
+ * wrap around.
  */
 static int later(const struct tmd_part *part, unsigned int came)
 {
@@ -140,7 +140,10 @@ static unsigned int in_order(struct tmd_parts *parts, struct tmd_part *last,
 	return nr;
 }
 
-/* Clears the table. After this change, a context may get another part of the same limit. */
+/*
+ * Clears the table. After the table was cleared, a context may get a different part of the same
+ * limit.
+ */
 static void forget(struct tmd_parts *parts)
 {
 	static const struct tmd_allow none;
@@ -202,9 +205,9 @@ static void pick(const struct tmd_map *map, struct tmd_allow *part, struct tmd_a
 }
 
 /*
- * Returns the number of TPCs that the context gets from @limit. The context gets the same
- * fraction of @limit as the fraction of the GPU in @left. The number is rounded down, but is at
- * least one.
+ * Returns the number of TPCs that the context gets from @limit. @left is a fraction of the GPU,
+ * and the context gets the same fraction of @limit. The number is rounded down, but is at least
+ * one.
  */
 static unsigned int share(const struct tmd_map *map, const struct tmd_allow *limit,
 			  const struct tmd_allow *left)
@@ -310,10 +313,10 @@ static bool keeps(const struct tmd_parts *parts, const struct tmd_part *part, un
 }
 
 /*
- * Handles the first launch in @epoch of the context with the entry @part. If the stored answer
- * is dropped, the context moves to the end of the order again. Other contexts may have kept
- * their parts because of the dropped answer. These contexts are then before this context in the
- * order.
+ * Handles the first launch that the context with the entry @part makes in @epoch. If the stored
+ * answer is dropped, the context moves to the end of the order again. Other contexts may have
+ * kept their parts because of the dropped answer. These contexts are then before this context in
+ * the order.
  */
 static __attribute__((noinline)) void come_anew(struct tmd_parts *parts, struct tmd_part *part,
 						unsigned int epoch, const struct tmd_allow *limit)

@@ -38,8 +38,8 @@ struct tmd_parts {
 };
 
 /*
- * Called when the library shows the driver only @nr_tpcs TPCs, which the driver can split. These
- * TPCs represent the limit.
+ * Called when the library shows the driver only @nr_tpcs TPCs. These TPCs represent the limit,
+ * and the driver can split them.
  */
 void tmd_parts_show(struct tmd_parts *parts, unsigned int nr_tpcs);
 

@@ -103,8 +103,9 @@ unsigned int tmd_release_slots(const struct tmd_map *map);
 unsigned int tmd_release_payload_bits(const struct tmd_map *map);
 
 /*
- * Returns the number of bits of an address, or 0 if the layout has no slots. The number is 57
- * or, before V04_00, 40. Addresses that mmap() chooses need more than 40 bits.
+ * Returns the number of bits of an address, or 0 if the layout has no slots. The number is 40 in
+ * the layouts before V04_00, and 57 in later layouts. Addresses that mmap() chooses need more
+ * than 40 bits.
  */
 unsigned int tmd_release_address_bits(const struct tmd_map *map);
 
@@ -119,10 +120,10 @@ bool tmd_release_is_free(const struct tmd_map *map, const void *tmd, unsigned in
 
 /*
  * Writes and enables a free slot. The function does not set a membar bit. If all slots of a
- * layout share one membar bit, it keeps the driver's value. In four cases it returns false and
- * changes nothing: the slot is enabled, the slot does not exist, the TMD has another version, or
- * the address is misaligned or too large. The function allocates no memory, acquires no lock and
- * has no loop.
+ * layout share one membar bit, this bit keeps the driver's value. In four cases it returns false
+ * and changes nothing: the slot is enabled, the slot does not exist, the TMD has another
+ * version, or the address is misaligned or too large. The function allocates no memory, acquires
+ * no lock and has no loop.
  */
 bool tmd_release_write(const struct tmd_map *map, void *tmd, unsigned int slot,
 		       const struct tmd_release *release);
@@ -147,8 +148,8 @@ bool tmd_release_put(const struct tmd_release_place *p, void *tmd, uint64_t addr
 		return false;
 	release_put32(place, (control & p->control_keep) | p->control);
 	/*
-	 * The address word may contain the control word, so read it after writing the control
-	 * word.
+	 * The address word may contain the control word, so read the address word after writing
+	 * the control word.
 	 */
 	place = (char *)tmd + p->address_byte;
 	release_put64(place, (release_get64(place) & p->address_keep) | p->address | address);
@@ -169,8 +170,7 @@ bool tmd_release_read(const struct tmd_map *map, const void *tmd, unsigned int s
 
 /*
  * Sets all bits of the slot to 0 if the slot is enabled and has this address. If the slot
- * contained only zeros before tmd_release_write(), the TMD is then the same as before
- * tmd_release_write().
+ * contained only zeros before tmd_release_write(), this call restores the whole TMD.
  */
 bool tmd_release_clear(const struct tmd_map *map, void *tmd, unsigned int slot, uint64_t address);
 

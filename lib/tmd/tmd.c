@@ -305,8 +305,8 @@ uint64_t tmd_map_hash(const struct tmd_map *map, const struct gpupart_gpu_info *
 	hash = hash_bytes(hash, &info->simulated, sizeof(info->simulated));
 	hash = hash_bytes(hash, map->layout->name, strlen(map->layout->name) + 1);
 	/*
-	 * If a row was never tried, its fields are proven together with its bits. Versions
-	 * without this check may have stored results, and these results are invalid.
+	 * If a row was never tried, its fields are proven together with its bits. Versions of
+	 * gpupart without this check may have stored results. These results are invalid.
 	 */
 	hash = hash_bytes(hash, "fields", map->layout->tested_on ? 0 : 6);
 	/*
@@ -581,7 +581,7 @@ enum tmd_outcome tmd_leave_out(const struct tmd_map *map, void *tmd,
 	if (!version_matches(map->layout, tmd) ||
 	    gpupart_tpcset_count(left_out) * 2 > map->nr_tpcs)
 		return TMD_UNCONFINABLE;
-	/* If the driver disabled TPCs too, perhaps no TPC would remain. */
+	/* If the driver has disabled some TPCs itself, disabling more TPCs might leave none. */
 	drivers = driver_disabled(map->layout, tmd);
 	if (!allow_empty(&drivers))
 		return TMD_UNCONFINABLE;

@@ -61,7 +61,10 @@ struct tmd_map {
 	 * With this table, the conversion of a set needs one look-up for each group.
 	 */
 	struct tmd_allow nibble[GPUPART_MAX_TPCS / 4][16];
-	/* tmd_map_build() does not set the following members. Any launch may fill them. */
+	/*
+	 * tmd_map_build() does not set the following members. Any launch may fill in these
+	 * members.
+	 */
 	struct tmd_sm_limits sm;
 	struct tmd_parts *parts;	/* parts of green contexts; NULL: keep the TPCs that
 					 * the driver chose */
@@ -180,7 +183,10 @@ bool tmd_is_outside(const struct tmd_map *map, const void *tmd, const struct tmd
 /* Returns the TPCs whose mask bits are in @allow. */
 struct gpupart_tpcset tmd_map_tpcs(const struct tmd_map *map, const struct tmd_allow *allow);
 
-/* The whole mask of a TMD of a known version. It is used to recognise or to restore this mask. */
+/*
+ * The whole mask of a TMD whose version is known. It is used to recognise or to restore this
+ * mask.
+ */
 struct tmd_mask {
 	struct tmd_allow off;
 	bool valid;
@@ -193,8 +199,8 @@ void tmd_mask_restore(const struct tmd_map *map, void *tmd, const struct tmd_mas
 
 /*
  * Used to check a map that is not trusted yet. Sets only the bits of @left_out. @left_out has at
- * most half of the TPCs, so at least one TPC remains enabled even if the bits belong to other
- * TPCs.
+ * most half of the TPCs, so at least one TPC remains enabled even if the map gives these bits to
+ * the wrong TPCs.
  */
 enum tmd_outcome tmd_leave_out(const struct tmd_map *map, void *tmd,
 			       const struct gpupart_tpcset *left_out);

@@ -16,7 +16,7 @@
 #define FIRST_WORDS  "# gpupart capture "
 #define FIRST_LINE   FIRST_WORDS "1"
 #define CHECKSUM_KEY "checksum = "
-#define CHECKSUM_LEN (sizeof(CHECKSUM_KEY) - 1 + 16 + 1) /* including the line feed */
+#define CHECKSUM_LEN (sizeof(CHECKSUM_KEY) - 1 + 16 + 1) /* the length includes the line feed */
 #define UNKNOWN	     "unknown"
 
 enum form { FORM_TEXT, FORM_PCI, FORM_UUID, FORM_MIG, FORM_YES, FORM_ROW, FORM_DECIMAL, FORM_HEX };

@@ -92,7 +92,7 @@ static bool read_text(const struct value *v, const char *text, char *field)
 }
 
 /*
- * Stores field @column of a line in the member of @row for that column. Columns are counted
+ * Stores field @column of a line in @row, in the member for this column. Columns are counted
  * from 1.
  */
 static int read_value(struct reader *r, const struct value *v, unsigned int column,
@@ -494,8 +494,8 @@ free_reader:
 }
 
 /*
- * Opens the file only if it is a regular file. A regular file has an end, its reads do not
- * block, and its opening has no side effects.
+ * Opens the file only if it is a regular file. A regular file has an end, reading it does not
+ * block, and opening it has no side effects.
  */
 static int open_regular(struct gpupart *gp, const char *path)
 {

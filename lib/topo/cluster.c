@@ -51,9 +51,9 @@ unsigned int gpupart_set_cluster(const struct gpupart_topology *topo,
 }
 
 /*
- * Adds TPCs of @from to @set until @set has @nr TPCs. It begins with the virtual GPC that has
- * the most TPCs of @from and continues with the next virtual GPCs. In each virtual GPC it adds
- * the lowest TPCs first.
+ * Adds TPCs of @from to @set until @set has @nr TPCs. It handles the virtual GPCs in the order
+ * of their number of TPCs in @from, beginning with the largest number. In each virtual GPC it
+ * adds the lowest TPCs first.
  */
 static void fill(const struct gpupart_topology *topo, const struct gpupart_tpcset *from,
 		 unsigned int nr, struct gpupart_tpcset *set)

@@ -65,8 +65,8 @@ static int recorded_rd32(struct topo_reader *reader, u32 offset, u32 *value)
 }
 
 /*
- * Sets the registers up to the next line "sample". Returns 1, 0 at the end of the file, or an
- * error.
+ * Reads the lines up to the next line "sample", and sets the registers in these lines. Returns
+ * 1, 0 at the end of the file, or an error.
  */
 static int recorded_next(struct source *s)
 {
@@ -188,8 +188,8 @@ static int parse_runlist(struct nl_msg *msg, void *user)
 }
 
 /*
- * Asks the module for the runlists of the GPU, or only for the runlist at @base if that is not
- * 0.
+ * If @base is 0, asks the module for all runlists of the GPU. Otherwise asks only for the
+ * runlist at @base.
  */
 static int kernel_runlists(struct source *s, u32 base,
 			   int (*parse)(struct nl_msg *msg, void *user), void *user)

@@ -146,7 +146,7 @@ void rm_free(struct rm_conn *s, uint32_t parent, uint32_t *object)
 
 	if (!*object)
 		return;
-	/* If an object could not be freed here, the close of the descriptor frees it. */
+	/* If an object could not be freed here, closing the descriptor frees it. */
 	rm_ioctl(s, RM_IOCTL_FREE, &arg);
 	*object = 0;
 }
@@ -262,8 +262,8 @@ static int rm_find_gpus(struct rm_conn *s)
 			break;
 	}
 	/*
-	 * These two calls may fail, because a GPU is attached anyway while its device node is
-	 * open.
+	 * It is not an error if these two calls fail, because a GPU is attached anyway while its
+	 * device node is open.
 	 */
 	if (!status && probed.ids[0] != RM_INVALID_ID) {
 		memcpy(attach.ids, probed.ids, sizeof(attach.ids));

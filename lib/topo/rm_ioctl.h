@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Declares the ioctls of NVIDIA's resource manager (RM). Also declares a control that gpupart
- * does not issue; gpupart reads the answers to this control that other programs get. This header
- * contains data only.
+ * Declares the ioctls of NVIDIA's resource manager (RM). Also declares a control that only other
+ * programs issue; gpupart reads the answers that these programs get. This header contains data
+ * only.
  *
  * The source is NVIDIA/open-gpu-kernel-modules, tags 515.43.04 to 595.45.04, unless stated
  * otherwise.

@@ -14,8 +14,8 @@
 struct list_kind {
 	const char *noun; /* "TPC" */
 	unsigned int nr; /* numbers 0 .. nr-1 exist */
-	bool of_gpu; /* true if @nr is the number of units of this GPU, and not the
-		      * limit of the format */
+	bool of_gpu; /* true: @nr is this GPU's number of units; false: @nr is the limit of the
+		      * format */
 };
 
 static const struct list_kind any_tpc = { "TPC", GPUPART_MAX_TPCS, false };

@@ -301,8 +301,8 @@ static int list_gpus(struct kernel_conn *conn, struct kernel_gpus *list)
 }
 
 /*
- * Waits until the GPUs that were asleep at the time of the list are awake. Returns false if no
- * GPU was asleep.
+ * Waits until all GPUs that the list shows as asleep are awake. Returns false if no GPU was
+ * asleep.
  */
 static bool wait_for_gpus(struct kernel_conn *conn, const struct kernel_gpus *list)
 {

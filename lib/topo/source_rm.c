@@ -207,7 +207,7 @@ static int sm_index(uint16_t word)
 }
 
 /*
- * RM marks a virtual id as invalid by the value 0xff: see ctrl2080gr.h. But 255 is a valid
+ * If RM reports 0xff as a virtual id, the id is invalid: see ctrl2080gr.h. But 255 is a valid
  * global TPC number.
  */
 static int sm_virtual_index(uint16_t word)

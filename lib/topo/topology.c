@@ -458,7 +458,10 @@ unsigned int topo_sms_in(const struct gpupart_topology *topo, const struct gpupa
 	return nr;
 }
 
-/* Hash the bytes one by one from the lowest, so that the hash is the same on every machine. */
+/*
+ * Hash the bytes one by one, beginning with the lowest byte, so that the hash is the same on
+ * every machine.
+ */
 static uint64_t hash_int(uint64_t hash, int value)
 {
 	unsigned char bytes[4] = { value, value >> 8, value >> 16, value >> 24 };
@@ -518,7 +521,7 @@ static bool read_pci(const char *text, uint32_t address[4])
 	return !text[end];
 }
 
-/* This form must contain all digits. */
+/* Accepts the address of a GPU on PCI only in the form that contains all digits. */
 static bool pci_address(const char *text, char address_text[20])
 {
 	size_t domain = strspn(text, "0123456789abcdefABCDEF");

@@ -47,10 +47,10 @@ struct gpupart_topology {
 					 * no compute class */
 	struct gpupart_tpc tpcs[GPUPART_MAX_TPCS];
 	struct gpupart_gpc gpcs[GPUPART_MAX_GPCS];
-	struct topo_sm sms[TOPO_MAX_SMS];	/* these members contain the values that the
-						 * source reported */
+	struct topo_sm sms[TOPO_MAX_SMS];	/* the SMs as the source reported them */
 	unsigned int nr_gpc_map;
-	struct topo_gpc gpc_map[GPUPART_MAX_GPCS];	/* the value that the source reported */
+	struct topo_gpc gpc_map[GPUPART_MAX_GPCS];	/* the map of GPCs that the source
+							 * reported */
 	unsigned int nr_registers;
 	struct topo_register *registers;	/* registers of a capture; allocated with
 						 * malloc() */
@@ -127,7 +127,7 @@ void topo_rm_regs_close(struct rm_conn *conn);
 struct rm_gpu_pids;
 GPUPART_PRIVATE
 int topo_rm_pids(struct rm_conn *conn, uint32_t class, struct rm_gpu_pids *pids);
-/* Stores the path of a file. If the path is too long, stores only its end. */
+/* Stores the path of a file. If the path is too long, stores only the end of the path. */
 void topo_source_set(struct gpupart_gpu_info *info, const char *path);
 int topo_file_open(struct gpupart *gp, const char *path, const char *gpu,
 		   struct gpupart_topology **topo);
@@ -152,7 +152,8 @@ bool topo_selects(const char *selector, const struct gpupart_gpu_info *info, uns
 
 /*
  * Appends to the text in @text, a buffer of @len bytes. @text may be NULL. *at is the length of
- * the text without the terminating 0. If the buffer is too short, *at is increased nevertheless.
+ * the text without the terminating 0. Even if the buffer is too short, *at is increased by the
+ * whole length.
  */
 GPUPART_PRIVATE
 __attribute__((format(printf, 4, 5)))

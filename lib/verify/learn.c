@@ -13,7 +13,7 @@
 static unsigned int *learn_launches;
 
 /*
- * Makes a launch in whose TMD only mask bit number @nth of the map is set. Removes the TPCs that
+ * Makes a launch. In its TMD, only mask bit number @nth of the map is set. Removes the TPCs that
  * ran a block from @gone. Adds the TPCs that ran a block on each of their SMs to @whole.
  */
 static int launch_without(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe,

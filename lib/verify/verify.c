@@ -12,8 +12,8 @@
 static const char *row_skip(const struct verify *v, unsigned int needs, unsigned int flags)
 {
 	/*
-	 * If the mask bits are wrong, a set might allow no TPC at all, and such a launch would
-	 * never end.
+	 * If the mask bits are wrong, a set might allow no TPC at all, and a launch with this
+	 * set would never end.
 	 */
 	if (v->disproven)
 		return "the mask bits are wrong: no further launch is masked";

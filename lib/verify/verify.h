@@ -55,11 +55,11 @@ void verify_detail(struct verify *v, const char *fmt, ...);
 /*
  * Makes one launch and checks whether exactly the SMs of @expected ran blocks. Returns 1 if this
  * is true. If it is not true, sets the detail and returns 0. Returns -errno if the launch
- * failed. @next: the set for the next launch, which is set before each try, or NULL.
+ * failed. @next: NULL, or a set for the next launch; the function sets it again before each try.
  */
 int verify_ran_as(struct verify *v, struct probe_launch *launch,
 		  const struct gpupart_tpcset *expected, const struct gpupart_tpcset *next);
-/* Like the previous function, but launches on @stream, with twice as many blocks as SMs. */
+/* Like verify_ran_as(), but launches on @stream, with twice as many blocks as SMs. */
 int verify_ran(struct verify *v, void *stream, const struct gpupart_tpcset *expected,
 	       const struct gpupart_tpcset *next);
 
