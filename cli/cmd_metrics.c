@@ -77,7 +77,10 @@ static void raise_to_last(const char *path)
 	char *text = NULL;
 	size_t room = 0;
 
-	/* Read up to a zero byte, which such files do not contain. */
+	/*
+	 * Read up to a zero byte, which reads the whole file because such a file contains no
+	 * zero byte.
+	 */
 	if (file && getdelim(&text, &room, 0, file) > 0)
 		metrics_raise(&metrics, text);
 	free(text);
@@ -245,7 +248,10 @@ static int serve_at(const char *where)
 				   err || access(path, F_OK) ? METRICS_HTTP
 					   " was not built: the build needs libmicrohttpd-dev"
 							     : dlerror());
-	/* First take the steps that can fail, so that no client connects too early. */
+	/*
+	 * Read the metrics once before listening, so that no client connects to a server that
+	 * cannot read them.
+	 */
 	status = look_now(NULL, false, 0) ?: listen_at(where, &fd);
 	if (status)
 		return status;
