@@ -15,14 +15,15 @@
  * a descriptor or -errno. The value 0 means continue. Any other value is an error of message.h,
  * or CMD_ENDED with an exit status, such as the exit status of a program. The message of an
  * error was printed on stderr already. The caller returns the value unchanged. main() converts
- * the value with cmd_exit_status(). A child that failed to execute a program does the same.
+ * the value with cmd_exit_status(). A child that failed to execute a program also converts its
+ * value in this way.
  */
 struct cmd {
 	const char *name;
 	/* argv[0] is the name of the command, and argv[-1] is the name of the program. */
 	int (*run)(int argc, char **argv);
-	bool starts; /* the command starts a program, and its own exit statuses must differ from
-		      * the program's */
+	bool starts; /* the command starts a program; the command's own exit statuses must differ
+		      * from those of the program */
 	const char *summary;
 	const char *help;
 };

@@ -187,7 +187,7 @@ static FILE *file_in(const struct session *s, const char *name, int *status)
 	FILE *file;
 
 	new_path(s, name, path, sizeof(path));
-	unlink(path);	/* a killed run may have left the file */
+	unlink(path);	/* a run that was killed may have left this file */
 	file = fopen(path, "wxe");
 	if (!file)
 		*status = failure("-o %s/%s: %s", s->dir, name, strerror(errno));
@@ -285,7 +285,10 @@ static int write_part(const struct session *s, json_t *report)
 	return status;
 }
 
-/* Returns the report of @part from this run, or else from the file of an earlier run, or NULL. */
+/*
+ * Returns the report of @part from this run. If this run has none, returns the report from the
+ * file of an earlier run, or NULL.
+ */
 static json_t *report_of(const struct session *s, const struct bench_part *part, bool *earlier)
 {
 	json_t *report;

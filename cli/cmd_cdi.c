@@ -28,9 +28,9 @@
 #include "cli/util/tunables_value.h"
 
 /*
- * The lowest version of CDI that permits all features used here. It is the first version that
- * permits device names that begin with a digit. The runtimes of current distributions, such as
- * podman 4.3, reject higher versions.
+ * The lowest version of CDI that permits all features used here. Earlier versions do not permit
+ * a device name with a digit at its start. The runtimes of current distributions, such as podman
+ * 4.3, reject higher versions.
  */
 #define CDI_VERSION "0.5.0"
 #define VENDOR "gpupart.dev"
@@ -131,8 +131,8 @@ struct cdi {
 /* ------------------------------------------------------------------- options */
 
 /*
- * Checks a device name by the rules of CDI. Rejects names of one character, on which podman 4
- * crashes.
+ * Checks a device name by the rules of CDI. Rejects names of one character, because podman 4
+ * crashes on such names.
  */
 #define DEVICE_NAME_MOST 250	/* length in characters, with the name that a plan appends */
 
@@ -206,7 +206,10 @@ static int take_tenant(struct cdi *cdi, const struct plan_file_tenant *tenant)
 	return rules_check(share->texts);
 }
 
-/* Call this after args_simulate(), which may restart this process: stdin can be read only once. */
+/*
+ * Call this after args_simulate(): args_simulate() may restart this process, and stdin can be
+ * read only once.
+ */
 static int take_plan(struct cdi *cdi, struct args *args)
 {
 	int status = plan_file_read(cdi->plan, cdi->file);
@@ -391,7 +394,10 @@ static bool has_quota(const struct cdi *cdi)
 	return false;
 }
 
-/* Adds the directory of the node's MPS daemon, and the variable that names it to clients. */
+/*
+ * Adds the directory of the node's MPS daemon, and the variable that contains this directory for
+ * clients.
+ */
 static int add_mps(struct cdi *cdi)
 {
 	struct mps_daemon daemon = { .why = "" };
@@ -428,7 +434,7 @@ static int add_all(struct cdi *cdi)
 	if (cdi->strict)
 		add_env(cdi->env, "GPUPART_STRICT=1");
 	add_env(cdi->env, "CUDA_INJECTION64_PATH=" INSIDE_PACKAGE "/" PATHS_INJECT);
-	/* The runtime replaces a value that the image may have set. */
+	/* If the image sets this variable, the runtime replaces the value. */
 	add_env(cdi->env, TUNABLES "=%s", tls);
 	free(tls);
 	status = add_libraries(cdi);
@@ -572,8 +578,8 @@ static int write_out(struct cdi *cdi)
 }
 
 /*
- * Sets the device name. The default is "tpc" and the list, with '_' for ',', because device names
- * may not contain a comma.
+ * Sets the device name. The default is "tpc" followed by the list. The name has '_' instead of
+ * ',', because device names may not contain a comma.
  */
 static void name_device(const struct cdi *cdi, struct share *share)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* gpupart demo: shows sets, and on which TPCs launches run, on the GPU or on the simulated GPU. */
+/* gpupart demo: shows sets and the TPCs on which launches run, on a real or a simulated GPU. */
 #include <string.h>
 #include <unistd.h>
 #include "cli/cmd.h"

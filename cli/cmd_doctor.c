@@ -73,8 +73,10 @@ struct doctor {
 struct question {
 	const char *name;
 	void (*ask)(struct doctor *d);	/* NULL: print @note */
-	const char *advice;		/* default advice for rows with the result bad or note */
-	const char *simulated;		/* reason to skip it on the simulated GPU, or NULL */
+	const char *advice;		/* default advice for rows with the result "bad" or "note"
+					 * */
+	const char *simulated;		/* reason to skip the check on the simulated GPU, or NULL
+					 * */
 	bool launches;			/* skipped with --no-launch */
 	const char *note, *good;
 	/* offset in struct check of the reason why the feature is missing, or "" */
@@ -274,7 +276,10 @@ static void ask_mask_bits(struct doctor *d)
 		    check->layout, check->nr_proven, check->nr_launches);
 }
 
-/* check_attach_tools() has tried the feature of the row. Reports whether this feature works. */
+/*
+ * Reports whether the feature of the row works. check_attach_tools() has already tried this
+ * feature.
+ */
 static void ask_feature(struct doctor *d)
 {
 	const char *lack = (const char *)&d->check + d->question->lack;
@@ -698,7 +703,7 @@ int cmd_doctor(int argc, char **argv)
 		return status;
 	doctor.simulated = args.simulated;
 	doctor.may_launch = !no_launch;
-	/* If CUDA_VISIBLE_DEVICES leaves no GPU, the rows report this. */
+	/* If CUDA_VISIBLE_DEVICES hides all GPUs, the rows report this. */
 	doctor.gpu = args.gpu;
 	status = EXIT_FAILED;
 	if (args.gpu || !getenv("CUDA_VISIBLE_DEVICES") || !args_gpu(&args, &doctor.gpu))

@@ -77,7 +77,10 @@ static void raise_to_last(const char *path)
 	char *text = NULL;
 	size_t room = 0;
 
-	/* Read up to a zero byte, which such files do not contain. */
+	/*
+	 * Read up to a zero byte, which reads the whole file because such a file contains no
+	 * zero byte.
+	 */
 	if (file && getdelim(&text, &room, 0, file) > 0)
 		metrics_raise(&metrics, text);
 	free(text);

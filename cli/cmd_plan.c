@@ -165,8 +165,9 @@ static void print_variable(struct out *out, const char *name, const char *value)
 }
 
 /*
- * Prints the variables that 'gpupart run' would set, so that the shell's next program is confined.
- * Unsets GPUPART_JOB, because otherwise the set of the job around the shell would apply.
+ * Prints the variables that 'gpupart run' would set, so that the next program that the shell
+ * starts is confined. Unsets GPUPART_JOB, because otherwise the set of the job around the shell
+ * would apply.
  */
 static int write_one(struct out *out, const struct result *r, const struct gpupart_plan_tenant *t)
 {
@@ -375,8 +376,8 @@ static void note_clusters(const struct result *r)
 }
 
 /*
- * Checks the quotas against the GPU's memory. A capture lacks the size of the memory. Returns 0 or
- * an error.
+ * Checks the quotas against the GPU's memory. A capture does not contain the size of the memory.
+ * Returns 0 or an error.
  */
 static int check_memory(const struct args *args, const char *gpu, const struct demands *demands)
 {

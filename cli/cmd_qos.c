@@ -87,7 +87,10 @@ static const struct command {
 	{ "replay", qos_replay, "LOG", 0 },
 };
 
-/* Returns an option that this subcommand does not accept, or NULL. */
+/*
+ * If an option was given that this subcommand does not accept, returns that option. Otherwise
+ * returns NULL.
+ */
 static const char *misplaced(const struct command *command, const struct qos_options *o)
 {
 	const struct { bool given; const char *option, *commands; } rows[] = {

@@ -187,7 +187,10 @@ static int check_strict(struct run_wishes *wishes, bool left_out)
 	else if (!wishes->strict)
 		who = NULL;
 	wishes->strict = who;
-	/* Set the variable in any case. Then the processes of the run do not read the setting. */
+	/*
+	 * Set the variable even if the run is not strict, so that the processes of the run do
+	 * not read the setting.
+	 */
 	setenv("GPUPART_STRICT", who ? "1" : "0", 1);
 	if (!who)
 		return 0;

@@ -68,14 +68,15 @@ const char set_help[] =
 "  gpupart set train -u 0 --wait=5s\n"
 "  gpupart set train --mem 24G\n";
 
-/* A process or job whose limit is to change. */
+/* A process or job whose limit this command will change. */
 struct target {
 	int pid;			/* 0 for a job */
 	char job[GPUPART_JOB_STRLEN];	/* "" for a single process */
 	char name[64], pci[20], source[512];
 	bool simulated;
 	bool elsewhere;			/* the job is in another pid namespace */
-	bool other_version;	/* the target uses another version of gpupart: no change */
+	bool other_version;	/* the target uses another version of gpupart, so its limit cannot
+				 * be changed */
 	bool several;			/* the list has targets on other GPUs */
 	unsigned int uid;		/* user id of the owner */
 	struct gpupart_topology *topo;	/* of the GPU */
@@ -438,8 +439,8 @@ static void report_change(struct out *out, json_t *rows, const struct target *ta
 }
 
 /*
- * Returns whether to report @row with @job. A process is reported only once, with the last job in
- * the list that contains the process.
+ * Returns whether to report @row with @job. Each process is reported only once, with the last
+ * listed job to which the process belongs.
  */
 static bool is_reported(const struct targets *t, const struct gpupart_process *row,
 			const struct target *job)
@@ -455,9 +456,9 @@ static bool is_reported(const struct targets *t, const struct gpupart_process *r
 }
 
 /*
- * Changes processes of a job that now run as other users. The limits of these processes are in
- * state pages of those users. The new set is the job's limit as the library stored it, which is
- * inside the limits of outer jobs.
+ * Changes the limits of a job's processes that now run as other users. The limits of these
+ * processes are in state pages of those users. The new set is the job's limit as the library
+ * stored it, which is inside the limits of outer jobs.
  */
 static int change_others(struct targets *t, const struct target *job,
 			 const struct gpupart_process *now, int nr)

@@ -40,7 +40,8 @@ const char sim_help[] =
 
 struct options {
 	const char *scenario, *run, *form, *span;
-	uint64_t from, to;		/* limits of @span in ns; @to is 0 for the end */
+	uint64_t from, to;		/* start and end of @span in ns; if @to is 0, the span
+					 * ends with the run */
 	bool list;
 };
 

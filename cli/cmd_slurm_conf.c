@@ -211,7 +211,10 @@ static void print_plugstack(FILE *file, const struct conf *conf)
 	(void)conf;
 	if (paths_package("gpupart_spank.so", path, sizeof(path)))
 		snprintf(path, sizeof(path), "gpupart_spank.so");
-	/* The plugin is optional: a node without the plugin still runs jobs that do not use it. */
+	/*
+	 * The plugin is optional: a node without the plugin still runs jobs that do not need the
+	 * plugin.
+	 */
 	fprintf(file, "optional %s\n", path);
 }
 

@@ -57,8 +57,8 @@ static int take_held(struct held *held)
 }
 
 /*
- * Returns whether @id belongs to a job of Slurm, that is, consists of "0-" and a number. The id of
- * a pod has more hyphens.
+ * Returns whether @id belongs to a job of Slurm. Such an id consists of "0-" and a number. The
+ * id of a pod has more hyphens.
  */
 static bool is_slurms(const char *id)
 {
@@ -115,8 +115,8 @@ static bool name_is_plain(const char *name)
 }
 
 /*
- * With these variables squeue finds the Slurm of this slurmd. slurmd does not pass the variables to
- * HealthCheckProgram, so this command stores them when slurmd starts.
+ * squeue needs these variables to find the Slurm cluster of this slurmd. slurmd does not pass
+ * the variables to HealthCheckProgram, so this command stores them when slurmd starts.
  */
 static const char *const slurmd_variables[] = { "SLURM_CONF", "SLURMD_NODENAME", "PATH" };
 
@@ -142,8 +142,8 @@ static int note_slurmd(void)
 }
 
 /*
- * Sets a variable that is not set. Appends to PATH in any case, because only slurmd's PATH may
- * contain squeue.
+ * Sets a variable only if it is not set. But always appends @value to PATH, because perhaps only
+ * slurmd's PATH contains squeue.
  */
 static void take_variable(const char *name, const char *value)
 {
@@ -320,9 +320,9 @@ static int clean(void)
 }
 
 /*
- * Counts processes whose state pages name a job that does not run here. A user can write the id
- * of any job to a state page. Therefore processes of a user who has another job on this node are
- * ignored.
+ * Counts processes whose state pages name a job that does not run on this node. A user can write
+ * the id of any job to a state page. Therefore processes of a user who has another job on this
+ * node are ignored.
  */
 static int check_processes(const struct running *running)
 {

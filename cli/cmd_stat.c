@@ -274,8 +274,8 @@ static int with_block(struct session *session)
 }
 
 /*
- * Inside another `gpupart stat`, returns an error, because a process can report to only one of
- * them.
+ * Inside another `gpupart stat`, returns an error, because a process can report to only one
+ * `gpupart stat`.
  */
 static int check_alone(const struct args *args)
 {

@@ -22,7 +22,10 @@ enum bench_code {
 	BENCH_NR_CODES,
 };
 
-/* Options of the part peers: two programs, which print the time in ms of each unit of work. */
+/*
+ * Options of the part peers: two programs. For each unit of work, a program prints the time in
+ * ms.
+ */
 struct peers_options {
 	const char *programs[2];	/* command lines for the shell */
 	const char *both;	/* a program that acts as A and as B: "PROGRAM MODE PIPE PIPE" */
@@ -35,7 +38,8 @@ struct bench {
 	const char *selector;		/* selector of the GPU for gpupart_attach() */
 	char pci[20];			/* address of the GPU for CUDA and NVML */
 	bool quick, simulated;
-	struct gpupart_gpu *gpu;	/* bench_attach() sets this member and those below */
+	struct gpupart_gpu *gpu;	/* bench_attach() sets this member and the members below
+					 * */
 	const struct gpupart_topology *topo;
 	struct driver cu;
 	void *function[BENCH_NR_CODES];
@@ -67,7 +71,7 @@ int bench_software(struct bench *b, json_t *report);
 int bench_overhead(struct bench *b, json_t *report);
 int bench_criteria(struct bench *b, json_t *report);
 int bench_peers(struct bench *b, json_t *report);
-/* Checks that all ways in the options exist. Returns 0 or an exit status. */
+/* Checks that the options name only existing ways. Returns 0 or an exit status. */
 int peers_check(const struct peers_options *options);
 
 /* Attaches to the GPU, initializes CUDA, loads the kernels and warms up the GPU. */
@@ -89,7 +93,10 @@ int bench_fail(struct bench *b, int err, const char *fmt, ...);
 /* Copies the message of a failed call of the library to b->why. */
 int bench_library(struct bench *b, int err);
 
-/* Returns @full, or @quick if --quick is given, or a small number on the simulated GPU. */
+/*
+ * Returns a small number on the simulated GPU. On a real GPU, returns @quick if --quick is
+ * given, and otherwise @full.
+ */
 unsigned int bench_count(const struct bench *b, unsigned int full, unsigned int quick);
 
 /* ------------------------------------------------------------ launch.c */
@@ -99,7 +106,8 @@ unsigned int bench_count(const struct bench *b, unsigned int full, unsigned int 
 struct slot {
 	uint64_t start, end;		/* %globaltimer in ns */
 	uint64_t cycles, ns;		/* duration of block 0, in clock cycles and in ns */
-	uint32_t sms[SLOT_SM_WORDS];	/* a bit for each SM; 1: a block ran on the SM */
+	uint32_t sms[SLOT_SM_WORDS];	/* one bit for each SM; the bit is 1 if a block ran on the
+					 * SM */
 };
 
 struct slots {
@@ -138,9 +146,9 @@ int bench_upload(struct bench *b, cuda_ptr to, const void *from, size_t bytes);
 #define SERIES_MOST 100
 
 /*
- * Runs a series of consecutive launches. The GPU measures the time of each launch from the end of
- * the previous launch. @us has @nr entries, and @nr is at most SERIES_MOST. Two launches before the
- * series warm up the GPU. @slots must have more than @nr entries.
+ * Runs a series of consecutive launches. The GPU measures the time of each launch from the end
+ * of the previous launch. @us has @nr entries, and @nr is at most SERIES_MOST. Before the
+ * series, two more launches warm up the GPU. @slots must have more than @nr entries.
  */
 int bench_series(struct bench *b, void *stream, const struct kernel *kernel,
 		 struct slots *slots, unsigned int nr, double *us);
@@ -223,8 +231,8 @@ double neighbour_time_share(const struct neighbour *n, const struct slots *slots
 /* ----------------------------------------------------------- cell.c */
 
 /*
- * One measurement: a victim runs alone, then next to a neighbour, then alone again, in the same
- * set.
+ * The results of one measurement. A victim runs alone, next to a neighbour, and alone again. All
+ * three runs use the same set.
  */
 struct cell {
 	struct stats alone, beside;

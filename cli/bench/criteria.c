@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Checks the criteria for sharing a GPU: a program never uses more than its share, confinement
- * costs little, and neighbours do not slow it down.
+ * costs little, and neighbours do not slow a program down.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -61,7 +61,10 @@ static int measure_share(struct bench *b, json_t *report)
 #define MOST_TURNS	15
 
 struct turns {
-	/* Medians of the series without a set and with all TPCs, and the ratio of each turn. */
+	/*
+	 * The medians of the series without a set, the medians of the series with all TPCs, and
+	 * the ratio of the two medians in each turn.
+	 */
 	double none[MOST_TURNS + 1], every[MOST_TURNS], ratio[MOST_TURNS];
 	double mhz_none, mhz_every;
 	unsigned int nr;
@@ -140,8 +143,8 @@ static int measure_cost(struct meter *m, json_t *report)
 
 /*
  * Sets do not partition DRAM. Therefore the report shows a pointer chase next to a DRAM stream,
- * but does not judge it. If the programs cannot have separate uGPUs, L2 reads are not isolated
- * either. In this case only compute kernels are judged.
+ * but does not judge it. If the programs cannot have separate uGPUs, L2 reads are also not
+ * isolated. In this case the part judges only compute kernels.
  */
 static void judge_beside(struct meter *m, json_t *report, enum arrangement where, enum work work,
 			 const struct cell *beside)
@@ -159,8 +162,8 @@ static void judge_beside(struct meter *m, json_t *report, enum arrangement where
 }
 
 /*
- * Measures each kind of program next to each kind of neighbour, in the sets that have the
- * smallest part of this board in common.
+ * Measures each kind of program next to each kind of neighbour, in the two sets that share the
+ * smallest part of this board.
  */
 static int measure_beside(struct meter *m, json_t *report)
 {

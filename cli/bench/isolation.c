@@ -99,8 +99,8 @@ static void tell_sets(struct isolation *i, json_t *report)
 }
 
 /*
- * Fills the table of slowdowns. It has a row for each victim and neighbour, and a column for each
- * arrangement.
+ * Fills the table of slowdowns. The table has a row for each pair of victim and neighbour, and a
+ * column for each arrangement.
  */
 static void report_slowdowns(struct isolation *i, json_t *report)
 {
@@ -165,7 +165,7 @@ static void check_all(struct isolation *i, json_t *report)
 		     i->least_share, REPORT_AT_LEAST, 0.9999);
 }
 
-/* Adds sentences about the figures that were measured. */
+/* Adds sentences about the measured figures. */
 static void explain_cores(struct isolation *i, json_t *report)
 {
 	const struct cell *rest = &i->rest;

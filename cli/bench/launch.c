@@ -54,8 +54,8 @@ double bench_now_us(void)
 }
 
 /*
- * Returns when the caller may change the source. Waits for the copy, because launches on other
- * streams would not wait for it.
+ * When this function returns, the caller may change the source. Waits for the copy, because
+ * launches on other streams would not wait for it.
  */
 int bench_upload(struct bench *b, cuda_ptr to, const void *from, size_t bytes)
 {

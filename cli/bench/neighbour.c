@@ -60,7 +60,10 @@ static void *be_neighbour(void *arg)
 	for (int s = 0; !n->err && s < NEIGHBOUR_STREAMS; s++)
 		good(n, "cuStreamSynchronize", cu->cuStreamSynchronize(n->streams[s]));
 leave:
-	/* Wake a thread that waits for the first launches, so that this thread sees the error. */
+	/*
+	 * Wake the thread that waits for the first launches, so that the waiting thread sees the
+	 * error.
+	 */
 	atomic_fetch_add(&n->nr_done, 1);
 	return NULL;
 }

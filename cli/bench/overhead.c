@@ -67,7 +67,8 @@ static int launch_empty(struct bench *b, void *stream, unsigned int nr, double *
 }
 
 /*
- * Runs in a child. For each byte that arrives, makes launches and sends the time of these launches.
+ * Runs in a child. For each byte that the child receives, it makes launches and sends back their
+ * time.
  */
 static void __attribute__((noreturn))
 be_worker(struct bench *b, enum variant variant, int cpu, int fd)
@@ -221,7 +222,7 @@ struct shared {
 	char pci[20];
 	atomic_int ready, go, done, nr_wrong;
 	double called;
-	int err;		/* the launching process sets it if it cannot start */
+	int err;		/* the launching process sets this member if it cannot start */
 	char why[512];
 };
 

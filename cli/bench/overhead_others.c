@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Measures the cost of a change of a partition by green contexts or by MPS. The children that
+ * Measures the cost of changing a partition with green contexts and with MPS. The children that
  * measure do not attach to the GPU.
  */
 #include <errno.h>

@@ -48,7 +48,7 @@ struct way {
 	uint64_t warm_ns;
 	struct peers_second *seconds;
 	unsigned int nr_seconds;
-	char why[200];			/* the reason if the way could not be measured, else "" */
+	char why[200];			/* the reason why the way could not be measured, or "" */
 	struct peers_value figures[PEERS_NR];
 };
 
@@ -102,8 +102,8 @@ static char *plain_command(unsigned int n)
 }
 
 /*
- * Returns the command of plain_command() after a prefix, which is made from @fmt. The prefix ends
- * with a blank or is "".
+ * Makes a prefix from @fmt, and returns this prefix followed by the command of plain_command().
+ * The prefix ends with a blank or is "".
  */
 __attribute__((format(printf, 2, 3)))
 static char *command_with_prefix(unsigned int n, const char *fmt, ...)
@@ -293,7 +293,7 @@ static pid_t start(const char *command, const char *errors)
 	_exit(127);
 }
 
-/* Does not reap the process, so that no other session gets its number. */
+/* Does not reap the process, so that no other session gets the same number. */
 static bool has_ended(pid_t pid)
 {
 	siginfo_t info = { 0 };
@@ -329,8 +329,9 @@ static bool signal_session(pid_t session, int signal)
 }
 
 /*
- * Ends the programs and all their descendants, because they would disturb the next way. Sends
- * SIGTERM first, because an MPS daemon ends after its last client.
+ * Ends the programs and all their descendants, because these processes would disturb the
+ * measurement of the next way. Sends SIGTERM first, because an MPS daemon ends after its last
+ * client.
  */
 static void stop(struct round *r)
 {

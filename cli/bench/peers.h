@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Figures of two programs, A and B, that share a GPU in several ways. These figures are the basis
- * of comparisons of the ways.
+ * Figures of two programs, A and B, that share a GPU in several ways. Comparisons of the ways
+ * use these figures.
  */
 #ifndef GPUPART_CLI_BENCH_PEERS_H
 #define GPUPART_CLI_BENCH_PEERS_H
@@ -31,8 +31,8 @@ void peers_figures(const struct peers_second *seconds, unsigned int nr,
 		   struct peers_value figures[PEERS_NR]);
 
 /*
- * Returns a quantile of @nr sorted values: the smallest value such that at least @milli of 1000
- * values are not larger. Returns 0 if @nr is 0.
+ * Returns a quantile of @nr sorted values: the smallest value for which at least @milli
+ * thousandths of all values are less than or equal to it. Returns 0 if @nr is 0.
  */
 double peers_quantile(const float *sorted, unsigned int nr, unsigned int milli);
 

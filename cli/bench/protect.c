@@ -13,7 +13,8 @@
 #define STEP_US		35
 #define PERIOD_US	1500
 #define FLOOD_US	2000
-#define LIMIT_US	3e6 /* time limit of a case; a case has fewer inferences if they are long */
+#define LIMIT_US	3e6 /* time limit of a case; a case makes fewer inferences if an inference
+			     * takes long */
 #define LEAST_NR	20
 #define MOST_LOOPS	400
 #define NR_BARS		3	/* values of a case: median, 99%, maximum */
@@ -41,7 +42,8 @@ struct protect {
 	struct loop victim, good;
 	json_t *table, *bars[NR_BARS], *spread;
 	unsigned int nr;
-	enum arrangement where;	/* the judged arrangement, whose programs share the least */
+	enum arrangement where;	/* the judged arrangement, in which the programs share the
+				 * smallest part of the GPU */
 	int mhz;			/* SM clock from NVML at the end of the last loop */
 };
 
@@ -200,8 +202,8 @@ static int beside_good(struct protect *p, const char *where, const struct gpupar
 }
 
 /*
- * All launches of the victim use one record, which has the start of the first launch and the end of
- * the last.
+ * All launches of the victim use one record, which has the start of the first launch and the end
+ * of the last launch.
  */
 static int beside_faulty(struct protect *p, const char *where, const struct gpupart_tpcset *set,
 			 const struct gpupart_tpcset *faulty_set, struct stats *stats)
@@ -231,9 +233,9 @@ static int beside_faulty(struct protect *p, const char *where, const struct gpup
 
 /*
  * Measures the victim alone, next to a good neighbour and next to a faulty neighbour, in sets of
- * one shape. *times is the time next to the faulty neighbour relative to the solo time. *of_good is
- * the same time relative to @good, which is the time next to a good neighbour without sets. A ratio
- * of 0 means that this board has no such sets.
+ * one shape. *times is the time next to the faulty neighbour relative to the solo time. *of_good
+ * is the same time relative to @good, which is the time next to a good neighbour without sets. A
+ * ratio of 0 means that this board has no sets of this shape.
  */
 static int in_sets(struct protect *p, enum arrangement where, const struct stats *good,
 		   double *times, double *of_good)

@@ -83,7 +83,7 @@ unsigned int report_nr_failed(const json_t *report);
 /* Returns the string with the key @key, or "". */
 const char *report_at(const json_t *object, const char *key);
 
-/* Writes a number to @text, with as many digits as it needs. Returns @text. */
+/* Writes a number to @text, with as many digits as the number needs. Returns @text. */
 const char *report_number(double value, char text[32]);
 
 /* report_text.c */

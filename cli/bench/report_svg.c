@@ -9,7 +9,7 @@
 #include "cli/bench/stats.h"
 #include "cli/draw/page.h"
 
-#define WIDTH		960	/* minimum width; many bars need more */
+#define WIDTH		960	/* minimum width; a chart with many bars is wider */
 #define GROUP_WIDTH	72	/* minimum width for the bars of a category and its name */
 #define LEFT		96
 #define RIGHT		24
@@ -188,8 +188,8 @@ static void legend(struct frame *f)
 }
 
 /*
- * Draws a letter at a point. If the letter of another series is already there, draws the new
- * letter to the right.
+ * Draws a letter at a point. If the letter of another series is already at this point, draws the
+ * new letter to the right of that letter.
  */
 static void draw_tag(const struct frame *f, double (*taken)[2], unsigned int *nr, double x,
 		     double y, size_t series)

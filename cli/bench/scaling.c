@@ -131,7 +131,7 @@ static void tell(struct scaling *s, json_t *report)
 		    s->meter.nr);
 }
 
-/* Chooses all sizes, or some sizes with --quick and on the simulated GPU. */
+/* Chooses all sizes. With --quick or on the simulated GPU, chooses only some sizes. */
 static void choose_sizes(struct scaling *s)
 {
 	unsigned int step = s->b->simulated ? s->nr_tpcs / 4 + 1 : s->b->quick ? 8 : 1;
@@ -150,8 +150,8 @@ int bench_scaling(struct bench *b, json_t *report)
 	s.b = b;
 	s.nr_tpcs = gpupart_topology_nr_tpcs(b->topo);
 	/*
-	 * If a mask bit belonged to another TPC than assumed, a set of that one TPC could be empty.
-	 * Then its launch would never end.
+	 * If a mask bit belonged to a different TPC than assumed, a set of a single TPC could be
+	 * empty. Then the launch in this set would never end.
 	 */
 	gpupart_gpu_check(b->gpu, &check);
 	if (check.nr_proven != s.nr_tpcs)

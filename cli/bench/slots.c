@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds out how many kernels the work distributor can hold. When it holds this number, another
- * kernel in a disjoint set has to wait. The length of every kernel is limited.
+ * Finds out how many kernels the work distributor can hold. If the work distributor holds this
+ * number of kernels, a further kernel must wait, even if its set is disjoint. The length of
+ * every kernel is limited.
  */
 #include <errno.h>
 #include <stdlib.h>

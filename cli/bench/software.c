@@ -33,8 +33,8 @@ struct outcome {
 };
 
 /*
- * Counts the SMs that ran blocks in the last series, and those of them that also ran blocks of the
- * neighbour.
+ * Counts the SMs that ran blocks in the last series, and counts how many of these SMs also ran
+ * blocks of the neighbour.
  */
 static void count_sms(const struct software *s, unsigned int *nr, unsigned int *nr_common)
 {

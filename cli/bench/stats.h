@@ -17,8 +17,8 @@ struct stats stats_of(double *values, unsigned int nr);
 double stats_median(double *values, unsigned int nr);
 
 /*
- * Returns a quantile of @nr sorted values: the smallest value such that at least @percent percent
- * of the values are not larger. @percent is 1 to 100.
+ * Returns a quantile of @nr sorted values: the smallest value for which at least @percent
+ * percent of all values are less than or equal to it. @percent is 1 to 100.
  */
 double stats_quantile(const double *sorted, unsigned int nr, unsigned int percent);
 
@@ -29,7 +29,10 @@ struct stats_span {
 /* Sorts @spans and merges spans that touch each other. Returns the number of spans that remain. */
 unsigned int stats_join(struct stats_span *spans, unsigned int nr);
 
-/* Returns which share of @span the merged @spans cover, 0 to 1. Returns 0 if @span is empty. */
+/*
+ * Returns the share of @span that the merged @spans cover, from 0 to 1. Returns 0 if @span is
+ * empty.
+ */
 double stats_covered(const struct stats_span *spans, unsigned int nr,
 		     const struct stats_span *span);
 

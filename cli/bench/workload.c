@@ -8,7 +8,8 @@
 #define LINE		128u
 #define DRAM_BYTES	(1u << 30)
 #define SIMULATED_BYTES	(16u << 20)	/* the simulated GPU's memory is host memory */
-#define BLOCKS_PER_SM	2		/* blocks of 1024 threads; an SM cannot hold more */
+#define BLOCKS_PER_SM	2		/* blocks of 1024 threads; an SM cannot hold more of these
+					 * blocks */
 #define WAVES_HALVES	11	/* 5.5 waves, so that the next launch begins in time */
 
 const char *const work_name[WORK_NR] = {
@@ -74,8 +75,8 @@ static int size_kernel(struct workload *w, enum work work, bool neighbour, void 
 		kernel->buffer = w->dram[neighbour];
 		kernel->mask = w->dram_mask;
 		/*
-		 * Each launch continues where the last one stopped, so that no line is read while
-		 * it is still in the L2.
+		 * Each launch continues at the line at which the previous launch stopped, so
+		 * that no line is read while it is still in the L2.
 		 */
 		kernel->step = 1u << 24;
 		break;

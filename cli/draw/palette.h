@@ -27,7 +27,8 @@
 #define PALETTE_TENANTS 8
 
 struct palette_colour {
-	const char *fill, *ink;		/* ink is legible on fill, also on a dark page */
+	const char *fill, *ink;		/* text in the colour ink is legible on the colour fill,
+					 * even on a dark page */
 	int terminal_fill, terminal_ink;	/* numbers in a palette of 256 colours */
 };
 

@@ -55,7 +55,7 @@ struct picture_layout {
 	struct picture_panel panels[GPUPART_MAX_GPCS];
 	unsigned int max_boxes;	/* maximum number of TPCs and floorswept positions in a panel */
 	unsigned int max_sms;		/* maximum number of SMs in a TPC */
-	unsigned int last_sm;		/* the largest number of an SM */
+	unsigned int last_sm;		/* the largest SM number */
 	bool singletons;		/* the GPU has singletons */
 	bool vgpcs;			/* virtual GPCs are known */
 	unsigned int nr_floorswept;	/* number of floorswept TPCs */

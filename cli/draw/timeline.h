@@ -24,7 +24,8 @@
 struct timeline_row {
 	unsigned int gpu, group, unit;
 	int smid;		/* -1: @unit is a copy engine */
-	char head[256];	/* text above the first row of consecutive rows with the same text */
+	char head[256];	/* text above the row; of consecutive rows with the same text, only the
+			 * first row shows the text */
 	char name[16];		/* name of the group: "GPC 3", or "" */
 };
 
@@ -55,7 +56,8 @@ struct timeline {
 	struct timeline_block *blocks;	/* the first TIMELINE_BLOCKS of the nr_all blocks */
 	unsigned int units;	/* maximum number of units that a row needs */
 	unsigned int least;	/* units of the smallest block */
-	bool sums;	/* the blocks are too many or too small for single boxes */
+	bool sums;	/* there are too many blocks, or they are too small, to draw each block as
+			 * a box */
 };
 
 /* Allocates rows and blocks. The caller then fills in the rows. */
@@ -133,7 +135,8 @@ const char *timeline_number(char *text, size_t len, uint64_t ns, uint64_t unit_n
 
 /*
  * timeline_group_rows() returns how many rows, from @row on, belong to the group of @row.
- * timeline_unit_rows() returns how many belong to the TPC or the copy engine of @row.
+ * timeline_unit_rows() returns how many of these rows belong to the TPC or the copy engine of
+ * @row.
  */
 unsigned int timeline_group_rows(const struct timeline *t, unsigned int row);
 unsigned int timeline_unit_rows(const struct timeline *t, unsigned int row);
@@ -146,7 +149,7 @@ double *timeline_cell(const struct timeline *t, unsigned int row, unsigned int s
 
 /*
  * Returns the kind that used most of a slice in the @nr rows from @row on, or -1 if no kind used
- * it.
+ * the slice.
  */
 int timeline_longest(const struct timeline *t, unsigned int row, unsigned int nr,
 		     unsigned int slice);

@@ -14,8 +14,8 @@ static json_t *tpc_numbers(const struct gpupart_tpcset *set)
 }
 
 /*
- * Returns the positions below @max that are set in @present, or, if @are_present is false, the
- * positions that are not set. Returns null if they are not known.
+ * If @are_present is true, returns the positions below @max that are set in @present. Otherwise
+ * returns the positions that are not set. Returns null if they are not known.
  */
 static json_t *positions(uint32_t present, unsigned int max, bool are_present)
 {

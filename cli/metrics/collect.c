@@ -33,7 +33,10 @@ static struct metrics_row *row_of(struct metrics *metrics, const struct model_ro
 	return row;
 }
 
-/* A job of Slurm is a grant "0-HEX". The jobs that run in a Slurm job are inside this grant. */
+/*
+ * The grant of a Slurm job has an id of the form "0-HEX". The jobs that run in a Slurm job are
+ * inside this grant.
+ */
 static void take_slurm(struct metrics_row *row, const struct look *look, const char *job)
 {
 	for (int i = 0; !*row->ids.slurm && i < look->nr_jobs; i++) {
@@ -58,7 +61,7 @@ static void add_program(struct metrics_row *row, const struct model_row *program
 	const struct gpupart_records *r = &program->usage->records;
 	double counters[METRIC_NR_COUNTERS] = { NAN, NAN, NAN, NAN };
 
-	/* The counts of a process of another version are not known. */
+	/* If a process uses another version of gpupart, its counts are not known. */
 	if (program->process->other_version)
 		return;
 	if (program->launches >= 0) {

@@ -11,7 +11,8 @@
 #include <microhttpd.h>
 #include "cli/metrics/metrics.h"
 
-#define CLIENTS		64	/* maximum number of connections; another one closes the oldest */
+#define CLIENTS		64	/* maximum number of connections; a further connection closes the
+				 * oldest connection */
 #define LEAVING		32	/* connections that are being closed */
 #define CLIENT_SECONDS	10	/* an idle connection is closed after this time */
 

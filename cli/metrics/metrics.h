@@ -77,10 +77,10 @@ int metrics_totals_write(const char *path);
 FILE *metrics_open(const char *path);
 
 /*
- * The only function of the library METRICS_HTTP, which is the only library that is linked with
- * libmicrohttpd. Serves HTTP on the listening socket @fd until SIGTERM or SIGINT. Calls @text
- * for each request. @text returns the metrics, or NULL if they could not be read. Calls @look at
- * least once a second. Several threads may call @text and @look. Returns 0 or -errno.
+ * The only function of the library METRICS_HTTP. No other library is linked with libmicrohttpd.
+ * Serves HTTP on the listening socket @fd until SIGTERM or SIGINT. Calls @text for each request.
+ * @text returns the metrics, or NULL if they could not be read. Calls @look at least once a
+ * second. Several threads may call @text and @look. Returns 0 or -errno.
  */
 #define METRICS_HTTP	"libgpupart-http.so"
 typedef int metrics_serve(int fd, char *(*text)(bool openmetrics), void (*look)(void));

@@ -7,7 +7,10 @@
 #include "cli/util/alloc.h"
 #include "cli/util/message.h"
 
-/* The name of a counter lacks the suffix "_total", which the names of its samples have. */
+/*
+ * The samples of a counter have names with the suffix "_total". The name of the counter itself
+ * does not have this suffix.
+ */
 static const struct { const char *name, *unit, *help; } families[METRIC_NR] = {
 	[METRIC_LAUNCHES] = { "gpupart_launches", "", "Kernel launches." },
 	[METRIC_OUTSIDE] = { "gpupart_launches_outside", "",
@@ -60,8 +63,8 @@ static void print_head(FILE *file, const char *name, const char *type, const cha
 }
 
 /*
- * Returns whether the GPU is known and no earlier entry is the same GPU. Several users can
- * simulate one GPU.
+ * Returns whether the GPU is known and no earlier entry is for the same GPU. Several users can
+ * simulate the same GPU.
  */
 static bool is_new(const struct model_gpu *gpus, unsigned int n)
 {

@@ -16,7 +16,8 @@
 #include "cli/util/alloc.h"
 #include "cli/util/atomic_file.h"
 
-#define MAX_TOTALS	4096	/* with more, jobs that do not run now are removed at once */
+#define MAX_TOTALS	4096	/* if there are more entries, jobs that do not run now are removed
+				 * at once */
 #define MAX_AGE		86400	/* jobs that do not run are removed after this time, in s */
 #define ENDED		(-1)	/* instead of a pid: the sum of all ended processes */
 
@@ -25,14 +26,18 @@ struct total {
 	char job[GPUPART_JOB_STRLEN], pci[20];
 	int pid;
 	bool seen;		/* in this look */
-	long long at;		/* time of the last update with its row, in seconds since 1970 */
+	long long at;		/* time of the last update that had the row of this process, in
+				 * seconds since 1970 */
 	double values[METRIC_NR_COUNTERS];
 };
 
 static struct total *totals;
 static unsigned int nr_totals, room;
 
-/* Returns the index of @like in totals[]. Adds @like if needed, which may move the array. */
+/*
+ * Returns the index of @like in totals[]. If totals[] does not contain @like, adds it. This may
+ * move the array.
+ */
 static unsigned int find(const struct total *like)
 {
 	unsigned int n = 0;

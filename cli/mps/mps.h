@@ -18,9 +18,9 @@
 bool mps_join(bool simulated);
 
 /*
- * Call this before process @pid gets a signal that may end it. If the process is a client of a
- * daemon of this user, ends the GPU work of the process first (see mps_daemon_terminate()). Takes
- * at most 5 s.
+ * Call this before process @pid gets a signal that may end this process. If the process is a
+ * client of a daemon of this user, ends the GPU work of the process first (see
+ * mps_daemon_terminate()). Takes at most 5 s.
  */
 void mps_end_client(int pid);
 

@@ -274,8 +274,8 @@ static void forget_started(const struct mps_daemon *daemon)
 }
 
 /*
- * Finds the daemon in the directory, whoever started it. Checks the name of the process, because
- * pids are reused.
+ * Finds the daemon in the directory, even if another program started it. Checks the name of the
+ * process, because pids are reused.
  */
 static bool find_any(const struct mps_daemon *daemon, struct process *process)
 {
@@ -377,7 +377,10 @@ static off_t size_of(const char *path)
 	return stat(path, &st) ? 0 : st.st_size;
 }
 
-/* Copies the last non-empty line of a file after @offset to @line. Adds ": " before the text. */
+/*
+ * Copies a file's last non-empty line to @line. Ignores the text before @offset. Adds ": "
+ * before the text.
+ */
 static bool last_line(const char *path, off_t offset, char *line, size_t len)
 {
 	FILE *file = fopen(path, "re");

@@ -32,8 +32,8 @@ void mps_daemon_path(const struct mps_daemon *daemon, const char *name, char pat
 int mps_daemon_find_control(struct mps_daemon *daemon);
 
 /*
- * Returns whether a daemon answers, whoever started it. If @control is "", only asks the kernel
- * whether a process listens there.
+ * Returns whether a daemon answers, even if another program started the daemon. If @control is
+ * "", only asks the kernel whether a process listens there.
  */
 bool mps_daemon_answers(const struct mps_daemon *daemon);
 
@@ -45,9 +45,10 @@ bool mps_daemon_answers(const struct mps_daemon *daemon);
 int mps_daemon_find_node(struct mps_daemon *daemon);
 
 /*
- * Asks the daemon to end the GPU work of process @pid if this process is a client. Call this before
- * a client is killed: if a client is killed while its kernel runs, all other clients of its server
- * may fail. Returns when the daemon has answered, or at the time @until of process_now_ms().
+ * If process @pid is a client of the daemon, asks the daemon to end the GPU work of this
+ * process. Call this before a client is killed: if a client is killed while its kernel runs, all
+ * other clients of its server may fail. Returns when the daemon has answered, or at the time
+ * @until of process_now_ms().
  */
 void mps_daemon_terminate(const struct mps_daemon *daemon, int pid, long until);
 

@@ -45,7 +45,8 @@ static const struct key {
 /* The source of a demand, for error messages. */
 struct where {
 	char text[300];		/* "FILE:3: " or "--tenant TEXT: " */
-	uint32_t given;	/* a bit for each key, by its index in the table; 1: the key was given */
+	uint32_t given;	/* one bit for each key, in the order of the table; the bit is 1 if the
+			 * key was given */
 };
 
 __attribute__((format(printf, 2, 3)))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Writes plans as JSON and reads them. The reader must expect that a file contains anything. */
+/* Writes plans as JSON and reads them. The reader must expect any content in a file. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

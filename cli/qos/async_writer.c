@@ -17,7 +17,8 @@ struct pump {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	FILE *file;
-	int fd, err;			/* err: of a failed write; the buffer was discarded */
+	int fd, err;			/* err: the error of a failed write; after it, the buffer
+					 * was discarded */
 	char *bytes;			/* in the buffer */
 	size_t nr, room;
 	bool writing;			/* the thread is in a write() */
@@ -162,8 +163,8 @@ bool async_writer_pending(struct pump *p)
 }
 
 /*
- * True when everything was written, or when the reader made no progress for 2 s. Caller holds
- * the lock.
+ * Returns true if everything was written, or if the reader made no progress for 2 s. The caller
+ * holds the lock.
  */
 static bool ends(struct pump *p)
 {

@@ -9,18 +9,18 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* most bytes in the buffer; a write beyond it fails with EAGAIN */
+/* maximum number of bytes in the buffer; a write that exceeds it fails with EAGAIN */
 #define ASYNC_WRITER_MAX	(16 << 20)
 
 struct pump;
 
 /*
- * Opens a writer to @fd. The caller still owns @fd. Returns NULL if there is no memory or no
- * thread. The caller must not call fork() afterwards.
+ * Opens a writer to @fd. The caller still owns @fd. Returns NULL if there is not enough memory
+ * or the thread cannot be created. The caller must not call fork() afterwards.
  */
 struct pump *async_writer_open(int fd);
 FILE *async_writer_file(struct pump *pump);
-/* True while the buffer holds data. */
+/* Returns true while the buffer holds data. */
 bool async_writer_pending(struct pump *pump);
 /*
  * Writes the rest, closes the writer and frees it. Gives up after 2 s without any progress.

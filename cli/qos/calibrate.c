@@ -3,11 +3,11 @@
 #include <errno.h>
 #include "cli/qos/control.h"
 
-#define LOOKS		4		/* reads in each half of the time */
+#define LOOKS		4		/* number of reads in each half of the measurement */
 
 struct alone {
 	bool ended;
-	int status;			/* exit status, once it ended */
+	int status;			/* exit status of the program after its end */
 	struct qos_measured m;
 	uint64_t milli;			/* units a second; 0: not measured */
 };
@@ -51,7 +51,8 @@ static int calibrate_one(struct control *c, unsigned int i, struct alone *alone)
 			"%s reports more units than can be counted: its real speed is higher than this figure",
 		       t->name);
 	/*
-	 * The count of tokens or bytes may be large: it fits in 64 bits, but a product may not.
+	 * A count of tokens or bytes may be large: the count fits in 64 bits, but its product
+	 * with another number may not.
 	 */
 	if (!alone->ended)
 		alone->milli = (unsigned __int128)m->work * 1000000000 / (m->ns ? m->ns : 1);

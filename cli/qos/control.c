@@ -132,7 +132,7 @@ void control_close(struct control *c)
 
 /* -------------------------------------------------------------------------- adopt */
 
-/* Whether a process belongs to both. */
+/* Returns whether a process belongs to both tenants. */
 static bool overlap(const struct live_tenant *a, const struct live_tenant *b,
 		    const struct gpupart_job *jobs, int nr)
 {
@@ -147,8 +147,8 @@ static bool overlap(const struct live_tenant *a, const struct live_tenant *b,
 		    (c)->setup.tenants[i].name, __VA_ARGS__)
 
 /*
- * Checks that the program of tenant @i is not that of another tenant, which could have another
- * set.
+ * Checks that no other tenant has the program of tenant @i, because the two tenants could have
+ * different sets.
  */
 static int check_adopted(const struct control *c, const struct gpupart_job *jobs, int nr)
 {
@@ -238,7 +238,10 @@ int control_adopt(struct control *c)
 
 /* -------------------------------------------------------------------------- start */
 
-/* What the child sends to its parent: its job, if @status is 0; else it failed to start. */
+/*
+ * The message that the child sends to its parent. If @status is 0, the message has the child's
+ * job. Otherwise the child failed to start.
+ */
 struct word {
 	int status;
 	char job[GPUPART_JOB_STRLEN];
@@ -267,7 +270,7 @@ static void __attribute__((noreturn)) be_program(const struct control *c, unsign
 	signal(SIGPIPE, SIG_DFL);
 	if (c->calibrating)
 		setpgid(0, 0);
-	/* Its output must not come between lines of JSON. */
+	/* The program's output must not appear between lines of JSON. */
 	if (args.json && !args.output)
 		dup2(2, 1);
 	if (c->live.tenants[i].report)
@@ -310,8 +313,8 @@ int control_start(struct control *c, unsigned int i, const struct gpupart_tpcset
 			cmd_fail(cmd_name, EXIT_RUN_FAILED, "cannot create a process: %s",
 				 strerror(errno));
 	/*
-	 * The pipe ends when the program was executed. The job is read here, because the
-	 * program may end at once while its children continue.
+	 * The kernel closes the pipe when the child executes the program. The job is read here,
+	 * because the program may end at once while its children continue.
 	 */
 	do
 		len = read(fds[0], &word, sizeof(word));
@@ -343,7 +346,10 @@ void control_restore(struct control *c)
 	}
 }
 
-/* It has a session of its own, so that signals to this command's group do not reach it. */
+/*
+ * The guard has a separate session, so that signals to this command's group do not reach the
+ * guard.
+ */
 static void __attribute__((noreturn)) be_guard(struct control *c, int fd)
 {
 	sigset_t all;
@@ -352,7 +358,7 @@ static void __attribute__((noreturn)) be_guard(struct control *c, int fd)
 
 	setsid();
 	sigfillset(&all);
-	/* A truncated state page is an error of that tenant alone: see gpupart_remote_open(). */
+	/* A truncated state page is an error of its tenant only: see gpupart_remote_open(). */
 	sigdelset(&all, SIGBUS);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	do
@@ -402,11 +408,13 @@ int control_take_signals(struct control *c)
 
 	sigemptyset(&mask);
 	sigaddset(&mask, SIGCHLD);
-	/* The terminal sends this to the programs as well. */
+	/* The terminal sends this signal to the programs, too. */
 	sigaddset(&mask, SIGINT);
 	sigaddset(&mask, SIGTERM);
 	sigaddset(&mask, SIGHUP);
-	/* If the parent of this command ignored it, the kernel would keep no exit status. */
+	/*
+	 * If this command inherited an ignored SIGCHLD, the kernel would keep no exit statuses.
+	 */
 	signal(SIGCHLD, SIG_DFL);
 	sigprocmask(SIG_BLOCK, &mask, &c->before);
 	c->signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);

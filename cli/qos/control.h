@@ -11,8 +11,9 @@
 
 struct control {
 	const struct qos_options *options;
-	bool calibrating;	/* `calibrate`: this command ends the programs that it starts */
-	unsigned int number;		/* of --epochs, or of --seconds in calibrate */
+	bool calibrating;	/* true for `calibrate`: this command ends the programs that it
+				 * starts */
+	unsigned int number;		/* value of --epochs, or of --seconds in calibrate */
 	struct qos_setup setup;
 	struct live live;
 	int lock, signals;
@@ -29,14 +30,14 @@ struct control {
 
 /*
  * Reads the options and the tenants, opens the GPU and takes its lock, because two controllers
- * would undo each other's changes. Call control_close() even if this fails.
+ * would undo each other's changes. Call control_close() even if this function fails.
  */
 int control_open(struct control *c, const struct args *args, const struct qos_options *options);
 void control_close(struct control *c);
 
 /*
- * Adopts programs that already run: those that the file names, and those that an earlier
- * controller started.
+ * Adopts programs that already run: the programs that the file names, and the programs that an
+ * earlier controller started.
  */
 int control_adopt(struct control *c);
 
@@ -50,21 +51,21 @@ int control_take_signals(struct control *c);
 int control_start(struct control *c, unsigned int i, const struct gpupart_tpcset *set);
 
 /*
- * Ends the program of tenant @i and its process group @group. Waits until no process of either
- * runs.
+ * Ends the program of tenant @i and its process group @group. Waits until no process of the
+ * program and of the group runs.
  */
 void control_end(struct control *c, unsigned int i, pid_t group);
 
 /*
- * Restores the set that each tenant had before the start, which is in c->old. If that fails,
- * prints a command with which the user can restore it.
+ * Restores the set that each tenant had before the start, which is in c->old. If this fails for
+ * a tenant, prints a command with which the user can restore the set.
  */
 void control_restore(struct control *c);
 
 /*
  * Starts a guard process. If this process is killed before control_guard_end(), the guard
- * restores the sets and ends the programs that were started. It holds the GPU's lock until
- * then.
+ * restores the sets and ends the programs that were started. The guard holds the GPU's lock
+ * until it has done this.
  */
 int control_guard(struct control *c);
 void control_guard_end(struct control *c);
@@ -73,8 +74,8 @@ void control_guard_end(struct control *c);
 void control_reap(struct control *c);
 
 /*
- * Sleeps until @until_ns, or until all tenants have ended. Handles signals and socket lines
- * meanwhile.
+ * Sleeps until @until_ns, or until all tenants have ended. Handles signals and lines from the
+ * socket while it waits.
  */
 void control_wait(struct control *c, uint64_t until_ns);
 

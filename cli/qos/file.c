@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads a file of tenants with their goals (Documentation/user/qos.md). The policy checks them
- * against the GPU.
+ * Reads a file of tenants with their goals (Documentation/user/qos.md). The policy checks the
+ * goals against the GPU.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 #define MOST_WORDS	256	/* arguments of a program */
 
-/* A tenant while it is read. */
+/* A tenant whose keys are being read. */
 struct entry {
 	struct qos_tenant tenant;
 	struct qos_spec spec;
@@ -118,7 +118,10 @@ static const struct yaml_key stream_keys[] = {
 	TENANT, { "stream", YAML_CHARS, ENTRY(spec.stream) }, { 0 },
 };
 
-/* A stream belongs to one tenant, and exactly one key names its program. */
+/*
+ * Checks that each stream belongs to only one tenant, and that exactly one key names the
+ * tenant's program.
+ */
 static void check_tenant(const struct qos_setup *setup, struct yaml *yaml, const yaml_node_t *key,
 			 const yaml_node_t *node, const struct entry *e)
 {
@@ -252,7 +255,7 @@ bool qos_setup_read(struct qos_setup *setup, struct yaml *yaml, yaml_node_t *nod
 {
 	bool scenario = kind == QOS_FILE_SCENARIO;
 
-	/* In arguments of a program, "$PORT" is left to the program's own shell. */
+	/* Arguments of a program may contain "$PORT", which the program's own shell expands. */
 	yaml->verbatim = !scenario;
 	yaml->context = &kind;
 	*setup = (struct qos_setup){

@@ -29,7 +29,7 @@ static void learn_times(struct gpupart_records *alone, const char *name, uint64_
 	}
 }
 
-/* Changes the count of graphs to the count of their launches that no function has counted. */
+/* Sets the count of graphs to the number of ended launches that no other entry has counted. */
 static void count_graphs(struct gpupart_records *records)
 {
 	struct gpupart_records_function *graphs = find(records, "(CUDA graphs)");
@@ -67,11 +67,11 @@ uint64_t kernels_work(struct gpupart_records *alone, bool learn, struct kernels_
 		if (learn)
 			learn_times(alone, f->name, count, ns);
 	}
-	/* Unknown functions are assumed to be slowed down like the known ones. */
+	/* Assumes that unknown functions are slowed down as much as the known functions. */
 	work += other_ns * (known_ns > 0 ? work / known_ns : 1);
 	/*
-	 * The work is that between two completions. A running launch counts as one launch at
-	 * most.
+	 * The measured work lies between two completions. A running launch counts as one launch
+	 * at most.
 	 */
 	if (before->last_end_ns && span)
 		part = work * ((double)pace_increase(looks[1].at_ns, looks[0].at_ns) / span - 1);

@@ -16,8 +16,8 @@ struct kernels_look {
 
 /*
  * Returns the solo time, in ns, of the launches that ended between two @looks at one process.
- * Uses only the functions of @alone. If @learn, the program runs alone: its launches are added
- * to @alone and count for the time that they took.
+ * Uses only the functions of @alone. If @learn is true, the program runs alone: its launches are
+ * added to @alone and count for the time that they took.
  */
 uint64_t kernels_work(struct gpupart_records *alone, bool learn, struct kernels_look looks[2]);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Lending between the programs of `gpupart qos run`; see lend.h. A watcher is that of `gpupart run
- * --lend`. The limit of each lender is in memory that this process shares with the watchers.
+ * Lending between the programs of `gpupart qos run`; see lend.h. `gpupart run --lend` uses the
+ * same watchers. The limit of each lender is in memory that this process shares with the
+ * watchers.
  */
 #include <errno.h>
 #include <signal.h>
@@ -54,7 +55,7 @@ void lend_open(struct control *c, unsigned int i)
 		return;
 	*wishes = (struct lend_wishes){
 		.job = job_of(c, lender), .borrower = t->name,
-		/* The watcher sets the bound with the limit. */
+		/* The watcher sets the bound together with the limit. */
 		.depth_ns = QOS_LEND_MOST, .nr_weight = c->setup.tenants[i].weight ?: 1,
 	};
 	lend_prepare(wishes, t->report);

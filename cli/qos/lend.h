@@ -9,8 +9,9 @@
 #include "cli/qos/control.h"
 
 /*
- * Creates the report of tenant @i if it lends or borrows. Its program must then get the report's id
- * in GPUPART_REPORT. Call it before the program starts.
+ * Creates the report of tenant @i if it lends or borrows. If there is a report, the tenant's
+ * program must get the report's id in GPUPART_REPORT. Call this function before the program
+ * starts.
  */
 void lend_open(struct control *c, unsigned int i);
 /* Starts the watchers of all borrowers that this command started. */

@@ -18,14 +18,15 @@
 #include "lib/private.h"
 
 /*
- * The number of reports after a change that show the new set, for programs without completion
- * records. The unit of the second report began after the change. Programs submit launches ahead of
- * time, so the number of launches does not show which launches have ended.
+ * After this number of reports since a change, reports show the speed in the new set. This is
+ * for programs without completion records. The second report is about a unit that began after
+ * the change. Programs submit launches ahead of time, so the number of launches does not show
+ * which launches have ended.
  */
 #define DRAINED_BY	2
 
 #define LOOK_NS		1000000000ull	/* time between two searches for new processes */
-#define LOOK_SOON_NS	50000000ull	/* .. for a tenant that has no process */
+#define LOOK_SOON_NS	50000000ull	/* the same time if a tenant has no process */
 #define SAID_NS		60000000000ull	/* time between two warnings about changes from outside */
 
 /* ----------------------------------------------------------- processes of tenants */
@@ -72,7 +73,7 @@ static void take_member(struct live *live, struct live_tenant *t, const struct g
 	m->paces[LIVE_ANSWERS].reported_ns = m->last.answered_ns;
 }
 
-/* Reads the set of its job, which new processes inherit. */
+/* Reads the set of the tenant's job, because new processes inherit this set. */
 static void read_job_set(struct live_tenant *t, const struct gpupart_job *job)
 {
 	if (*t->note && strcmp(t->note, job->limit)) {
@@ -119,8 +120,8 @@ void live_find(struct live *live, bool now)
 	bool awaited = false;
 
 	/*
-	 * Each line on the socket wakes this process, so a tenant without processes is not
-	 * searched for each time.
+	 * Each line on the socket wakes this process, so do not search at each line for the
+	 * processes of a tenant that has none.
 	 */
 	for (unsigned int i = 0; i < live->nr; i++)
 		awaited |= !live->tenants[i].nr_members && !live->tenants[i].gone;
@@ -158,7 +159,9 @@ static void tell_units(struct live_tenant *t, uint64_t work, uint64_t reports)
 	t->ever_units |= !!work;
 }
 
-/* Counts @nr reports in @ns, all in the bin of their mean. */
+/*
+ * Counts @nr reports that arrived in @ns. Counts all of them in the bin of their mean interval.
+ */
 static void count_pauses(struct live_tenant *t, uint64_t ns, uint64_t nr)
 {
 	unsigned int b = GPUPART_NR_LATENCIES - 1;
@@ -233,7 +236,10 @@ void live_read(struct live *live)
 				read_member(t, &t->members[m], &now);
 				continue;
 			}
-			/* The process executed another program, which the next search finds. */
+			/*
+			 * The process has executed a different program. The next search finds
+			 * this program.
+			 */
 			remove_member(t, m);
 			live->look = true;
 		}
@@ -284,7 +290,7 @@ static uint64_t take_work(struct live_tenant *t, enum live_kind kind, uint64_t n
 	return work;
 }
 
-/* In thousandths of a ms of solo time. */
+/* The unit is a thousandth of a ms of solo time. */
 static uint64_t take_kernels(struct live_tenant *t)
 {
 	uint64_t work = 0;
@@ -312,7 +318,10 @@ void live_take(struct live *live, unsigned int i, const struct qos_tenant *tenan
 	const uint64_t reports = kind == LIVE_UNITS ? t->reports : nr;
 	bool exact[LIVE_NR_KINDS] = { true, true };
 
-	/* Take both kinds, so that uncounted work does not count in the next epoch. */
+	/*
+	 * Take both kinds of work, so that the work that does not count now also does not count
+	 * in the next epoch.
+	 */
 	work[LIVE_UNITS] = take_work(t, LIVE_UNITS, live->read_ns, t->reported_milli,
 				     &exact[LIVE_UNITS]);
 	work[LIVE_ANSWERS] = take_work(t, LIVE_ANSWERS, live->read_ns, nr, &exact[LIVE_ANSWERS]);
@@ -394,7 +403,9 @@ bool live_drained(struct live *live, unsigned int i, uint64_t drain_ns, uint64_t
 
 /* ---------------------------------------------------------------------------- sets */
 
-/* Stores the sets of the tenant's processes, which the next search should find unchanged. */
+/*
+ * Stores the sets of the tenant's processes. The next search should find these sets unchanged.
+ */
 static void expect_set(struct live_tenant *t)
 {
 	t->changed = false;
@@ -549,7 +560,10 @@ void live_listen(struct live *live)
 	char line[256], copy[256];
 	ssize_t len;
 
-	/* A limit, so that a program that floods the socket does not stop the controller. */
+	/*
+	 * Limit the number of lines, so that a program cannot stop the controller by flooding
+	 * the socket.
+	 */
 	for (int i = 0; live->socket >= 0 && i < 10000; i++) {
 		len = recv(live->socket, line, sizeof(line) - 1, MSG_DONTWAIT | MSG_TRUNC);
 		if (len < 0)

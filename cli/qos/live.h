@@ -14,7 +14,7 @@
 #include "cli/util/process.h"
 #include "lib/private.h"
 
-#define LIVE_MAX_MEMBERS 64	/* most processes of a tenant that are measured */
+#define LIVE_MAX_MEMBERS 64	/* maximum number of processes that are measured for a tenant */
 
 /* The kinds of reports: units of work, and answered requests. */
 enum live_kind { LIVE_UNITS, LIVE_ANSWERS, LIVE_NR_KINDS };
@@ -31,10 +31,12 @@ struct live_member {
 	struct gpupart_progress last;	/* counters at the last read */
 	struct gpupart_records_reader *records;	/* NULL: no completion records */
 	struct kernels_look looks[2];	/* completion records at the last live_take(), and now */
-	bool drained;	/* all launches from before the last change of its set have ended */
+	bool drained;	/* all launches that were made before the last change of its set have
+			 * ended */
 	uint64_t ended;			/* number of ended launches at the last read */
 	struct pace paces[LIVE_NR_KINDS];
-	struct gpupart_tpcset given;	/* the set it was found with or was given; or empty */
+	struct gpupart_tpcset given;	/* the set that it had when it was found, or the set that
+					 * it was given; or empty */
 	bool seen;			/* found in the current list of processes */
 };
 
@@ -46,34 +48,43 @@ struct live_tenant {
 	bool gone;
 	int pid;			/* pid of an adopted process without a job */
 	char job[GPUPART_JOB_STRLEN];	/* "": not known yet */
-	char within[GPUPART_JOB_STRLEN];	/* if adopted: its job, or the job of its pid */
+	char within[GPUPART_JOB_STRLEN];	/* if the program was adopted: its job, or the job
+						 * of its pid */
 	struct live_member *members;
 	unsigned int nr_members;
-	char note[GPUPART_TPCSET_STRLEN];	/* the set that this command gave its job; or "" */
-	/* Lending, if this command started it; @report NULL: it neither lends nor borrows. */
+	char note[GPUPART_TPCSET_STRLEN];	/* the set that this command gave to its job, or
+						 * "" */
+	/*
+	 * Lending of a program that this command started. If @report is NULL, the program
+	 * neither lends nor borrows.
+	 */
 	struct gpupart_report *report;
 	const char *report_id;
 	struct lend_wishes lend;	/* of a borrower */
 	pid_t watcher;			/* the process that watches its lender; 0: none */
-	uint64_t borrowed;		/* launches on lent TPCs at the last lend_take() */
-	bool lent;			/* at the last live_lends() programs could borrow */
+	uint64_t borrowed;		/* number of launches on lent TPCs until the last
+					 * lend_take() */
+	bool lent;			/* at the last live_lends(), programs could borrow its
+					 * TPCs */
 	bool changed;			/* another program changed its set to @found */
 	struct gpupart_tpcset found;
 	uint64_t said_ns;		/* time of the last warning about such a change */
 	bool many;	/* a warning about more than LIVE_MAX_MEMBERS processes was printed */
 	bool by_records;		/* completed launches count, and reports do not */
 	struct gpupart_records *alone;	/* solo times of kernels; NULL: not used */
-	unsigned int to_learn;	/* live_take() calls left in which it runs alone to learn times */
+	unsigned int to_learn;	/* number of live_take() calls during which the program still runs
+				 * alone to learn times */
 	/* Sums since the last live_take(). */
 	uint64_t reported_milli, reports, launches, ended;
 	uint64_t pauses[GPUPART_NR_LATENCIES];	/* histogram of the times between reports */
 	uint64_t rest[LIVE_NR_KINDS];	/* work of ended processes, in thousandths of a unit */
 	uint64_t latencies[GPUPART_NR_LATENCIES];
 	bool ever_told;			/* it has reported at least once */
-	bool ever_units;	/* it has reported units of work, so requests do not count */
+	bool ever_units;	/* it has reported units of work, so its requests do not count */
 	struct live_lines lines[LIVE_NR_KINDS];
 	struct pace paces[LIVE_NR_KINDS];	/* the pace of reports on the socket */
-	uint64_t since_change;	/* reports or completed launches since its set changed */
+	uint64_t since_change;	/* number of reports or completed launches since its set changed
+				 * */
 	uint64_t changed_ns;		/* time of that change */
 };
 
@@ -81,7 +92,7 @@ struct live {
 	char pci[20];
 	struct live_tenant tenants[QOS_MAX_TENANTS];
 	unsigned int nr;
-	bool look;			/* something changed: live_find() must run now */
+	bool look;			/* something changed, so live_find() must search now */
 	uint64_t found_ns;		/* time of the last live_find() */
 	uint64_t read_ns;		/* time of the last live_read() */
 	int socket;	/* receives reports of programs that do not use the library; -1: none */
@@ -92,9 +103,10 @@ struct live {
 	struct gpupart_topology *topo;
 	bool has_around, reported_everywhere, reported_unlisted;
 	struct gpupart_tpcset around;	/* the set in which this command itself runs */
-	/* all such programs; such programs that are known only from their environment */
+	/* all of these programs; those that are known only from their environment */
 	struct qos_others others, to_be;
-	bool others_changed;		/* @others changed since the caller cleared this flag */
+	bool others_changed;		/* true if @others changed after the caller cleared this
+					 * flag */
 	uint64_t next_environments_ns;
 };
 
@@ -145,15 +157,15 @@ uint64_t live_percentile(const uint64_t latencies[GPUPART_NR_LATENCIES], uint64_
 void live_restart(struct live *live);
 
 /*
- * Returns whether the reports of tenant @i are about its new set. This is so if the tenant has
- * reported often enough since the change, or if @drain_ns have passed.
+ * Returns whether the reports of tenant @i are about its new set. The result is true if the
+ * tenant has reported often enough since the change, or if @drain_ns have passed.
  */
 bool live_settled(const struct live *live, unsigned int i, uint64_t drain_ns);
 
 /*
- * Returns whether all launches of tenant @i from before its set changed have ended. Completion
- * records show this, but the function returns true after @most_ns in any case. Without records
- * it returns live_settled().
+ * Returns whether all launches that tenant @i made before its set changed have ended. Completion
+ * records show this, but after @most_ns the function always returns true. Without records, it
+ * returns the result of live_settled().
  */
 bool live_drained(struct live *live, unsigned int i, uint64_t drain_ns, uint64_t most_ns);
 
@@ -163,15 +175,18 @@ bool live_drained(struct live *live, unsigned int i, uint64_t drain_ns, uint64_t
  */
 bool live_is_changed(struct live *live, unsigned int i);
 
-/* Returns whether a program could borrow TPCs of tenant @i now, or at the last call. */
+/*
+ * Returns whether a program can borrow TPCs of tenant @i now, or could borrow them at the last
+ * call.
+ */
 bool live_lends(struct live *live, unsigned int i);
 
 /* Sets the TPCs of tenant @i. Returns 0, or -errno with a message in gpupart_error(). */
 int live_set(struct live *live, unsigned int i, const struct gpupart_tpcset *set);
 
 /*
- * Opens the socket for reports. Programs find its path in GPUPART_QOS. If that fails, prints a
- * warning and continues without it.
+ * Opens the socket for reports. Programs find its path in GPUPART_QOS. If this fails, prints a
+ * warning and continues without the socket.
  */
 void live_open_socket(struct live *live);
 void live_close(struct live *live);

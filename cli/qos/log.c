@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Writes and reads the log of decisions: one JSON line for each step, with everything that was
- * measured and decided. One function for each kind of object does both.
+ * measured and decided. Each kind of object has one function, which both writes and reads it.
  */
 #include <limits.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 
 struct io {
 	char *why; /* QOS_MESSAGE_SIZE bytes for a message when reading; NULL: writing */
-	bool bad;		/* a value was wrong: @why describes the first one */
+	bool bad;		/* a value was wrong; @why describes the first wrong value */
 };
 
 __attribute__((format(printf, 2, 3)))
@@ -119,7 +119,7 @@ static void io_set(struct io *io, json_t *object, const char *key, struct gpupar
 		bad(io, "%s is '%.100s'", key, list);
 }
 
-/* One of @nr names, returned as its index. */
+/* Writes or reads one of @nr names, and returns the index of the name. */
 static unsigned int io_name(struct io *io, json_t *object, const char *key, unsigned int value,
 			    const char *const *names, unsigned int nr)
 {
@@ -202,7 +202,10 @@ static void io_places(struct io *io, json_t *o, const char *key, uint8_t *places
 	*nr = size;
 }
 
-/* Programs that are not tenants, if @news. Returns whether the line has them. */
+/*
+ * Writes or reads the programs that are not tenants. Writes them only if @news is true. Returns
+ * whether the line has such programs.
+ */
 static bool io_others(struct io *io, json_t *line, struct qos_others *others, bool news)
 {
 	json_t *list, *o;
@@ -231,7 +234,7 @@ static bool io_others(struct io *io, json_t *line, struct qos_others *others, bo
 	return true;
 }
 
-/* Power or a clock; -1: not known. */
+/* Writes or reads the power or a clock; -1 means not known. */
 static void io_state(struct io *io, json_t *line, const char *key, int *value)
 {
 	unsigned int is = *value;
@@ -320,12 +323,14 @@ static void io_begin(struct io *io, json_t *line, struct qos_setup *setup, struc
 	o = io_object(io, line, "board");
 	io_places(io, o, "gpc", s->board.gpc, &s->board.nr_tpcs);
 	io_places(io, o, "ugpu", s->board.ugpu, &s->board.nr_tpcs);
-	/* Logs of older versions lack it. They did not handle clusters. */
+	/*
+	 * Logs of older versions lack this key, because those versions did not handle clusters.
+	 */
 	if (!io->why || json_object_get(o, "cluster_tpcs")) {
 		io_places(io, o, "vgpc", s->board.vgpc, &s->board.nr_tpcs);
 		io_uint(io, o, "cluster_tpcs", &s->board.cluster_tpcs, GPUPART_MAX_TPCS);
 	}
-	/* Logs of older versions lack it. They had packed sets only. */
+	/* Logs of older versions lack this key, because those versions had only packed sets. */
 	if (io->why ? !!json_object_get(o, "shapes") : s->board.shapes)
 		io_bool(io, o, "shapes", &s->board.shapes);
 	o = io_value(io, line, "tenants", json_array(), JSON_ARRAY);
@@ -415,7 +420,10 @@ bool qos_log_read_step(json_t *line, struct qos_session *s, struct qos_measured 
 
 /* ---------------------------------------------------------------------- differences */
 
-/* Finds the first difference of @a and @b, which are at path @at, and describes it in @text. */
+/*
+ * Finds the first difference between @a and @b, and describes it in @text. @at is the path of
+ * both.
+ */
 static bool find_difference(const char *at, json_t *a, json_t *b, char *text, size_t len)
 {
 	const size_t flags = JSON_COMPACT | JSON_ENCODE_ANY | JSON_PRESERVE_ORDER;

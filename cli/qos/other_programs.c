@@ -33,8 +33,9 @@ static bool job_is_inside(const struct search *s, const char *id, const char *ar
 }
 
 /*
- * Whether a process belongs to a tenant. @runs: it uses the GPU. A child of an adopted process
- * that does not use it is not the tenant's.
+ * Returns whether a process belongs to a tenant. @runs is true if the process uses the GPU. If a
+ * process is only in the same job as an adopted process, it belongs to the tenant only if it
+ * does not use the GPU.
  */
 static bool is_tenants(const struct search *s, int pid, const char *job, bool runs)
 {
@@ -64,9 +65,9 @@ static void add(struct search *s, int pid, const char *name, const struct gpupar
 	char clean[sizeof(last->name)];
 
 	snprintf(clean, sizeof(clean), "%.63s", name);
-	/* It comes from an environment, so it may contain any bytes. */
+	/* The name comes from an environment, so it may contain any bytes. */
 	out_clean(clean);
-	/* It runs on all TPCs, so none is kept for it. */
+	/* The program runs on all TPCs, so no TPC is kept for it. */
 	if (gpupart_tpcset_equal(set, &all)) {
 		if (!s->live->reported_everywhere)
 			remark("%s (pid %d) runs on all TPCs, also on the tenants' TPCs, and may "
@@ -75,7 +76,7 @@ static void add(struct search *s, int pid, const char *name, const struct gpupar
 		s->live->reported_everywhere = true;
 		return;
 	}
-	/* Several processes of one program: only the first is listed. */
+	/* If a program has several processes, only the first process is listed. */
 	for (unsigned int i = 0; i < s->to->nr; i++)
 		if (!strcmp(s->to->list[i].name, clean) &&
 		    gpupart_tpcset_equal(&s->to->list[i].set, set))
@@ -100,7 +101,7 @@ static void found_shown(void *user, const struct neighbour *found)
 		add(s, found->pid, found->name, &found->set);
 }
 
-/* A process known by its environment only. Listed jobs have been handled already. */
+/* A process that is known only from its environment. Listed jobs have been handled already. */
 static void found_by_environment(void *user, const struct neighbour *found)
 {
 	struct search *s = user;
@@ -112,7 +113,7 @@ static void found_by_environment(void *user, const struct neighbour *found)
 		add(s, found->pid, found->name, &found->set);
 }
 
-/* Whether the job has a listed process, or became an inner job. */
+/* Returns whether the job has a listed process, or has become an inner job. */
 static bool job_is_listed(const struct search *s, const struct gpupart_job *job)
 {
 	for (int i = 0; i < s->n.nr_processes; i++)
@@ -125,7 +126,10 @@ static bool job_is_listed(const struct search *s, const struct gpupart_job *job)
 	return false;
 }
 
-/* A job of the node without processes. found_given() handles grants to other users. */
+/*
+ * Returns whether the job is a job of the node, without processes. found_given() handles grants
+ * to other users.
+ */
 static bool is_node_job(const struct gpupart_job *job)
 {
 	return !strncmp(job->id, "0-", 2);
@@ -173,7 +177,9 @@ static void look_at_grants(struct search *s)
 		add(s, 0, "not granted by this node", &set);
 }
 
-/* The set in which this command runs also confines the programs that it starts. */
+/*
+ * The programs that this command starts are also confined to the set in which this command runs.
+ */
 static void find_outer_limit(struct search *s)
 {
 	struct gpupart_tpcset set = gpupart_topology_all(s->n.topo);
@@ -194,8 +200,8 @@ static bool shows_itself(const struct search *s, int pid)
 }
 
 /*
- * Reads all environments from time to time, because it takes long. Between reads it keeps the
- * programs found earlier that still run.
+ * Reads all environments only from time to time, because this takes long. Between these reads,
+ * keeps the programs that were found earlier and still run.
  */
 static void read_environments(struct search *s)
 {
@@ -249,7 +255,7 @@ void live_find_others(struct live *live, const struct gpupart_process *processes
 		},
 	};
 
-	/* A program with exactly the set of this command was started by the same run. */
+	/* If a program has exactly the set of this command, the same run started the program. */
 	live->has_around = words && *words && (!gpu || !*gpu || !strcasecmp(gpu, live->pci)) &&
 			   !gpupart_set_parse(NULL, live->topo, words, &live->around);
 	find_outer_limit(&s);

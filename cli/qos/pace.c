@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Estimates the time between reports, the unreported work, and keeps account of work that was
+ * Estimates the time between reports and the unreported work. Keeps account of work that was
  * counted early.
  */
 #include "cli/qos/pace.h"
 
-#define LATE 3	/* intervals after which a report is not expected any more */
+#define LATE 3	/* after this number of intervals, a report is not expected any more */
 
 uint64_t pace_add(uint64_t a, uint64_t b)
 {
@@ -30,7 +30,7 @@ void pace_report(struct pace *pace, uint64_t work, uint64_t reports, uint64_t re
 	pace->each = work / reports;
 }
 
-/* Whether unreported work can be estimated at @now_ns. */
+/* Returns whether unreported work can be estimated at @now_ns. */
 static bool is_known(const struct pace *pace, uint64_t now_ns)
 {
 	return pace->each_ns && above(pace->reported_ns, now_ns) <= pace->each_ns &&

@@ -10,17 +10,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The caller zeroes it first. Work is in thousandths of a unit. */
+/* The caller zeroes this struct first. Work is in thousandths of a unit. */
 struct pace {
 	uint64_t reported_ns;	/* time of the last report */
 	uint64_t each_ns;	/* time between two reports; 0: not known */
 	uint64_t each;		/* work of one report */
 	uint64_t told;		/* work reported since the last take */
 	uint64_t ahead;	/* work counted before its report; later reports are reduced by it */
-	uint64_t part;		/* work begun but not reported at the last take */
-	uint64_t owed;		/* work done before pace_discard() that no take has counted */
-	bool known;		/* the estimate was possible at the last take */
-	bool begun;		/* the time between reports was known before */
+	uint64_t part;		/* at the last take: work that had begun but was not reported */
+	uint64_t owed;		/* work that was done before pace_discard() and that no take has
+				 * counted */
+	bool known;		/* at the last take, the estimate was possible */
+	bool begun;		/* the time between reports was already known */
 };
 
 /* Returns a + b, or the largest value on overflow: a program may report any number. */

@@ -17,7 +17,7 @@
 /* most programs that are not tenants; if there are more, the last entry combines the rest */
 #define QOS_MOST_OTHERS	64
 
-/* Which signal counts as a program's progress. */
+/* The kinds of signals that can count as a program's progress. */
 enum qos_signal {
 	QOS_SIGNAL_AUTO,	/* reports, or launches if the program makes no reports */
 	QOS_SIGNAL_REPORTED,
@@ -26,7 +26,8 @@ enum qos_signal {
 };
 
 struct qos_spec {
-	unsigned int percentile; /* percentile of a latency, in thousandths: 990 is the 99th */
+	unsigned int percentile; /* percentile of a latency, in thousandths: 990 is the 99th
+				  * percentile */
 	enum qos_signal signal;
 	char durations[256];	/* the file with solo times of kernels; "": learn the times */
 	char **program;		/* the program and its arguments, or NULL: start no program */
@@ -75,12 +76,15 @@ void qos_setup_free(struct qos_setup *setup);
 void qos_setup_floors(struct qos_setup *setup, const struct qos_board *board);
 
 /*
- * Returns the tenant whose TPCs tenant @i may borrow, or QOS_MAX_TENANTS. Best-effort tenants, in
- * their order, are distributed over the tenants that lend.
+ * Returns the tenant whose TPCs tenant @i may borrow, or QOS_MAX_TENANTS. The best-effort
+ * tenants are distributed in their order over the tenants that lend.
  */
 unsigned int qos_lender_of(const struct qos_setup *setup, unsigned int i);
 
-/* The same rule as for 'gpupart run --name', because a tenant's name becomes a job's name. */
+/*
+ * This is the same rule as for 'gpupart run --name', because a tenant's name becomes the name of
+ * a job.
+ */
 #define QOS_NAME_RULE \
 	"must be 1 to 63 characters from A-Z a-z 0-9 . _ -, and must not start with '-'"
 
@@ -128,7 +132,7 @@ struct qos_sum {
 	unsigned int changes;
 	unsigned int least, most;	/* smallest and largest number of TPCs */
 	uint64_t borrowed;		/* launches on lent TPCs */
-	unsigned int lent;		/* epochs with lending of its TPCs */
+	unsigned int lent;		/* number of epochs in which its TPCs were lent */
 };
 
 /* An output file, or standard output. */
@@ -136,7 +140,8 @@ struct qos_sink {
 	const char *option, *path;	/* @path NULL: no file, or standard output */
 	FILE *file;
 	struct pump *pump;		/* a thread that writes the file; NULL: no thread */
-	bool made;			/* this command created the file, which is still empty */
+	bool made;			/* this command created the file, and the file is still
+					 * empty */
 };
 
 struct qos_session;
@@ -185,14 +190,15 @@ struct qos_session {
 	struct out out;			/* for the result; out.file NULL: no result is written */
 	FILE *log;			/* the log, as lines of JSON; NULL: no log */
 	FILE *lines;			/* the same lines for --json; NULL: not requested */
-	unsigned int nr_replayed;	/* number of decisions that were equal to the log */
+	unsigned int nr_replayed;	/* number of decisions that were equal to those in the log
+					 * */
 	unsigned int counts[QOS_MAX_TENANTS];	/* each tenant's TPCs in this epoch */
-	bool picture;	/* keep all epochs for a picture; memory grows with each */
+	bool picture;	/* keep all epochs for a picture; the memory grows with each epoch */
 	struct qos_epoch *epochs;	/* completed epochs, or NULL */
 	unsigned int nr_epochs, nr_changed, room;
 	struct qos_sum sums[QOS_MAX_TENANTS];
 	struct qos_others others;
-	bool others_changed;		/* since the last step */
+	bool others_changed;		/* true if @others changed since the last step */
 	struct nvml_state state;	/* values read in this epoch; -1: not read */
 	struct qos_gpu_sum gpu_sum;
 };
@@ -217,18 +223,19 @@ void qos_session_end(struct qos_session *session);
 /* ----------------------------------------------------------- files: results.c */
 
 /*
- * Opens the output files. Keeps their contents, because the run may still end without a result.
- * Fails if another controller is writing one of the files. Returns 0 or an exit status.
+ * Opens the output files. Keeps the contents of the files, because the run may still end without
+ * a result. Fails if another controller is writing one of the files. Returns 0 or an exit
+ * status.
  */
 int qos_results_open(struct qos_session *session);
 /*
- * Empties the log. After this call, writing to files does not delay a live run. Returns 0 or an
+ * Empties the log. After this call, writes to files do not delay a live run. Returns 0 or an
  * exit status.
  */
 int qos_results_begin(struct qos_session *session);
 /*
- * Returns the file for the table of decisions, or NULL if there is none. If @whole, also returns
- * NULL while the last table is not completely written.
+ * Returns the file for the table of decisions, or NULL if there is none. If @whole is true, also
+ * returns NULL until the previous table is completely written.
  */
 FILE *qos_results_shown(struct qos_session *session, bool whole);
 /*
@@ -244,7 +251,7 @@ void qos_results_close(struct qos_session *session);
 json_t *qos_set_json(const struct gpupart_tpcset *set);
 /*
  * qos_log_begin() returns the first line of a log, and qos_log_step() the line of one step. Both
- * return NULL if memory is out.
+ * return NULL if there is not enough memory.
  */
 json_t *qos_log_begin(const struct qos_session *session);
 json_t *qos_log_step(const struct qos_session *session, bool swap,
@@ -288,13 +295,13 @@ struct qos_options {
 	struct args_texts tenants;	/* --tenant, instead of a file */
 	const char *words_from;	/* the option with which the user gave tenants; NULL: --tenant */
 	bool dry_run, mps;
-	bool *started;			/* set when a program was started or adopted */
+	bool *started;			/* true after a program was started or adopted */
 };
 
 /*
  * Converts the options --tenant and --epoch into the YAML of a file of tenants. @program becomes
- * the program of the tenant that has neither a job nor a pid. Returns 0 or an exit status. If it
- * returns 0, close @yaml.
+ * the program of the tenant that has neither a job nor a pid. Returns 0 or an exit status. If
+ * this function returns 0, the caller must close @yaml.
  */
 int qos_options_open(struct yaml *yaml, const struct qos_options *options, char **program);
 /* Copies the arguments of @program into @setup. An argument may contain any bytes. */

@@ -42,7 +42,9 @@ static int next_line(struct replay *r)
 	if (c == EOF && !len)
 		return 0;
 	r->line++;
-	/* The last line of a killed controller may be incomplete. The complete ones count. */
+	/*
+	 * The last line of a killed controller may be incomplete. Only the complete lines count.
+	 */
 	if (c == EOF) {
 		remark("%s:%u: ignoring an incomplete last line", r->path, r->line);
 		return 0;

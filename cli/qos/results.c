@@ -39,7 +39,10 @@ static int open_sink(const struct qos_session *s, struct qos_sink *to)
 			       atomic_file_strerror(fd < 0 ? fd : -errno));
 	if (!is_regular(fd, &st))
 		return 0;
-	/* A dry run may run while a controller does, but not write to its log. */
+	/*
+	 * A dry run may run at the same time as a controller, but must not write to the
+	 * controller's log.
+	 */
 	if (flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
 		return failure("%s %s: another 'gpupart qos' is writing to it",
 			       to->option, to->path);
@@ -64,7 +67,7 @@ int qos_results_open(struct qos_session *s)
 	return status;
 }
 
-/* A file that cannot be truncated is a pipe or a device. */
+/* If a file cannot be truncated, it is a pipe or a device. */
 static void empty(struct qos_sink *to)
 {
 	struct stat st;
@@ -150,8 +153,8 @@ int qos_results_end(struct qos_session *s)
 	int status = 0, shown;
 
 	/*
-	 * A failed log of a live run was reported when it failed, and does not change the
-	 * status.
+	 * If the log of a live run failed, this was reported at once and does not change the
+	 * exit status.
 	 */
 	if (s->log && s->driver->live)
 		end_pump(&s->log_to);

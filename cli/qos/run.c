@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * gpupart qos run: measures the progress of programs each epoch, and sets the TPCs that the
- * policy decides.
+ * gpupart qos run: measures the progress of programs in each epoch, and gives them the TPCs that
+ * the policy chooses.
  */
 #include <string.h>
 #include <unistd.h>
@@ -13,7 +13,7 @@
 
 #define SWAP_POLLS 8	/* reads per epoch while TPCs drain */
 #define DRAIN_EPOCHS 5	/* epochs to wait for a tenant to drain */
-/* time between two reads of power and clocks, as a multiple of the time that one takes */
+/* time between two reads of power and clocks, as a multiple of the duration of a read */
 #define LOOK_SHARE 300
 
 struct run {
@@ -21,7 +21,7 @@ struct run {
 	struct qos_session session;
 	struct out out;			/* the terminal */
 	bool screen;
-	bool forget;			/* an epoch begins: discard what was measured before */
+	bool forget;			/* an epoch begins: discard all earlier measurements */
 	bool all_gone;			/* in the last epoch, for its log line */
 	uint64_t begin_ns, epoch_began_ns;
 	uint64_t next_look_ns;		/* time of the next read of power and clocks */
@@ -57,7 +57,10 @@ static void warn_other_users(const struct live *live)
 
 /* -------------------------------------------------------------------------- start */
 
-/* From here on a signal ends this command, even while it waits for a reader of the summary. */
+/*
+ * From this point on, a signal ends this command, even while it waits for a reader of the
+ * summary.
+ */
 static void end(struct qos_session *s)
 {
 	const struct run *run = s->user;
@@ -68,7 +71,8 @@ static void end(struct qos_session *s)
 
 /*
  * Returns the first set of a tenant. If all its TPCs are still in use, the tenant starts on the
- * TPCs that it will get, and shares them until their present owners have drained.
+ * TPCs that it will get. It shares these TPCs with their present owners until the owners have
+ * drained.
  */
 static const struct gpupart_tpcset *first_set(const struct qos_verdict *verdict)
 {
@@ -245,8 +249,8 @@ static void publish(struct run *run)
 		strcpy(scores[nr++].job, t->pid ? "" : t->job);
 	}
 	/*
-	 * A lock with a limit, because its holder may hang. A swap on a slow machine takes
-	 * longer than an epoch.
+	 * Limit the time of waiting for the lock, because the holder of the lock may hang. A
+	 * swap on a slow machine takes longer than an epoch.
 	 */
 	err = scores_write(run->c.live.pci, scores, nr,
 			   3 * (long)(run->c.setup.epoch_ns / 1000000) + 5000);
@@ -267,7 +271,7 @@ static int carry_out(struct qos_session *s, json_t *line)
 		    live_set(live, i, &s->now.tenants[i].set))
 			remark("%s: %s", live->tenants[i].name, gpupart_error(cmd_gp));
 	lend_order(&run->c, &s->now);
-	/* During a swap no epoch has ended. */
+	/* A swap is still in progress, so no epoch has ended. */
 	if (!s->options->dry_run && !s->now.swapping)
 		publish(run);
 	show(run);

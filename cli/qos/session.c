@@ -27,8 +27,8 @@ static int decided(struct qos_session *s, json_t *line)
 			status = failure("cannot write the log");
 		} else {
 			/*
-			 * Programs with a goal need the controller more than the log, so the
-			 * run continues.
+			 * For programs with a goal, the controller is more important than the
+			 * log. So the run continues.
 			 */
 			remark("cannot write the log, which ends here: %s", strerror(errno));
 			s->log = NULL;

@@ -13,7 +13,8 @@
 #include "cli/util/alloc.h"
 #include "cli/util/message.h"
 
-#define KNOWN_RUNS	5	/* runs of a kernel after which its longest time is known */
+#define KNOWN_RUNS	5	/* number of runs of a kernel after which its longest time is
+				 * known */
 
 /* The runs of a kernel of a borrower: without and with lent TPCs. */
 struct seen {
@@ -33,13 +34,13 @@ struct plant {
 	struct yaml yaml;
 	struct qos_setup setup;
 	struct qos_session session;
-	unsigned int phase, nr_run;	/* current phase; epochs run in it */
-	struct scenario scenario;	/* of the current phase */
+	unsigned int phase, nr_run;	/* current phase; number of epochs in this phase so far */
+	struct scenario scenario;	/* the scenario of the current phase */
 	struct pipe_gpu gpu;
 	struct pipe_stream *streams;
 	unsigned int tenant_of[PIPE_MAX_PROGRAMS * 4];	/* by stream; QOS_MAX_TENANTS: no tenant */
 	struct pipe_set sets[QOS_MAX_TENANTS];
-	struct pipe_set wide[QOS_MAX_TENANTS];	/* the same, for launches with clusters */
+	struct pipe_set wide[QOS_MAX_TENANTS];	/* the sets for launches with clusters */
 	/* TPCs of one virtual GPC that its largest cluster needs */
 	unsigned int cluster[QOS_MAX_TENANTS];
 	struct pipe_set lent[QOS_MAX_TENANTS];	/* TPCs of a borrower and of its lender */
@@ -59,7 +60,10 @@ static void take_block(void *user, const struct pipe_block *block)
 
 	if (tenant == QOS_MAX_TENANTS || block->start >= stop)
 		return;
-	/* If the epoch ends during the block, count the part before its end. */
+	/*
+	 * If the epoch ends during the block, count only the part of the block before the end of
+	 * the epoch.
+	 */
 	if (block->end <= stop)
 		plant->taken[tenant].work += 1000;
 	else if (all)
@@ -156,8 +160,8 @@ static void phase_free(struct plant *plant)
 
 /*
  * Like the library: if no virtual GPC of the set holds the cluster of a launch, the launch gets
- * more TPCs than the set has; in a graph, all its kernels do. A set that a step names is left
- * as it is.
+ * more TPCs than the set has; in a graph, all its kernels do. If a step names a set, this set is
+ * not changed.
  */
 static void find_clusters(struct plant *plant, const struct pipe_step *steps, unsigned int nr)
 {
@@ -258,7 +262,10 @@ static int run_epoch(struct plant *plant)
 	return 0;
 }
 
-/* The number of TPCs of virtual GPC @vgpc in @set, or on the GPU if @set is NULL. */
+/*
+ * Returns the number of TPCs of virtual GPC @vgpc in @set. If @set is NULL, returns their number
+ * on the GPU.
+ */
 static unsigned int nr_in(const struct qos_board *board, const struct gpupart_tpcset *set,
 			  unsigned int vgpc)
 {
@@ -270,8 +277,8 @@ static unsigned int nr_in(const struct qos_board *board, const struct gpupart_tp
 }
 
 /*
- * Sets the TPCs of tenant @i. Its launches with clusters get the smallest larger set that holds
- * them.
+ * Sets the TPCs of tenant @i. Launches with clusters get a larger set if needed, which is the
+ * smallest set with room for the clusters.
  */
 static void give_set(struct plant *plant, unsigned int i, const struct gpupart_tpcset *set)
 {
@@ -314,7 +321,7 @@ static bool has_turn(const struct plant *plant, unsigned int i, unsigned int len
 	return at >= before && at < before + (setup->tenants[i].weight ?: 1);
 }
 
-/* Lends to tenant @i what the last decision allows. */
+/* Lends TPCs to tenant @i as far as the last decision allows. */
 static void lend(struct plant *plant, unsigned int i)
 {
 	const struct pipe_scenario *pipe = &plant->scenario.pipe;
@@ -342,7 +349,7 @@ static void lend(struct plant *plant, unsigned int i)
 		}
 }
 
-/* Whether programs could borrow TPCs of tenant @i in the epoch. */
+/* Returns whether programs could borrow TPCs of tenant @i in the epoch. */
 static bool was_lent(const struct plant *plant, unsigned int i)
 {
 	return plant->setup.tenants[i].lend && plant->session.now.tenants[i].lend_ns;
@@ -386,9 +393,9 @@ static int measure(struct qos_session *session, struct qos_measured *measured)
 }
 
 /*
- * Copies those of @nr steps that submit work only to streams of tenant @i into *@room, which
- * has room for all of them. Keeps the steps that record events and wait for them. Returns their
- * number.
+ * Of the @nr steps, copies the steps that submit work only to streams of tenant @i to *@room.
+ * *@room has room for @nr steps. Keeps the steps that record events and wait for them. Returns
+ * their number.
  */
 static unsigned int steps_alone(const struct plant *plant, unsigned int i,
 				const struct pipe_step *steps, unsigned int nr,
@@ -418,8 +425,8 @@ static unsigned int steps_alone(const struct plant *plant, unsigned int i,
 }
 
 /*
- * Measures the solo speed of each tenant with a goal of alpha: its stream alone on all TPCs, in
- * the first phase.
+ * Measures the solo speed of each tenant with a goal of alpha: runs the tenant's stream alone on
+ * all TPCs, in the first phase.
  */
 static int measure_alone(struct plant *plant)
 {
@@ -475,8 +482,8 @@ static void find_board(const struct pipe_map *map, struct qos_board *board)
 }
 
 /*
- * Finds the GPU of the first phase, and checks that all other phases have the same one. Leaves
- * the first phase current.
+ * Finds the GPU of the first phase, and checks that all other phases have the same GPU.
+ * Afterwards the first phase is the current phase.
  */
 static int find_gpu(struct plant *plant)
 {

@@ -90,8 +90,8 @@ static uint64_t value_of(const struct plot *plot, unsigned int epoch, unsigned i
 }
 
 /*
- * Draws the line of its progress, with gaps without a signal, and triangles where it missed its
- * goal.
+ * Draws the line of a tenant's progress. The line has a gap if there was no signal, and a
+ * triangle if the tenant missed its goal.
  */
 static void draw_progress(const struct plot *plot, unsigned int tenant)
 {

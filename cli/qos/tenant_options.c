@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Converts --tenant options to the YAML of a file of tenants, a line each, so that file.c reads
- * both.
+ * Converts each --tenant option to a YAML line of a file of tenants, so that file.c can read
+ * both options and files.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "cli/util/alloc.h"
 #include "cli/util/message.h"
 
-#define MOST_TEXT	1024	/* bytes of one --tenant */
+#define MOST_TEXT	1024	/* maximum number of bytes of one --tenant option */
 
 /*
  * Prints a string in quotes, in the syntax of JSON and YAML. Returns false if it is not UTF-8.
@@ -36,8 +36,8 @@ static bool is_of_goal(const char *word)
 }
 
 /*
- * Prints the KEY=VALUE pairs of @demands that belong to the goal, or the others. Returns their
- * number, or -1 if one is invalid.
+ * Prints the KEY=VALUE pairs of @demands that belong to the goal, or only the other pairs.
+ * Returns the number of printed pairs, or -1 if a pair is invalid.
  */
 static int print_demands(FILE *to, const char *option, const char *demands, bool goal)
 {

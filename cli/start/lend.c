@@ -27,8 +27,10 @@
 #define FIND_US		50000		/* interval of the search for the lender */
 #define BUSY_US		100		/* intervals of its checks, while it is busy or idle */
 #define IDLE_US		500
-#define ORDER_US	5000		/* between two reads of an order to lend nothing */
-#define SLACK_NS	200000000	/* between two reads of the slack of the lender's goal */
+#define ORDER_US	5000		/* time between two reads of an order while the order is
+					 * to lend nothing */
+#define SLACK_NS	200000000	/* time between two reads of the slack of the lender's
+					 * goal */
 
 /* ------------------------------------------------------------------- options */
 
@@ -41,7 +43,10 @@ static int take_time(const char *option, const char *text, uint64_t *ns)
 		       text);
 }
 
-/* Twice the limit: the second kernel runs while the host finds the end of the first. */
+/*
+ * Returns twice the limit, because a second kernel runs while the host detects the end of the
+ * first kernel.
+ */
 static uint64_t depth_of(uint64_t limit_ns)
 {
 	return 2 * limit_ns;
@@ -75,7 +80,7 @@ int lend_check(struct lend_wishes *wishes, const char *name, bool exec)
 		status = failure("--lend-weight %s: must be a number from 1 to 1000",
 				 wishes->weight);
 	wishes->nr_weight = weight;
-	/* The watcher sets it with the limit, if that comes from a goal. */
+	/* If the limit comes from a goal, the watcher sets the depth together with the limit. */
 	wishes->depth_ns = !wishes->job ? 0 : wishes->limit_ns ? depth_of(wishes->limit_ns) :
 								 MOST_NS;
 	if (!status && wishes->depth)
@@ -112,9 +117,10 @@ struct watch {
 	bool simulated;
 	char pipes[256];	/* directory of the program's MPS daemon */
 	char pci[20];
-	struct gpupart_tpcset within;	/* the limit of the run around this one */
-	char what[80];		/* what asked for lending, before the lender's name in messages */
-	char reason[512];	/* last one printed */
+	struct gpupart_tpcset within;	/* the limit of the run around this run */
+	char what[80];		/* the option or command that asked for lending; messages have it
+				 * before the lender's name */
+	char reason[512];	/* the last reason that was printed */
 	struct found found;	/* the processes of @lender */
 	uint64_t slack_ns, slack_read_ns;	/* the slack, and when it was read last */
 	struct gpupart_lender *lender;
@@ -122,7 +128,10 @@ struct watch {
 
 static struct watch watch;
 
-/* Prints why nothing is lent, unless that was the last reason printed. Returns -EAGAIN. */
+/*
+ * Prints the reason why nothing is lent, unless the last printed reason was the same. Returns
+ * -EAGAIN.
+ */
 __attribute__((format(printf, 1, 2)))
 static int say(const char *fmt, ...)
 {
@@ -192,7 +201,10 @@ static void find_tenant(struct found *found, const struct gpupart_process *p,
 	}
 }
 
-/* Returns the slack of the goal of the tenant of @found, or 0, with a message if it has none. */
+/*
+ * Returns the slack of the goal of the tenant of @found. If the tenant has no slack, prints a
+ * message and returns 0.
+ */
 static uint64_t read_slack(const struct found *found)
 {
 	struct score scores[SCORES_MAX];
@@ -248,7 +260,9 @@ static int find(struct found *found)
 	return err;
 }
 
-/* Finds the limit of the run around this one, from this process's environment. 0, or an error. */
+/*
+ * Finds the limit of the run around this run, from this process's environment. 0, or an error.
+ */
 static int find_within(void)
 {
 	const struct gpupart_tpcset *outer;
@@ -264,7 +278,9 @@ static int find_within(void)
 	return err;
 }
 
-/* Finds the GPU that the program uses. Returns false if it uses none so far. */
+/*
+ * Finds the GPU that the program uses. Returns false if the program has not used a GPU so far.
+ */
 static bool find_own(void)
 {
 	struct gpupart_report_process p;
@@ -301,8 +317,8 @@ static int open_lender(void)
 				&watch.within, &watch.lender))
 		return say("%s", gpupart_error(cmd_gp));
 	/*
-	 * From here on the library reports processes that join the lender: check that none did
-	 * before.
+	 * From this point on, the library reports processes that join the lender. Check that no
+	 * process has joined the lender before.
 	 */
 	err = find(&again);
 	watch.found = first;
@@ -351,7 +367,7 @@ static void __attribute__((noreturn)) be_watcher(pid_t parent)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(0);
-	/* A truncated file of the lender is an error: see gpupart_remote_open(). */
+	/* If a file of the lender is truncated, this is an error: see gpupart_remote_open(). */
 	sigemptyset(&one);
 	sigaddset(&one, SIGBUS);
 	sigprocmask(SIG_UNBLOCK, &one, NULL);

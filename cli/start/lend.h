@@ -23,11 +23,14 @@ struct lend_wishes {
 	/* @limit_ns 0: the slack of the lender's goal. @depth_ns 0: no bound. */
 	uint64_t limit_ns, depth_ns;
 	unsigned int nr_weight;			/* 0 means 1 */
-	const struct lend_orders *orders;	/* replaces @limit_ns; NULL: none */
+	const struct lend_orders *orders;	/* orders that replace @limit_ns, or NULL */
 	const char *borrower;			/* the tenant, for messages; NULL: `run --lend` */
 };
 
-/* Checks the options. @name: the run's own, may be NULL; @exec: --exec. Returns 0 or an error. */
+/*
+ * Checks the options. @name is the name of the run, or NULL. @exec is true if --exec was given.
+ * Returns 0 or an error.
+ */
 int lend_check(struct lend_wishes *wishes, const char *name, bool exec);
 
 static inline bool lend_is_asked(const struct lend_wishes *wishes)
@@ -35,18 +38,21 @@ static inline bool lend_is_asked(const struct lend_wishes *wishes)
 	return wishes->depth_ns;
 }
 
-/* Stores the bounds in @report, which the program reads. Call it before the program starts. */
+/*
+ * Stores the bounds in @report, which the program reads. Call this function before the program
+ * starts.
+ */
 void lend_prepare(const struct lend_wishes *wishes, struct gpupart_report *report);
 
 /*
- * Starts a process that watches the lender and prints on stderr why nothing is lent. It ends with
- * this one. @id identifies @report. The caller has blocked the signals that it handles. Returns the
- * pid of the process, or 0 if there is none.
+ * Starts a process that watches the lender and prints on stderr why nothing is lent. The new
+ * process ends when this process ends. @id identifies @report. The caller has blocked the
+ * signals that the caller handles. Returns the pid of the process, or 0 if there is none.
  */
 pid_t lend_watch(struct args *args, const struct lend_wishes *wishes,
 		struct gpupart_report *report, const char *id);
 
-/* Prints on stderr, at the end, how many launches used lent TPCs. */
+/* Prints on stderr how many launches used lent TPCs. Called at the end of the run. */
 void lend_say(const struct lend_wishes *wishes, const struct gpupart_report *report,
 	      bool simulated);
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Frames of gpupart top: the GPU, its map, a row a job or program; a job's kernels; the keys. */
+/*
+ * Frames of gpupart top: the GPU, its map, a row for each job or program, the kernels of a job,
+ * and the keys.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -10,8 +13,9 @@
 #include "cli/util/process.h"
 
 #define HEAD	3	/* lines about the GPU */
-#define TEXT	24	/* bytes of a figure */
-#define WIDE	120	/* columns of a terminal from which on columns are wide */
+#define TEXT	24	/* size of the text of a figure, in bytes */
+#define WIDE	120	/* if the terminal has at least this number of columns, the columns of the
+			 * table are wide */
 
 static const char *const sort_names[TOP_NR_SORTS] = {
 	"letter", "busy time", "launches", "memory", "QoS score", "name", "user",
@@ -87,7 +91,7 @@ static const char *set_text(char text[OUT_SET_STRLEN], const struct top *top,
 			row->problem);
 }
 
-/* The name of a row; for a program without a name that of its executable. */
+/* Returns the name of a row. If a program has no name, returns the name of its executable. */
 static const char *name_text(char name[64], const struct model_row *row)
 {
 	struct process_parent found = { .name = "" };
@@ -132,7 +136,9 @@ static bool has_text(const struct top *top, const struct model_row *row, const c
 	       strstr(pid, text) || strcasestr(set_text(set, top, row), text);
 }
 
-/* A job is shown if it or one of its programs has the text of the filter. */
+/*
+ * A job is shown if its row, or the row of one of its programs, contains the text of the filter.
+ */
 static bool is_wanted(const struct top_view *view, const struct top *top, unsigned int job)
 {
 	bool wanted = !*view->filter || has_text(top, &top->model.rows[job], view->filter);
@@ -166,7 +172,10 @@ unsigned int top_shown(const struct top_view *view, const struct top *top,
 
 /* ------------------------------------------------------------------- the list */
 
-/* A column is shown if the terminal has @least columns; the last one takes the rest. */
+/*
+ * A column is shown if the terminal has at least @least columns. The last column gets the
+ * remaining width.
+ */
 enum { LETTER, NAME, USER, PID, BUSY, GPU, QOS, MEMORY, RATE, OUTSIDE, SET, NR_COLUMNS };
 static const struct {
 	char title[8];
@@ -180,7 +189,7 @@ static const struct {
 	{ "SET", 0, 0, 0, true },
 };
 
-/* @texts, NULL: the titles. */
+/* If @texts is NULL, prints the titles. */
 static void put_columns(struct top_view *view, unsigned int y, const unsigned char *styles,
 			char texts[NR_COLUMNS][OUT_SET_STRLEN])
 {
@@ -251,7 +260,7 @@ static void put_list(struct top_view *view, const struct top *top, unsigned int 
 		view->has_scores |= shown[i]->score >= 0;
 	put_columns(view, y++, NULL, NULL);
 	view->room = view->height - 1 - y;
-	/* If the chosen row is gone, the row in its place is chosen. */
+	/* If the chosen row no longer exists, choose the row that is now at its position. */
 	for (unsigned int i = 0; i < nr; i++)
 		if (!strcmp(shown[i]->key, view->key))
 			view->row = i;
@@ -429,7 +438,10 @@ static void put_head(struct top_view *view, const struct top *top)
 		view->reverse ? " turned" : "");
 }
 
-/* The keys, or a question or message in as many lines as it needs, over what is there. */
+/*
+ * Prints the keys, a question or a message. A question or a message may need several lines and
+ * overwrites the lines there.
+ */
 static void put_footer(struct top_view *view)
 {
 	static const char *const keys[][2] = {
@@ -472,7 +484,7 @@ void top_frame(struct top_view *view, const struct top *top, unsigned int width,
 		top_put(view, 0, 0, TOP_PLAIN, "No GPU is here, and nothing runs under gpupart.");
 	else
 		put_head(view, top);
-	/* The map takes a third of the screen at most. */
+	/* The map takes at most a third of the screen. */
 	if (top->model.nr_gpus && view->page != TOP_HELP)
 		y += top_map(view, top, y, height < 12 ? 2 : height / 3);
 	if (view->page == TOP_HELP)

@@ -20,7 +20,7 @@ static char asked[MODEL_KEY_STRLEN];
 
 /* ------------------------------------------------------------------- choosing */
 
-/* Row @n of the list, or the last one, is chosen from now on. */
+/* Chooses row @n of the list. If the list is shorter, chooses its last row. */
 static void choose(const struct top *top, struct top_view *view, long n)
 {
 	const struct model_row **shown;
@@ -56,7 +56,7 @@ static void set_in_child(void *arg, void *result)
 	*(int *)result = cmd_exit_status(words->set(words->argc, (char **)words->argv + 1), false);
 }
 
-/* Runs 'gpupart set' with @whose and the words of the answer. 0, or what failed. */
+/* Runs 'gpupart set' with @whose and the words of the answer. Returns 0 or an error. */
 static int change_set(const struct top *top, struct top_view *view, const char *option,
 		      const char *whose)
 {
@@ -90,7 +90,7 @@ static int change_set(const struct top *top, struct top_view *view, const char *
 	return err ?: status;
 }
 
-/* Whether @row is a program and belongs to @of, or is @of. */
+/* Returns whether @row is the row @of, or is a program of the job @of. */
 static bool is_program(const struct top *top, const struct model_row *row,
 		       const struct model_row *of)
 {
@@ -101,7 +101,7 @@ static void set_all(const struct top *top, struct top_view *view, const struct m
 {
 	char pid[16];
 
-	/* Another user's job is changed by root, process by process. */
+	/* If root changes another user's job, it changes each process of the job separately. */
 	if (of->job < 0 && *of->id && of->uid == geteuid()) {
 		change_set(top, view, NULL, of->id);
 		return;
@@ -213,7 +213,7 @@ static void turn_page(struct top_view *view, enum top_page page)
 	view->first = 0;
 }
 
-/* Handles @key if it moves the choice; false if it does not. */
+/* If @key moves the choice, handles @key and returns true. Otherwise returns false. */
 static bool moved_by(const struct top *top, struct top_view *view, int key)
 {
 	switch (key) {
@@ -240,7 +240,7 @@ bool top_key(struct top *top, struct top_view *view, int key)
 		*view->footer = 0;
 	if (moved_by(top, view, key))
 		return true;
-	/* Behind the help the effect of a key would not be seen. */
+	/* The help page hides the effect of other keys, so any key only closes this page. */
 	if (view->page == TOP_HELP) {
 		view->page = TOP_LIST;
 		return true;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* The map of a GPU: its TPCs by GPC, with the letter and the colour of the jobs that have them. */
+/*
+ * The map of a GPU: the TPCs of each GPC, with the letters and the colours of the jobs that have
+ * these TPCs.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include "cli/draw/palette.h"
@@ -9,7 +12,7 @@
 
 #define LABEL 7		/* "uGPU 0 " at the start of a line, "GPC 12 " before a GPC */
 
-/* A tenant for each letter. Jobs without a limit have what those with one leave. */
+/* A tenant for each letter. Jobs without a limit get the TPCs that are in no job's limit. */
 static void find_owners(struct picture *picture, const struct top *top, unsigned int gpu)
 {
 	struct picture_tenant *tenants = alloc_zeroed(top->nr_letters + 1, sizeof(*tenants));
@@ -29,7 +32,10 @@ static void find_owners(struct picture *picture, const struct top *top, unsigned
 		}
 }
 
-/* A TPC in @width columns: 1 the letter of its first job, 2 its jobs, 6 its number before them. */
+/*
+ * Prints a TPC in @width columns. With 1 column, prints the letter of its first job; with 2
+ * columns, the letters of its jobs; with 6 columns, its number and these letters.
+ */
 static void put_tpc(struct top_view *view, const struct picture *picture, unsigned int tpc,
 		    unsigned int y, unsigned int x, unsigned int width)
 {
@@ -44,7 +50,10 @@ static void put_tpc(struct top_view *view, const struct picture *picture, unsign
 		width > 1 ? 2 : 1, width > 1 ? 2 : 1, tags);
 }
 
-/* Draws it in lines below @y + @lines. Returns how many it takes. */
+/*
+ * Draws the map in the lines from @y to @y + @lines - 1. Returns the number of lines that the
+ * map takes.
+ */
 static unsigned int put_map(struct top_view *view, const struct picture *picture, unsigned int y,
 			    unsigned int lines, unsigned int width)
 {

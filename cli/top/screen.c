@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* The terminal of gpupart top: frames on its alternate screen by ncurses, keys, signals. */
+/*
+ * The terminal of gpupart top: shows frames on the alternate screen with ncurses, and handles
+ * keys and signals.
+ */
 #include <errno.h>
 #include <ncurses.h>
 #include <poll.h>
@@ -12,7 +15,7 @@
 #include "cli/draw/palette.h"
 #include "cli/top/top.h"
 #include "cli/util/process.h"
-/* Last: it defines words such as "lines". */
+/* Include this header last, because it defines macros such as "lines". */
 #include <term.h>
 
 #define PAIR_RED	1
@@ -61,7 +64,7 @@ static void begin_colours(void)
 	}
 }
 
-/* Messages on stderr would overwrite the frame: they are kept until the end. */
+/* Messages on stderr would overwrite the frame, so they are stored until the end. */
 static void keep_words(void)
 {
 	int fd = memfd_create("words", MFD_CLOEXEC);
@@ -91,7 +94,7 @@ static void leave(void)
 
 static bool enter(void)
 {
-	/* They would override the terminal's own size. */
+	/* These variables would override the real size of the terminal. */
 	unsetenv("COLUMNS");
 	unsetenv("LINES");
 	if (!newterm(NULL, stdout, stdin))
@@ -118,7 +121,7 @@ static int attributes(unsigned int style)
 				  COLOR_PAIR(PAIR_TENANT + style - TOP_TENANT);
 }
 
-/* The first GPU that has a job. */
+/* Chooses the first GPU that has a job. */
 static unsigned int first_gpu(const struct top *top)
 {
 	unsigned int gpu = top->model.nr_gpus;
@@ -147,7 +150,7 @@ static void show(const struct top_view *view)
 	refresh();
 }
 
-/* Waits for keys until @until and does them. False: it ends. */
+/* Waits for keys until @until and handles them. False: it ends. */
 static bool do_keys(struct top *top, struct top_view *view, uint64_t until)
 {
 	struct pollfd terminal = { .fd = 0, .events = POLLIN };
@@ -155,7 +158,7 @@ static bool do_keys(struct top *top, struct top_view *view, uint64_t until)
 	int ready, key, there = 0;
 
 	ready = poll(&terminal, 1, now < until ? (until - now) / 1000000 + 1 : 0);
-	/* A terminal that is gone is readable, but has no bytes to read. */
+	/* After a hangup, the terminal is readable but has no bytes to read. */
 	if (terminal.revents & (POLLERR | POLLNVAL) ||
 	    (ready > 0 && (ioctl(0, FIONREAD, &there) || !there)))
 		return false;

@@ -7,7 +7,7 @@
 #include "cli/top/top.h"
 #include "cli/util/alloc.h"
 
-/* On each GPU a known job keeps its letter, and a new one gets the lowest free letter. */
+/* On each GPU, a known job keeps its letter, and a new job gets the lowest free letter. */
 static void give_letters(struct top *top)
 {
 	const struct model *model = &top->model;
@@ -31,7 +31,10 @@ static void give_letters(struct top *top)
 	free(taken);
 }
 
-/* Whether libcuda.so.1 here simulates this GPU: then the management library does as well. */
+/*
+ * Returns whether the libcuda.so.1 of this process simulates this GPU. If it does, the
+ * management library simulates this GPU, too.
+ */
 static bool is_simulated_here(const struct model_gpu *gpu)
 {
 	struct cuda_simulated found;

@@ -5,7 +5,7 @@
  */
 #include "cli/qos/policy/internal.h"
 
-/* most times that a slow speed is explained by shared GPCs, under one load */
+/* under one load, a slow speed is explained by shared GPCs at most this often */
 #define EDGES		8u
 
 void qos_choose_curves(struct qos_policy *p)
@@ -57,8 +57,8 @@ bool qos_find_edge(const struct qos_policy *p, struct qos_actor *a, uint64_t val
 	    alone == a->nr || alone < most_of(a->least, a->nr * 2 / 3) || a->nr_edges == EDGES)
 		return false;
 	/*
-	 * Slower than with fewer TPCs; or, if fewer are enough, slower by more than the loss of
-	 * TPCs explains.
+	 * Is the tenant slower than with fewer TPCs? If fewer TPCs are enough: is it slower by
+	 * more than the loss of TPCs explains?
 	 */
 	for (n = 1; n <= most; n++) {
 		left = n < a->nr ? 1000 - room : 800 - least_of(800, room);

@@ -29,8 +29,8 @@ void qos_deal(const struct qos_policy *p, unsigned int from, unsigned int to, un
 /* ------------------------------------------------------- for the sake of a guarantee */
 
 /*
- * Returns the tenant whose share is reduced. It is the memory-intensive tenant with the most TPCs.
- * If there is no memory-intensive tenant, it is the tenant with the most TPCs.
+ * Returns the tenant whose share is reduced. This is the memory-intensive tenant with the most
+ * TPCs. If no tenant is memory-intensive, this is the tenant with the most TPCs.
  */
 static struct qos_actor *largest(struct qos_policy *p)
 {
@@ -55,7 +55,10 @@ static bool calls_for_more(const struct qos_actor *a)
 	       (a->deaf || a->nr >= a->most);
 }
 
-/* Returns whether all guarantees that were missed before have been met for a long time. */
+/*
+ * Returns whether each guarantee has been met for a long time. Ignores tenants that are stuck,
+ * idle or without a signal.
+ */
 static bool all_met_for_long(struct qos_policy *p)
 {
 	for (unsigned int i = 0; i < p->nr && qos_guaranteed(&p->actors[i]); i++) {
@@ -80,7 +83,10 @@ static void relax(struct qos_policy *p)
 	for (unsigned int i = 0; i < p->nr; i++) {
 		struct qos_actor *a = &p->actors[i];
 
-		/* If ending the reduction was wrong, wait longer the next time. */
+		/*
+		 * If it was wrong to end the reduction, waits longer before it ends the next
+		 * reduction.
+		 */
 		if (qos_guaranteed(a))
 			a->lowered = true;
 		else if (any_met && a->press && a->press + 1 + a->press / 4 < a->most)
@@ -128,8 +134,8 @@ static void find_caps(struct qos_policy *p, unsigned int from, unsigned int *cap
 }
 
 /*
- * A new tenant gets a quarter of its share, then a half, then all: this measures its speed with
- * three counts within two epochs.
+ * A new tenant gets first a quarter of its share, then a half, then all of it. This measures its
+ * speed with three numbers of TPCs within two epochs.
  */
 static unsigned int ramped(const struct qos_policy *p, struct qos_actor *a, unsigned int share)
 {

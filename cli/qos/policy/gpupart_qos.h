@@ -15,7 +15,7 @@
 
 #define QOS_MAX_TENANTS	64
 #define QOS_REASON_SIZE		192	/* size of a text about one tenant */
-#define QOS_MESSAGE_SIZE	1024	/* size of a text about all of them */
+#define QOS_MESSAGE_SIZE	1024	/* size of a text about all tenants */
 #define QOS_UNKNOWN_PLACE	255	/* an unknown GPC or uGPU */
 
 /* The location of each TPC. */
@@ -24,8 +24,8 @@ struct qos_board {
 	uint8_t gpc[GPUPART_MAX_TPCS], ugpu[GPUPART_MAX_TPCS];
 	uint8_t vgpc[GPUPART_MAX_TPCS];	/* one cluster can run on TPCs with equal numbers */
 	/*
-	 * A set with at least this number of TPCs must have at least this number of TPCs in one
-	 * virtual GPC. 0: no such rule.
+	 * If a set has this number of TPCs or more, at least this number of them must be in one
+	 * virtual GPC. 0: there is no such rule.
 	 */
 	unsigned int cluster_tpcs;
 	bool shapes;			/* try shapes other than QOS_PACKED */
@@ -44,7 +44,7 @@ enum qos_goal {
 	QOS_BEST_EFFORT,	/* no goal: the tenant gets the remaining TPCs */
 	QOS_ALPHA,		/* a share of its solo speed */
 	QOS_RATE,		/* a number of units a second */
-	QOS_LATENCY,		/* a longest time for a request */
+	QOS_LATENCY,		/* a maximum time for a request */
 };
 
 struct qos_tenant {
@@ -57,22 +57,27 @@ struct qos_tenant {
 	unsigned int weight;	/* 1 .. 1000; 0 means 1 */
 	unsigned int floor, ceiling;	/* numbers of TPCs; floor 0 means 1, ceiling 0 means all */
 	struct gpupart_tpcset adopted;	/* its TPCs before the start of the policy; may be empty */
-	/* it lends its TPCs to best-effort tenants while it is idle; a guaranteed tenant only */
+	/*
+	 * only for a guaranteed tenant: it lends its TPCs to best-effort tenants while it is
+	 * idle
+	 */
 	bool lend;
 	uint64_t lend_ns;	/* longest time of kernels on lent TPCs; 0: the goal's slack */
 };
 
-/* range of a limit of lending, in ns */
+/* smallest and largest limit of lending, in ns */
 #define QOS_LEND_LEAST	1000u
 #define QOS_LEND_MOST	1000000000u
 
-/* A value of 0 means the default, which stands at the end of each comment. */
+/* A value of 0 means the default. Each comment ends with the default. */
 struct qos_rules {
-	/* the largest number of TPCs by which a share changes at a time; default: a third of all */
+	/*
+	 * the largest change of a share in one decision, in TPCs; default: a third of all TPCs
+	 */
 	unsigned int step;
 	/* how far the policy intentionally exceeds a goal, in thousandths; default: 20 */
 	uint32_t hysteresis;
-	/* good epochs before a guaranteed tenant is lowered; default: 2 */
+	/* number of good epochs before a guaranteed tenant gets fewer TPCs; default: 2 */
 	unsigned int dwell;
 	/* epochs without a signal during which the plan does not change; default: 10 */
 	unsigned int hold;
@@ -89,7 +94,10 @@ struct qos_measured {
 	uint64_t work;		/* work done in the epoch, in thousandths of a unit */
 	uint64_t reports;	/* number of reports of that work; 0: not known, @work is exact */
 	bool exact;		/* @work includes the parts of units that cross an epoch's ends */
-	/* launches on lent TPCs; if there are any, the speed says nothing about its own TPCs */
+	/*
+	 * number of launches on lent TPCs; if it is not 0, the speed does not show the speed on
+	 * the tenant's own TPCs
+	 */
 	uint64_t borrowed;
 	uint64_t told;	/* reported work, if @work does not come from reports; only displayed */
 	uint64_t nr;		/* for QOS_LATENCY: number of answered requests */
@@ -103,7 +111,7 @@ enum qos_state {
 	QOS_GOOD,		/* the goal is met, or a best-effort tenant makes progress */
 	QOS_MISSED,
 	QOS_IDLE,		/* the tenant had no requests */
-	QOS_LOST,		/* there is no signal any more */
+	QOS_LOST,		/* the tenant had a signal, but now has none */
 	QOS_STUCK,		/* the goal is missed, and more TPCs do not help */
 	QOS_GONE,		/* the program ended; its set is empty */
 	/* another program changed the tenant's set or uses its TPCs; the epoch does not count */
@@ -116,19 +124,22 @@ struct qos_verdict {
 	struct gpupart_tpcset coming;	/* TPCs to add when their present owners have drained */
 	unsigned int nr_tpcs;		/* number of TPCs of both sets */
 	bool changed;			/* @set differs from the last decision */
-	uint64_t pending_since;	/* epoch since which @coming is not empty; 0: it is empty */
+	uint64_t pending_since;	/* first epoch in which @coming was not empty; 0: @coming is empty
+				 * */
 	enum qos_state state;
 	enum qos_class class;
 	enum qos_shape shape;
-	unsigned int optimum;	/* TPCs beyond which it hardly gets faster; 0: not known */
+	unsigned int optimum;	/* number of TPCs; with more TPCs it hardly gets faster; 0: not
+				 * known */
 	/*
 	 * For a guaranteed tenant: kernels of other programs may use its TPCs for this time from
-	 * now on. 0: lend nothing. It is also set if the tenant does not lend to tenants, for
-	 * programs that borrow on their own.
+	 * now on. 0: lend nothing. This time is also set if the tenant does not lend to tenants,
+	 * because other programs may borrow.
 	 */
 	uint64_t lend_ns;
 	uint64_t speed;			/* speed in the epoch; 0 for QOS_LATENCY */
-	uint32_t score;		/* progress relative to the goal: 1000 meets it; 0: no goal */
+	uint32_t score;		/* progress relative to the goal: 1000 meets the goal; 0: there is
+				 * no goal */
 	uint32_t since_start;		/* the score over all epochs */
 	char why[QOS_REASON_SIZE];
 };
@@ -158,9 +169,9 @@ void qos_policy_free(struct qos_policy *policy);
 
 /*
  * Tells the policy that @held are now the TPCs of programs that are not tenants. From the end of
- * the next epoch, tenants do not get these TPCs. There is one exception. Each tenant has a floor
- * of at least one TPC. If too few TPCs are left for all floors, tenants share some TPCs with the
- * other programs, and the decision says so.
+ * the next epoch, tenants do not get these TPCs. This has one exception, because each tenant has
+ * a floor of at least one TPC. If too few TPCs are left for all floors, tenants share some TPCs
+ * with the other programs, and the decision says so.
  */
 void qos_policy_hold(struct qos_policy *policy, const struct gpupart_tpcset *held);
 

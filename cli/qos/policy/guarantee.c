@@ -5,10 +5,14 @@
  */
 #include "cli/qos/policy/internal.h"
 
-/* in thousandths of a proportional gain: a smaller gain from more TPCs counts as no gain */
+/*
+ * in thousandths of a proportional gain; if more TPCs bring less than this, they bring no gain
+ */
 #define FRUITLESS	250
-#define SURE	3u	/* misses with all TPCs until the goal counts as impossible */
-#define LESS_PATIENT	8u /* factor by which a wrong lowering makes the next one wait longer */
+#define SURE	3u	/* number of misses with all TPCs after which the goal counts as
+			 * impossible */
+#define LESS_PATIENT	8u /* after a wrong lowering, the wait before the next lowering grows by
+			    * this factor */
 
 /* Returns @nr TPCs times @by / @over, rounded up. */
 static unsigned int scaled(unsigned int nr, uint64_t by, uint64_t over)
@@ -29,7 +33,9 @@ static bool is_fruitless(const struct qos_actor *a)
 	return gain * a->raise.from < FRUITLESS * (int64_t)(a->nr - a->raise.from);
 }
 
-/* The first fruitless raise does not count, because the load may have changed meanwhile. */
+/*
+ * Ignores the first raise without a gain, because the load may have changed during this raise.
+ */
 static void find_deaf(struct qos_actor *a)
 {
 	if (!a->raise.fruitless++) {
@@ -49,7 +55,10 @@ static bool effort_is_least(const struct qos_policy *p)
 	return true;
 }
 
-/* The smallest count above @nr that is known to meet the goal; else @nr. */
+/*
+ * Returns the smallest count above @nr that is known to meet the goal, or @nr if no such count
+ * is known.
+ */
 static unsigned int known_to_suffice(const struct qos_policy *p, const struct qos_actor *a,
 				unsigned int nr)
 {
@@ -62,7 +71,10 @@ static unsigned int known_to_suffice(const struct qos_policy *p, const struct qo
 	return nr;
 }
 
-/* The largest count below the present one with a known speed; 0: there is none. */
+/*
+ * Returns the largest count that is below the present count and has a known speed, or 0 if there
+ * is none.
+ */
 static unsigned int seen_below(const struct qos_actor *a)
 {
 	unsigned int n;
@@ -74,8 +86,8 @@ static unsigned int seen_below(const struct qos_actor *a)
 
 /*
  * Returns the number of TPCs that would meet the goal, in proportion to the score. If the speed
- * with fewer TPCs is known, and the gain since then was less than proportional, the number is
- * correspondingly larger.
+ * with fewer TPCs is known and the gain from the further TPCs was less than proportional,
+ * returns a correspondingly larger number.
  */
 static unsigned int nr_needed(const struct qos_actor *a, uint32_t score, uint32_t target)
 {
@@ -152,8 +164,8 @@ static unsigned int keep_all(struct qos_policy *p, struct qos_actor *a)
 }
 
 /*
- * A small loss of speed long after the last change of the load is usually temporary. A raise by
- * the loss and the whole margin would be too much.
+ * A small loss of speed long after the last change of the load is usually temporary. It would be
+ * too much to raise the count by the loss and by the whole margin.
  */
 static uint32_t score_wanted(const struct qos_policy *p, const struct qos_actor *a, bool slight)
 {
@@ -164,8 +176,8 @@ static uint32_t score_wanted(const struct qos_policy *p, const struct qos_actor 
 
 /*
  * Some tenants suddenly get slower under a known load. On H200s, such a tenant gained almost
- * nothing from one more TPC and missed again. So give it several more TPCs at once. A later epoch lowers a
- * surplus.
+ * nothing from one more TPC and missed again. So give such a tenant several more TPCs at once.
+ * If these are too many, a later epoch takes some of them back.
  */
 static unsigned int least_raise(const struct qos_actor *a)
 {
@@ -180,7 +192,7 @@ static unsigned int raise_it(struct qos_policy *p, struct qos_actor *a)
 	/* A miss long after a lowering does not come from the lowering. */
 	if (a->lowered && p->calm < QOS_CALM * 3 / 2)
 		a->patience = least_of(a->patience * LESS_PATIENT, QOS_PATIENT);
-	/* The count was enough until an earlier load returned. */
+	/* The count was enough, and then an earlier load returned. */
 	if (a->had_nr > a->nr && p->calm >= QOS_CALM / 2) {
 		a->keep = a->had_nr;
 		a->keep_for = QOS_KEEP;
@@ -207,7 +219,10 @@ static unsigned int raise_it(struct qos_policy *p, struct qos_actor *a)
 	}
 	nr = nr_needed(a, slight && a->window.mean && !a->exact ? a->window.mean : a->score,
 		    score_wanted(p, a, slight));
-	/* The goal is missed by much: too many TPCs now are better than another missed epoch. */
+	/*
+	 * The goal is far away, so it is better to give too many TPCs now than to miss the goal
+	 * in another epoch.
+	 */
 	if (a->score + 3 * p->rules.hysteresis < 1000)
 		nr += (nr - a->nr) / 4;
 	nr = most_of(known_to_suffice(p, a, nr), a->nr + least_raise(a));
@@ -223,8 +238,8 @@ static uint32_t least_secure(const struct qos_policy *p, const struct qos_actor 
 }
 
 /*
- * The goal is met under a new load, but by less than the noise of the measurements. Raises now,
- * before the tenant misses its goal.
+ * The tenant meets its goal under a new load, but its surplus is less than the noise of the
+ * measurements. Raise the count now, before the tenant misses its goal.
  */
 static unsigned int raise_early(struct qos_policy *p, struct qos_actor *a, bool raised)
 {
@@ -266,7 +281,7 @@ static unsigned int lower_along_slope(const struct qos_policy *p, const struct q
 	    (unsigned __int128)slope * a->nr * 10 <
 	    (unsigned __int128)a->curve[a->nr] * 3 * (near - a->nr))
 		return a->nr;
-	/* The slope in millionths for each TPC, times 1.5. */
+	/* 1.5 times the slope, in millionths for each TPC. */
 	slope = qos_times(slope, 1500, a->curve[a->nr]);
 	slope = qos_times(slope, a->window.mean, near - a->nr);
 	fall = spare * 1000 / (slope + 1);
@@ -274,8 +289,8 @@ static unsigned int lower_along_slope(const struct qos_policy *p, const struct q
 }
 
 /*
- * The smallest count that is expected to meet the goal, from the known speeds of smaller
- * counts.
+ * Returns the smallest count that is expected to meet the goal. The expectation comes from the
+ * known speeds with smaller counts.
  */
 static unsigned int smallest_safe(const struct qos_policy *p, const struct qos_actor *a)
 {
@@ -355,13 +370,13 @@ static unsigned int one_less(const struct qos_policy *p, const struct qos_actor 
 	return a->nr;
 }
 
-/* The smaller count that would meet the goal. */
+/* Returns a count below the present count that would still meet the goal. */
 static unsigned int fewer(const struct qos_policy *p, const struct qos_actor *a)
 {
 	unsigned int nr = scaled(a->nr, qos_target(p, a), a->window.mean);
 
 	nr = most_of(nr, scaled(a->nr, 1000 + p->rules.hysteresis / 2, a->window.worst));
-	/* Waiting times do not rise in proportion, nor in a straight line. */
+	/* The curve of waiting times is neither proportional nor a straight line. */
 	if (a->t.goal == QOS_LATENCY)
 		nr = most_of(nr, a->nr - a->nr / 4);
 	else if (a->fresh && a->window.mean > qos_target(p, a))
@@ -391,7 +406,10 @@ static unsigned int try_fewer(const struct qos_policy *p, struct qos_actor *a)
 	return nr;
 }
 
-/* Best-effort tenants are idle: more TPCs do not help them now, although they may later. */
+/*
+ * Best-effort tenants are idle, so more TPCs do not help these tenants now. More TPCs may help
+ * them later.
+ */
 static bool best_effort_is_idle(const struct qos_policy *p)
 {
 	bool found = false;
@@ -417,7 +435,10 @@ static unsigned int lower_it(struct qos_policy *p, struct qos_actor *a)
 		patience = 1;
 	else if (p->calm < QOS_CALM)
 		return a->nr;
-	/* A tenant that is below its goal over all epochs keeps a surplus longer, to catch up. */
+	/*
+	 * If a tenant's score over all epochs is below its goal, the tenant keeps a surplus
+	 * longer in order to catch up.
+	 */
 	if (!a->fresh && a->sum < (unsigned __int128)1000 * a->sum_weight)
 		patience *= 4;
 	if (a->window.nr < patience || a->window.misses || best_effort_is_idle(p) ||
@@ -474,7 +495,7 @@ static unsigned int want(struct qos_policy *p, struct qos_actor *a)
 		qos_set_reason(a, "it ended");
 		return 0;
 	}
-	/* A signal returned, or its set is smaller than its guarantee. */
+	/* The tenant's signal returned, or the tenant's set is smaller than its guarantee. */
 	if (a->nr < a->least)
 		return a->guarantee;
 	if (qos_without_signal(a))
@@ -507,8 +528,9 @@ static unsigned int want(struct qos_policy *p, struct qos_actor *a)
 }
 
 /*
- * With up to @edge TPCs, the tenant was slower because of its TPCs in GPCs of other tenants. With
- * such a count it keeps only the TPCs in GPCs without other tenants. A raise goes beyond @edge.
+ * With up to @edge TPCs, the tenant was slower because some of these TPCs are in GPCs of other
+ * tenants. If its count is not above @edge, the tenant keeps only its TPCs in GPCs without other
+ * tenants. A raise goes beyond @edge.
  */
 static unsigned int beside_others(struct qos_policy *p, struct qos_actor *a, unsigned int nr)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Handles TPCs of programs that are not tenants: which of them tenants give up, and whose epoch
- * was disturbed.
+ * Handles TPCs of programs that are not tenants: decides which of these TPCs tenants give up,
+ * and finds the tenants whose epoch was disturbed.
  */
 #include "cli/qos/policy/internal.h"
 
@@ -24,10 +24,7 @@ void qos_find_held(struct qos_policy *p)
 	p->held = gpupart_tpcset_and(&p->board.held, &all);
 	p->shared = (struct gpupart_tpcset){ 0 };
 	left = qos_free(p);
-	/*
-	 * The floors have priority. Of the TPCs that they need, first those that a tenant
-	 * already has.
-	 */
+	/* The floors have priority. First use TPCs that a tenant already has. */
 	for (unsigned int round = 0; round < 2; round++)
 		for (unsigned int t = p->board.nr_tpcs; t-- > 0 && left < least; ) {
 			if (!gpupart_tpcset_has(&p->held, t) || (!round && !is_tenants(p, t)))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Private data of the policy, for the files of this folder: what the policy remembers of each
- * tenant.
+ * Private data of the policy, for the files of this folder: the state of each tenant, which the
+ * policy keeps from epoch to epoch.
  */
 #ifndef GPUPART_CLI_QOS_POLICY_INTERNAL_H
 #define GPUPART_CLI_QOS_POLICY_INTERNAL_H
@@ -11,11 +11,14 @@
 
 #define QOS_SCORE_MOST	1000000u
 #define QOS_CALM	20u	/* epochs between changes that are not a reaction to a miss */
-#define QOS_FRESH	4u	/* epochs for which a tenant, or its load, counts as new */
+#define QOS_FRESH	4u	/* number of epochs during which a tenant or its load counts as
+				 * new */
 #define QOS_PATIENT	256u	/* maximum number of epochs before a lowering */
-#define QOS_UNITS	16u	/* fewest units of work from which a speed is computed */
+#define QOS_UNITS	16u	/* minimum number of units of work from which a speed is computed
+				 * */
 #define QOS_RETRY	60u	/* epochs until a class is checked for the second time */
-#define QOS_KEEP	600u	/* epochs to remember how many TPCs a recurring load needed */
+#define QOS_KEEP	600u	/* number of epochs for which the policy remembers how many TPCs a
+				 * recurring load needed */
 
 /* Measurements since the last change of the plan. */
 struct qos_window {
@@ -29,7 +32,7 @@ struct qos_raise {
 	unsigned int first;		/* TPCs before the first raise */
 	unsigned int from;		/* TPCs before the current raise; 0: no current raise */
 	uint32_t score;			/* the score before the current raise */
-	unsigned int fruitless;		/* how often a raise did not help */
+	unsigned int fruitless;		/* number of raises that did not help */
 };
 
 struct qos_actor {
@@ -37,44 +40,50 @@ struct qos_actor {
 	unsigned int least, most;	/* smallest and largest allowed number of TPCs */
 	unsigned int guarantee;		/* number of TPCs of its first allocation */
 
-	unsigned int nr;		/* number of its TPCs, including @coming */
+	unsigned int nr;		/* number of TPCs of the tenant, including @coming */
 	struct gpupart_tpcset set, coming;
 	uint64_t pending_since;
-	uint32_t had[GPUPART_MAX_TPCS];	/* 1 + the last epoch in which it had that TPC; 0: never */
+	uint32_t had[GPUPART_MAX_TPCS];	/* for each TPC: 1 + the last epoch in which the tenant
+					 * had this TPC; 0: never */
 
 	enum qos_state state;
-	bool shared;			/* other tenants adopted some of its TPCs as well */
+	bool shared;			/* other tenants also adopted some of its TPCs */
 	bool begun;			/* it has made progress */
 	unsigned int disturbed;	/* consecutive epochs with a wrong set */
 	unsigned int silent;		/* epochs without a signal */
 	uint64_t carried_ns;		/* time of epochs in which the counter did not change */
 	uint64_t quantum, unit_ns;	/* thousandths of a unit in one report; time of one unit */
-	unsigned __int128 gathered;	/* work with these TPCs, if too little to compute a speed */
+	unsigned __int128 gathered;	/* work with the present TPCs, while it is too little to
+					 * compute a speed */
 	uint64_t gathered_ns;		/* the time of that work */
 	uint64_t took_ns;		/* length of its last epoch with a signal */
 	bool exact;			/* partial units are measured */
-	bool moved;			/* its TPCs changed before this epoch */
+	bool moved;			/* its TPCs changed between the previous epoch and this
+					 * epoch */
 	uint64_t speed;
 	uint32_t score;
-	unsigned __int128 sum;		/* of all scores, weighted by time or requests */
+	unsigned __int128 sum;		/* sum of all scores, weighted by time or requests */
 	uint64_t sum_weight;
 
 	struct qos_window window;
 	uint32_t noise;	/* mean deviation of scores from their mean, thousandths */
 	uint32_t noise_was;		/* @noise before the last epoch */
 	uint32_t dip;	/* the largest deviation below the mean, under this load */
-	unsigned int fresh;		/* epochs left for which its load counts as new */
+	unsigned int fresh;		/* number of further epochs in which its load counts as
+					 * new */
 	unsigned int patience;		/* epochs before the next lowering */
-	unsigned int failed_at;		/* TPCs with which it missed its goal; 0: none */
+	unsigned int failed_at;		/* number of TPCs with which it missed its goal; 0: none
+					 * */
 	bool lowered;			/* its last change was a lowering */
 	unsigned int stood;		/* epochs with these TPCs */
-	unsigned int had_nr;		/* TPCs before it was lowered; 0: none */
+	unsigned int had_nr;		/* its number of TPCs before the last lowering; 0: none */
 	/* number of TPCs that a recurring load needs; epochs to remember that number */
 	unsigned int keep, keep_for;
 	struct qos_raise raise;
 	bool tried;			/* its TPCs were lowered to measure the effect */
 	bool deaf;			/* more TPCs do not help */
-	uint64_t beyond;	/* 1 + the last epoch in which even all TPCs were not enough */
+	uint64_t beyond;	/* 1 + the last epoch in which the tenant missed its goal even
+				 * with all TPCs */
 	unsigned int wait_stuck;	/* epochs left without another try */
 
 	/*
@@ -97,11 +106,16 @@ struct qos_actor {
 	 */
 	unsigned int edge, nr_edges;
 	bool forgot;		/* the load changed in this epoch, so its curve was discarded */
-	unsigned int strange;		/* consecutive epochs that the curve does not explain */
+	unsigned int strange;		/* number of consecutive epochs whose speed the curve does
+					 * not explain */
 	enum qos_class class;
 	unsigned int optimum;
-	unsigned int no_memory;	/* epochs left in which it cannot be classed as QOS_MEMORY */
-	/* epochs with the optimum; number of such epochs after which more TPCs are tried */
+	unsigned int no_memory;	/* number of further epochs in which the tenant cannot get the
+				 * class QOS_MEMORY */
+	/*
+	 * number of epochs with the optimal number of TPCs; after @retry such epochs, more TPCs
+	 * are tried
+	 */
 	unsigned int at_optimum, retry;
 	unsigned int probe;		/* largest number of TPCs in such a try; 0: no try */
 	unsigned int ramp;		/* best effort: quarters of its share: 1, 2 or 4 */
@@ -109,12 +123,15 @@ struct qos_actor {
 	/* largest number of TPCs while a guarantee needs the rest; 0: no limit */
 	unsigned int press;
 
-	bool lent;			/* in the last epoch other programs could use its TPCs */
+	bool lent;			/* in the last epoch, other programs could use its TPCs */
 	uint64_t lend_ns;		/* the limit from now on */
 	uint64_t bare_ns;		/* its latency without lending; for QOS_LATENCY */
 	unsigned int nr_bare;		/* epochs in which @bare_ns was measured */
 	unsigned int lend_epochs;	/* consecutive epochs with lending */
-	/* epochs left without lending; their number after the last miss; epochs since then */
+	/*
+	 * number of further epochs without lending; this number after the last miss; epochs
+	 * since that miss
+	 */
 	unsigned int lend_wait, lend_back, lend_good;
 
 	char why[QOS_REASON_SIZE];
@@ -146,8 +163,8 @@ static inline unsigned int least_of(unsigned int a, unsigned int b)
 }
 
 /*
- * Returns @a * @b / @c. A speed has up to 64 bits. @a may be a sum of several speeds if @b is
- * small enough that the product has at most 128 bits.
+ * Returns @a * @b / @c. A speed has up to 64 bits. @a may be a sum of several speeds if the
+ * product with @b still has at most 128 bits.
  */
 static inline uint64_t qos_times(unsigned __int128 a, uint64_t b, uint64_t c)
 {
@@ -187,7 +204,10 @@ static inline unsigned int qos_free(const struct qos_policy *p)
 	return p->board.nr_tpcs - gpupart_tpcset_count(&p->held);
 }
 
-/* progress.c: processes the measurements. Sets state, score, window, curve and class of @a. */
+/*
+ * progress.c: processes the measurements. Sets the state, the score, the window, the curve and
+ * the class of @a.
+ */
 void qos_take(struct qos_policy *p, struct qos_actor *a, const struct qos_measured *m);
 /* Returns the score that a raise or a lowering aims at. */
 uint32_t qos_target(const struct qos_policy *p, const struct qos_actor *a);
@@ -203,13 +223,13 @@ bool qos_ramping(const struct qos_policy *p);
 bool qos_answer(const struct qos_actor *a, int *answer);
 
 /*
- * held.c: finds the TPCs of other programs that no tenant gets, and the TPCs of other programs
- * that tenants share because too few are left for the floors.
+ * held.c: divides the TPCs of other programs into TPCs that no tenant gets, and TPCs that
+ * tenants share because too few TPCs are left for the floors.
  */
 void qos_find_held(struct qos_policy *p);
 /* Returns whether other programs have started to use TPCs of @a since the last message. */
 bool qos_newly_held(const struct qos_policy *p, const struct qos_actor *a);
-/* Adds a message about the changes since the last such message. */
+/* Adds a message about the changes since the last message about other programs. */
 void qos_report_held(struct qos_policy *p);
 
 /*
@@ -219,11 +239,11 @@ void qos_report_held(struct qos_policy *p);
 bool qos_try_shapes(struct qos_policy *p);
 
 /*
- * curve.c: selects the curve of each tenant. It belongs to the shape of the tenant's set, or to
- * the shapes of the other tenants.
+ * curve.c: selects the curve of each tenant. A curve is for one shape of the tenant's set, or
+ * for certain shapes of the other tenants' sets.
  */
 void qos_choose_curves(struct qos_policy *p);
-/* Discards the results of trials, after the load or a neighbour has changed. */
+/* Discards the results of trials because the load or a neighbour has changed. */
 void qos_forget_shapes(struct qos_actor *a);
 /* Returns the number of TPCs of @a in GPCs in which no other tenant has a TPC. */
 unsigned int qos_alone(const struct qos_policy *p, const struct qos_actor *a);
@@ -233,8 +253,8 @@ unsigned int qos_alone(const struct qos_policy *p, const struct qos_actor *a);
 bool qos_find_edge(const struct qos_policy *p, struct qos_actor *a, uint64_t value, uint64_t room);
 
 /*
- * lend.c: sets lend_ns of @a after the decision about its TPCs. @moved: they have changed or will
- * change.
+ * lend.c: sets lend_ns of @a after the decision about its TPCs. If @moved is true, its TPCs have
+ * changed or will change.
  */
 void qos_lend(struct qos_actor *a, const struct qos_measured *m, bool moved);
 

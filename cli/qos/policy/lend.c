@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
  * Decides for how long kernels of other programs may use the TPCs of a guaranteed tenant, while
- * the tenant is idle. The limit is given, or it is the slack of a latency goal: the goal minus the
- * latency without lending. After an epoch in which the tenant missed its goal, nothing is lent for
- * a while.
+ * the tenant is idle. The limit is given, or it is the slack of a latency goal: the goal minus
+ * the latency without lending. If the tenant missed its goal in an epoch, it lends nothing for a
+ * while.
  */
 #include "cli/qos/policy/internal.h"
 
-#define BARE		3u	/* least epochs without lending before TPCs are lent */
+#define BARE		3u	/* minimum number of epochs without lending before TPCs are lent
+				 * */
 #define BARE_MOST	20u
-#define LEND_FOR	200u	/* epochs after which that latency is measured again */
+#define LEND_FOR	200u	/* number of epochs after which the latency without lending is
+				 * measured again */
 #define WAIT		5u	/* epochs without lending after the first miss */
 #define WAIT_MOST	160u
 #define SURE		50u	/* good epochs after which earlier misses are forgotten */
@@ -20,8 +22,8 @@ static bool has_result(const struct qos_actor *a)
 }
 
 /*
- * Learns from an epoch without lending. bare_ns is an upper bound of the latency without lending,
- * which follows a lower latency slowly.
+ * Learns from an epoch without lending. bare_ns is an upper bound of the latency without
+ * lending. If the latency falls, bare_ns falls slowly.
  */
 static void learn_bare(struct qos_actor *a, uint64_t ns)
 {
@@ -32,7 +34,10 @@ static void learn_bare(struct qos_actor *a, uint64_t ns)
 	a->nr_bare++;
 }
 
-/* So many that the tenant can get fewer TPCs, which needs epochs without lending. */
+/*
+ * Returns the number of epochs without lending. They are enough for a lowering, because a
+ * lowering needs epochs without lending.
+ */
 static unsigned int bare_epochs(const struct qos_actor *a)
 {
 	return least_of(most_of(a->patience + 1, BARE), BARE_MOST);
@@ -73,7 +78,7 @@ void qos_lend(struct qos_actor *a, const struct qos_measured *m, bool moved)
 	} else if (m->lent && ++a->lend_good >= SURE) {
 		a->lend_back = 0;
 	}
-	/* A tenant without a result could have missed its goal, except when it had no requests. */
+	/* A tenant without a result may have missed its goal, unless it had no requests. */
 	if (a->lend_wait || missed || a->trial || (!has_result(a) && a->state != QOS_IDLE))
 		return;
 	limit = limit_of(a);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Formats the texts of a decision: why a tenant has its TPCs, and what happened in an epoch. */
+/*
+ * Formats the texts of a decision: the reason why a tenant has its TPCs, and the events of an
+ * epoch.
+ */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

@@ -41,8 +41,8 @@ static unsigned int nr_in_ugpu(const struct qos_board *board, const struct gpupa
 }
 
 /*
- * Returns how much @a prefers the free @tpc among the TPCs that it last had in the same epoch, or
- * never had. @hold: the sets so far.
+ * Returns how much @a prefers the free @tpc to other free TPCs that it last had in the same
+ * epoch or, like @tpc, never had. @hold has the sets so far.
  */
 static uint64_t preference(const struct qos_policy *p, const struct gpupart_tpcset *hold,
 			   unsigned int a, unsigned int tpc)
@@ -61,8 +61,9 @@ static uint64_t preference(const struct qos_policy *p, const struct gpupart_tpcs
 }
 
 /*
- * Finds the tenant other than @a that will grow and that had @tpc last. Stores it in @who. Returns
- * 1 + the last epoch in which it had @tpc, or 0 if there is no such tenant.
+ * Of the tenants that will grow, except @a, finds the last owner of @tpc. Stores this tenant in
+ * @who. Returns 1 + the last epoch in which this tenant had @tpc, or 0 if there is no such
+ * tenant.
  */
 static uint32_t missed_since(const struct qos_policy *p, const unsigned int *more,
 			     unsigned int tpc, unsigned int *who)
@@ -88,8 +89,8 @@ static bool is_shared(const struct qos_policy *p, const struct gpupart_tpcset *h
 }
 
 /*
- * Decides the order in which @a gives up its TPCs. The TPCs that other tenants had before and now
- * need are first. Among these, the TPCs that fit the set of @a least are first.
+ * Decides the order in which @a gives up its TPCs. It first gives up TPCs that other tenants had
+ * before and now need. Among these TPCs, it first gives up those that fit its set least.
  */
 static bool gives_up_first(const struct qos_policy *p, const struct gpupart_tpcset *hold,
 			   const unsigned int *more, unsigned int a, unsigned int tpc,
@@ -107,7 +108,7 @@ static bool gives_up_first(const struct qos_policy *p, const struct gpupart_tpcs
 	/* A shape that is being measured is kept, even if other tenants need its TPCs. */
 	if (p->actors[a].shape == QOS_PACKED && !p->actors[a].edge && missed[0] != missed[1])
 		return missed[0] > missed[1];
-	/* The tenant was slower because of its TPCs in GPCs of other tenants. */
+	/* The tenant was slower because some of its TPCs are in GPCs of other tenants. */
 	if (p->actors[a].edge && is_shared(p, hold, a, tpc) != is_shared(p, hold, a, than))
 		return is_shared(p, hold, a, tpc);
 	/*
@@ -122,7 +123,7 @@ static bool gives_up_first(const struct qos_policy *p, const struct gpupart_tpcs
 	return nearness(p, &p->actors[a], tpc) < nearness(p, &p->actors[a], than);
 }
 
-/* Removes @tpc. Until it has drained, blocks of @a may run on it. */
+/* Removes @tpc. Until @tpc has drained, blocks of @a may run on it. */
 static void remove_tpc(struct qos_policy *p, struct gpupart_tpcset *hold, unsigned int a,
 		       unsigned int tpc)
 {
@@ -157,8 +158,8 @@ static void shrink(struct qos_policy *p, struct gpupart_tpcset *hold, const unsi
 			if (gives_up_first(p, hold, more, a, t, tpc))
 				tpc = t;
 		/*
-		 * Give up no more of a tenant's former TPCs than that tenant can take back. Other
-		 * tenants get the rest.
+		 * Of the former TPCs of another tenant, give up only as many as that tenant can
+		 * get back. Other tenants get the rest.
 		 */
 		if (missed_since(p, more, tpc, &who))
 			more[who]--;
@@ -167,8 +168,8 @@ static void shrink(struct qos_policy *p, struct gpupart_tpcset *hold, const unsi
 }
 
 /*
- * Adds TPCs of @pool to @a until it has its new number of TPCs. The TPCs that it gave up last come
- * first.
+ * Adds TPCs of @pool to @a until it has its new number of TPCs. First adds the TPCs that @a gave
+ * up most recently.
  */
 static void grow(struct qos_policy *p, struct gpupart_tpcset *hold, const unsigned int *counts,
 		 unsigned int a, struct gpupart_tpcset *pool)
@@ -204,7 +205,10 @@ static unsigned int nr_in_vgpc(const struct qos_board *board, const struct gpupa
 	return nr;
 }
 
-/* Whether @set has enough TPCs of one virtual GPC for a cluster, or is too small for one. */
+/*
+ * Returns whether @set has enough TPCs of one virtual GPC for a cluster. Also returns true if
+ * the whole @set is too small for a cluster.
+ */
 static bool holds_cluster(const struct qos_board *board, const struct gpupart_tpcset *set)
 {
 	bool held = gpupart_tpcset_count(set) < board->cluster_tpcs;
@@ -215,7 +219,10 @@ static bool holds_cluster(const struct qos_board *board, const struct gpupart_tp
 	return held;
 }
 
-/* The TPC outside @vgpc that @a exchanges for one inside; -1: it has none. */
+/*
+ * Returns the TPC outside @vgpc that @a exchanges for a TPC of @vgpc, or -1 if @a has no TPC
+ * outside.
+ */
 static int find_exchange(const struct qos_policy *p, const struct gpupart_tpcset *hold,
 			 unsigned int a, unsigned int vgpc)
 {
@@ -232,7 +239,8 @@ static int find_exchange(const struct qos_policy *p, const struct gpupart_tpcset
 
 /*
  * Exchanges TPCs of @a for TPCs of @vgpc in *hold until a cluster fits there. First uses free
- * TPCs. Then, if @others, uses TPCs of tenants in whose sets a cluster still fits without them.
+ * TPCs. Then, if @others is true, uses TPCs of other tenants whose sets still have room for a
+ * cluster without these TPCs.
  */
 static bool exchange(const struct qos_policy *p, struct gpupart_tpcset *hold, unsigned int a,
 		     unsigned int vgpc, bool others)
@@ -330,8 +338,8 @@ static void add_when_drained(struct qos_policy *p, const struct gpupart_tpcset *
 
 /*
  * Replaces the TPCs of @a by TPCs in its new shape. Takes free TPCs and TPCs of best-effort
- * tenants. If @a itself is a best-effort tenant, takes only TPCs of tenants with packed sets. If a
- * tenant would have less than its floor meanwhile, @a keeps its old TPCs.
+ * tenants. If @a itself is a best-effort tenant, takes only TPCs of tenants with packed sets. If
+ * a tenant would temporarily have fewer TPCs than its floor, @a keeps its old TPCs.
  */
 static void arrange(struct qos_policy *p, struct gpupart_tpcset *hold, const unsigned int *counts,
 		    unsigned int a)
@@ -397,7 +405,10 @@ void qos_place(struct qos_policy *p, const unsigned int *counts)
 	for (i = 0; i < p->nr; i++)
 		if (!holds_cluster(&p->board, &hold[i]))
 			hold_cluster(p, hold, i);
-	/* A tenant can get TPCs back at once after giving them up: only its blocks run there. */
+	/*
+	 * A tenant can at once get back TPCs that it has just given up, because only its own
+	 * blocks run on these TPCs.
+	 */
 	for (unsigned int t = 0; t < p->board.nr_tpcs; t++)
 		if (p->drains[t] && gpupart_tpcset_has(&hold[p->drains[t] - 1], t))
 			p->drains[t] = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * The policy: the tenants, the first allocation from their goals, and the steps of an epoch. The
- * steps process the measurements, compute the TPCs that each tenant needs, distribute the numbers
- * of TPCs, and choose the TPCs.
+ * steps process the measurements, compute how many TPCs each tenant needs, decide how many it
+ * gets, and choose these TPCs.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -130,7 +130,9 @@ static int check(const struct qos_board *board, const struct qos_tenant *tenants
 	return 0;
 }
 
-/* Guaranteed tenants first, then by weight, then by name. Never returns 0. */
+/*
+ * Sort guaranteed tenants before other tenants, then by weight, then by name. Never returns 0.
+ */
 static int by_rank(const void *a, const void *b)
 {
 	const struct qos_actor *x = a, *y = b;
@@ -167,7 +169,10 @@ static void enlist(struct qos_policy *p, const struct qos_tenant *tenants)
 
 /* ------------------------------------------------------ the first allocation */
 
-/* The number of TPCs from the goal: its share of all TPCs, or by weight for a latency goal. */
+/*
+ * Returns the first number of TPCs, which is the goal's share of all TPCs or, for a latency
+ * goal, the share by weight.
+ */
 static unsigned int goal_tpcs(const struct qos_policy *p, const struct qos_actor *a)
 {
 	unsigned int nr, weights = 0;
@@ -241,8 +246,8 @@ static unsigned int grant(struct qos_policy *p, unsigned int *counts)
 }
 
 /*
- * Returns whether another tenant also has some TPCs of this tenant. Such TPCs are not yet assigned
- * to one of the two.
+ * Returns whether another tenant also has some TPCs of this tenant. Such TPCs are not yet
+ * assigned to only one of the two tenants.
  */
 static bool is_shared(const struct qos_policy *p, unsigned int i)
 {
@@ -345,7 +350,7 @@ static void remember_sets(const struct qos_policy *p, struct gpupart_tpcset *bef
 		before[i] = p->actors[i].set;
 }
 
-/* Measurements from before a change do not count after it. */
+/* Measurements that were made before a change do not count after the change. */
 static void begin_windows(struct qos_policy *p, const unsigned int *counts)
 {
 	bool effort_grew = false;
@@ -383,7 +388,10 @@ static void share_out(struct qos_policy *p)
 	qos_place(p, counts);
 }
 
-/* A miss with lending first ends the lending; the number of TPCs follows a miss without it. */
+/*
+ * If a tenant misses its goal while it lends, the lending ends first. Only a miss without
+ * lending changes the number of TPCs.
+ */
 static bool is_settled(const struct qos_actor *a)
 {
 	return a->lent && (a->state == QOS_GOOD || a->state == QOS_MISSED);
@@ -406,7 +414,10 @@ static void decide(struct qos_policy *p)
 	share_out(p);
 }
 
-/* Next to a neighbour with another load, counts that failed before may be enough. */
+/*
+ * If a neighbour's load has changed, numbers of TPCs that were too small before may be enough
+ * now.
+ */
 static void forget_failures(struct qos_policy *p)
 {
 	bool another = false;

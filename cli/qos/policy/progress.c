@@ -10,7 +10,8 @@
 #define COMPUTE_FROM	500	/* thousandths of a proportional gain from more TPCs */
 #define MEMORY_UP_TO	250
 #define NOISE_SCALE	16u	/* weight of the old value in the average */
-#define PLATEAU		950u	/* thousandths of the best speed that the optimum must reach */
+#define PLATEAU		950u	/* the optimum must reach this share of the best speed, in
+				 * thousandths */
 
 static uint32_t score_of(uint64_t is, uint64_t wanted)
 {
@@ -90,8 +91,8 @@ static unsigned int most_seen(const struct qos_actor *a)
 }
 
 /*
- * Returns whether a measurement with a third number of TPCs is below the prediction of the
- * optimum. Then there is no optimum.
+ * The optimum predicts speeds. Returns whether the speed with a third number of TPCs is below
+ * this prediction. In this case there is no optimum.
  */
 static bool is_disproved(const struct qos_actor *a)
 {
@@ -181,7 +182,7 @@ static void forget(const struct qos_policy *p, struct qos_actor *a)
 	a->window = (struct qos_window){ 0 };
 	a->probe = a->no_memory = 0;
 	a->retry = QOS_RETRY;
-	/* Requests come in bursts; the load of other goals changes for longer. */
+	/* Requests come in bursts. With other goals, the load stays changed for longer. */
 	if (a->t.goal != QOS_LATENCY)
 		a->patience = a->patience > 8 * p->rules.dwell ? a->patience / 8 : p->rules.dwell;
 	if (!qos_guaranteed(a) && !a->next_ramp) {
@@ -190,7 +191,7 @@ static void forget(const struct qos_policy *p, struct qos_actor *a)
 	}
 }
 
-/* The deviation is so large that a single epoch proves another load. */
+/* Returns whether the deviation is so large that a single epoch proves a changed load. */
 static bool is_another(const struct qos_actor *a, uint64_t off, uint64_t known, uint64_t room)
 {
 	if (a->t.goal == QOS_LATENCY)
@@ -199,8 +200,9 @@ static bool is_another(const struct qos_actor *a, uint64_t off, uint64_t known, 
 }
 
 /*
- * Returns how far a value may deviate under the same load, in thousandths. Reasons are noise,
- * waves of blocks and neighbours. @guaranteed: the tenant has a goal, and noise does not count.
+ * Returns how far a value may deviate under the same load, in thousandths. Values deviate
+ * because of noise, waves of blocks and neighbours. If @guaranteed is not 0, the tenant has a
+ * goal, and noise does not count.
  */
 static uint64_t tolerance_of(const struct qos_actor *a, unsigned int guaranteed)
 {
@@ -208,9 +210,10 @@ static uint64_t tolerance_of(const struct qos_actor *a, unsigned int guaranteed)
 }
 
 /*
- * Returns whether the speed proves another load: the tenant is slower than it was with fewer TPCs,
- * by more than is possible under one load. A best-effort tenant may also be faster than it was
- * with more TPCs. This does not count for a guaranteed tenant, because its neighbours may have
+ * Returns whether the speed proves that the load has changed. The speed proves this if the
+ * tenant is slower than it was with fewer TPCs, by more than one load can explain. For a
+ * best-effort tenant, the speed also proves this if the tenant is faster than it was with more
+ * TPCs. The second case does not count for a guaranteed tenant, because its neighbours may have
  * changed together with its TPCs.
  */
 static bool contradicts(const struct qos_actor *a, uint64_t value)
@@ -241,7 +244,10 @@ static void learn(const struct qos_policy *p, struct qos_actor *a, uint64_t valu
 			a->strange = 0;
 			*known += (int64_t)(value - *known) / 4;
 		} else if (++a->strange >= 2 || is_another(a, off, *known, room)) {
-			/* The value of a best-effort tenant may come from both loads. */
+			/*
+			 * The value of a best-effort tenant may come partly from the old load
+			 * and partly from the new load.
+			 */
 			sudden = a->strange < 2 && !qos_guaranteed(a);
 			forget(p, a);
 			*known = sudden ? 0 : value;
@@ -268,8 +274,8 @@ static uint64_t common(uint64_t a, uint64_t b)
 }
 
 /*
- * Work comes in whole units. If there are few units, one unit more or less changes the speed, and
- * the first unit was begun with other TPCs. So collects work until these effects are small.
+ * Work comes in whole units. If there are few units, one unit more or less changes the speed,
+ * and the first unit began with other TPCs. So collects work until these effects are small.
  */
 static void gather(const struct qos_policy *p, struct qos_actor *a, const struct qos_measured *m,
 		   uint64_t ns)
@@ -346,7 +352,10 @@ static void add_score(const struct qos_policy *p, struct qos_actor *a, const str
 	a->state = qos_guaranteed(a) && score < 1000 ? QOS_MISSED : QOS_GOOD;
 	a->sum += (unsigned __int128)a->score * weight;
 	a->sum_weight += weight;
-	/* The borrower's kernels delayed it: this says nothing about its number of TPCs. */
+	/*
+	 * The borrower's kernels delayed the tenant, so its speed does not show whether it has
+	 * enough TPCs.
+	 */
 	if (m->lent)
 		return;
 	if (latency)

@@ -4,10 +4,12 @@
 
 #define ALL		((1u << QOS_SHAPES) - 1)
 #define GAIN		30u	/* the smallest gain for which a shape is changed, in thousandths */
-#define TRIAL		4u	/* most epochs until the speed in a shape is known */
-#define SURE		3u	/* misses with the same TPCs until another shape is tried */
+#define TRIAL		4u	/* maximum number of epochs until the speed in a shape is known */
+#define SURE		3u	/* number of misses with the same TPCs after which another shape
+				 * is tried */
 #define MUCH		500 /* thousandths of a proportional gain: above it, shapes matter little */
-#define ALL_OF_IT	900	/* .. above this, shapes do not matter */
+#define ALL_OF_IT	900	/* thousandths of a proportional gain: above it, shapes do not
+				 * matter */
 
 static void change(struct qos_policy *p, struct qos_actor *a, enum qos_shape shape)
 {
@@ -97,8 +99,8 @@ static void begin_trial(struct qos_policy *p, struct qos_actor *a)
 }
 
 /*
- * Chooses the fastest shape. The shapes are tried again under another load, or some time after
- * a trial without gain.
+ * Chooses the fastest shape. The policy tries the shapes again if the load has changed, or some
+ * time after a trial without gain.
  */
 static void end_trials(struct qos_policy *p, struct qos_actor *a)
 {
@@ -140,20 +142,23 @@ static void continue_trial(struct qos_policy *p, struct qos_actor *a)
 	uint64_t margin = 1000 + GAIN + 2 * a->noise_before / 16, value;
 	int answer;
 
-	/* If the shape was not possible, the set has another shape. */
+	/* If the planned shape was not possible, the set has a different shape. */
 	value = a->shape == a->trying ? a->curve[a->nr] : 0;
 	if (a->shape == a->trying && !value && a->trial++ < TRIAL)
 		return;
 	a->tried_shapes |= 1u << a->trying;
 	/*
-	 * If more TPCs do not help any more, fewer TPCs are enough in a shape that shares no port
-	 * of a GPC with other tenants.
+	 * If more TPCs do not help any more, fewer TPCs are enough if the shape shares no GPC's
+	 * port with other tenants.
 	 */
 	if (a->trying == QOS_SPREAD && a->class == QOS_MEMORY)
 		margin = 1000 - GAIN;
 	if (qos_times(a->curves[a->best][a->nr], margin, 1000) < value)
 		a->best = a->trying;
-	/* A speed that is proportional to the TPCs in one shape is so in every shape. */
+	/*
+	 * If the speed in one shape is proportional to the TPCs, it is proportional in every
+	 * shape.
+	 */
 	a->curve = a->curves[a->base];
 	if (a->tried_shapes == ALL || (a->best == a->base && qos_guaranteed(a) &&
 				       qos_answer(a, &answer) && answer >= MUCH))
