@@ -76,7 +76,8 @@ static void bits_add(uint64_t bits[SIM_MASK_WORDS], unsigned int bit)
 }
 
 /*
- * On H200 boards it was measured that the bits after those of a full set of GPCs belong to no GPC.
+ * As measured on H200 boards, the first mask bits are enough for a chip with all GPCs, and the
+ * bits after them belong to no GPC.
  */
 static void gpu_set_singles(struct sim_gpu *gpu, const struct gpupart_topology *topo)
 {

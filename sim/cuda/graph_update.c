@@ -54,7 +54,7 @@ static CUresult set_kernel(CUgraphExec exec, CUgraphNode handle,
 	if (error)
 		goto give;
 	/*
-	 * A change of only the arguments does not change the TMD. If a node was changed and then
+	 * If only the arguments change, the TMD does not change. If a node was changed and then
 	 * changed back, its TMD is still built again.
 	 */
 	node->built &= same_tmd(&node->work, &work);

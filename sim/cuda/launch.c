@@ -103,7 +103,8 @@ static CUresult launch_queue(struct sim_stream *stream, const struct sim_work *w
 	op.kernel = launch_kernel(work, stream->tmd, number, &error);
 	if (!op.kernel)
 		return error;
-	if (stream->ctx->error) {		/* nothing runs after a failure */
+	if (stream->ctx->error) {		/* after a failure, the context runs no more
+						 * work */
 		dispatch_free(op.kernel);
 		return CUDA_SUCCESS;
 	}

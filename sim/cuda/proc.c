@@ -17,7 +17,7 @@
 #define PLAIN(name)		{ #name, #name, 2000, (void *)name }
 #define V2(name, since)		{ #name "_v2", #name, since, (void *)name##_v2 }
 #define V3(name, since)		{ #name "_v3", #name, since, (void *)name##_v3 }
-/* Such a function had a separate name before it became the new version of another function. */
+/* A function that once had a separate name, and is now the new version of another function. */
 #define TAKES(old, name, since)	{ #name, #old, since, (void *)name }
 
 static const struct {

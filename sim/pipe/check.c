@@ -190,7 +190,7 @@ static uint64_t blocks_of(const struct pipe *pipe, const struct pipe_step *step)
 	return blocks;
 }
 
-/* Returns the first step at which the steps so far exceed a limit, or NULL. */
+/* Adds up the steps, and returns the step at which the sum first exceeds a limit, or NULL. */
 static const struct pipe_step *add_up(const struct pipe *pipe, const struct pipe_step *steps,
 				      unsigned int nr, uint64_t rounds, struct length *length)
 {
