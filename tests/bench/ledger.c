@@ -49,7 +49,7 @@ static double say(const char *what, unsigned int nr)
 	} \
 } while (0)
 
-/* Each process has one slot, as in reality. All processes except the first are idle. */
+/* Each process has one slot, as in real use. All processes except the first are idle. */
 static bool measure(struct ledger *ledger, unsigned int nr)
 {
 	int gpu = ledger_gpu(ledger, "0000:0d:00.0"), bad = 0;

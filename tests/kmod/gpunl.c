@@ -532,8 +532,8 @@ static int cut(const char *command)
 	send_out();
 	while (!done) {
 		/*
-		 * The kernel writes no more data at a time than the buffer of the previous read
-		 * could hold.
+		 * The kernel never writes more data at a time than fits into the buffer of the
+		 * previous read.
 		 */
 		ssize_t got = recv(sock, in, 4096, 0);
 		const struct nlmsghdr *n = (const void *)in;

@@ -618,8 +618,8 @@ static void tool_called_once(void)
 
 	tap_ok(tool_calls() == 1, "the other tool was called: %d", tool_calls());
 	/*
-	 * The driver calls this function once. If the driver does not call it, the library ensures
-	 * the call.
+	 * The driver calls this function once. If the driver does not call this function, the
+	 * library makes the call.
 	 */
 	snprintf(path, sizeof(path), "%s/lib/gpupart/libgpupart-inject.so", getenv("TEST_BUILD"));
 	ours = dlopen(path, RTLD_NOW | RTLD_NOLOAD);

@@ -55,8 +55,8 @@ static struct gpupart_tpcset family[NR_FAMILIES][NR_SETS];
 static uint64_t off[NR_FAMILIES][NR_SETS][2];	/* the sets as masks in the form of a TMD */
 
 /*
- * The allowed values of this thread's next TMD. They are a limit and any set of a family, or
- * exactly this set.
+ * The allowed values of this thread's next TMD. Each value is the mask of a limit combined with
+ * the mask of a set of @family.
  */
 static _Thread_local struct {
 	int family, exactly, limit;	/* -1: any */
@@ -396,8 +396,8 @@ static void run(void)
 		cuStreamCreate(&streams[i], 1);
 	tap_ok(learn(gp, s), "the masks of %d sets", NR_FAMILIES * NR_SETS);
 	/*
-	 * If fewer mixtures than this differed from all sets, the test could not detect a torn
-	 * set.
+	 * The test can detect a torn set only if at least this many mixtures differ from all
+	 * sets.
 	 */
 	tap_ok(nr_recognised(PROCESS) >= 20 && nr_recognised(STREAM) >= 20 &&
 	       nr_recognised(FUNCTION) >= 20, "of 56 mixtures of two sets %d, %d, %d are no set",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests the conditions for trusting a map. It tests how often each TPC was left out, as the driver
- * sees it, and which stored checks are accepted.
+ * Tests the conditions for trusting a map. It tests how often each TPC was left out in the TMDs
+ * that the driver uploads, and which stored checks are accepted.
  */
 #include <dirent.h>
 #include "tests/lib/scenario.h"
@@ -324,7 +324,7 @@ static void prepare_writable(const struct scenario *s)
 	tap_ok(!chmod(cache_file(path), 0666), "%s: all may write it", s->name);
 }
 
-/* The key is known, but its file was removed. */
+/* The process knows the key, but the file with this key was removed. */
 static void prepare_key(const struct scenario *s)
 {
 	char path[4096];
