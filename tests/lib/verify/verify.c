@@ -94,7 +94,10 @@ static void child_blocking(void)
 		refused(blocking);
 }
 
-/* A captured stream that does not wait for a default stream does not matter. */
+/*
+ * verify need not refuse to run because of a captured stream that never waits for a default
+ * stream.
+ */
 static void child_non_blocking(void)
 {
 	P other, graph = NULL;

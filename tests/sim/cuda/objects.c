@@ -260,8 +260,8 @@ static void times(const char *arg)
 	check(b[0].start < a[0].end, "a non-blocking one does not");
 
 	/*
-	 * There are more blocks than fit on the GPU. The other blocks must start when there is
-	 * room.
+	 * The launch has more blocks than fit on the GPU. The remaining blocks must start when
+	 * there is room.
 	 */
 	shape.function = f_census;
 	shape.blocks = 5 * truth.nr_sms;
@@ -300,8 +300,8 @@ static CUresult launch_urgent(const struct shape *shape, CUdeviceptr out, int pr
 }
 
 /*
- * The GPU is full of blocks of low priority. The test shows which kernel's blocks are assigned
- * before the remaining blocks.
+ * The GPU is full of blocks of low priority. The test shows which of the later kernels get SMs
+ * before the remaining blocks do.
  */
 static void priorities(const char *arg)
 {

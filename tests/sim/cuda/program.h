@@ -383,7 +383,10 @@ static inline void begin_on(int device)
 	TRY(cu.cuModuleGetFunction(&f_other, module, "somebody_elses"));
 }
 
-/* One launch of a kernel that records. A shape of 0 ends a list. For the fields see below. */
+/*
+ * One launch of a kernel that records. In a list, an element of zeros is the end. For the fields
+ * see below.
+ */
 struct shape {
 	unsigned int blocks, threads, shared, cluster;
 	bool cooperative;
@@ -456,7 +459,8 @@ static inline bool count(const struct record *records, unsigned int nr, unsigned
 }
 
 /*
- * Returns how many blocks began before any block had ended. Considers only every @step'th record.
+ * Returns how many blocks began before the first end of a block. Uses only every @step'th
+ * record.
  */
 static inline unsigned int at_once(const struct record *records, unsigned int nr,
 				   unsigned int step)

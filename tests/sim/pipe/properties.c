@@ -532,8 +532,8 @@ static void check_more(struct made *m, unsigned int nth, unsigned int *nr)
 	unsigned int i;
 
 	/*
-	 * A kernel that reads less at a time leaves more bandwidth to other kernels, so the second
-	 * property is not checked for reads.
+	 * A kernel that reads less at a time leaves more bandwidth to other kernels. So with
+	 * reads, the test does not check that more TPCs never make a run longer.
 	 */
 	kernel.cooperative = false;
 	kernel.cluster = kernel.bytes = 0;

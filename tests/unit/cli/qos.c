@@ -95,7 +95,9 @@ static void check_sets(struct loop *loop)
 		break_it(loop, "reserved overlaps");
 }
 
-/* After an epoch, tenants must have no TPCs of other programs, except for their floors. */
+/*
+ * After an epoch, tenants may have TPCs of other programs only as far as their floors need them.
+ */
 static void check_others(struct loop *loop)
 {
 	struct gpupart_tpcset all = gpupart_tpcset_first(loop->board.nr_tpcs), others, shared;
@@ -655,9 +657,9 @@ static void looked_at_again(void)
 }
 
 /*
- * For all numbers of TPCs below a large optimum, the speed is proportional to the number. To
- * check, the policy gives the tenant a third more TPCs, and forgets the speeds with even more
- * TPCs. This check must not make the tenant compute-intensive.
+ * Below a large optimum, the speed is proportional to the number of TPCs. To check, the policy
+ * gives the tenant a third more TPCs, and forgets the speeds with even more TPCs. This check
+ * must not make the tenant compute-intensive.
  */
 static void large_optimum(void)
 {
@@ -1588,7 +1590,7 @@ static void beyond_all(unsigned int nr_tenants, unsigned int all)
 }
 
 /*
- * The goals need more TPCs than there are. The sets must stay disjoint (check_sets()), and the
+ * The goals need more TPCs than the GPU has. The sets must stay disjoint (check_sets()), and the
  * goals of the guaranteed tenants must be met.
  */
 static void many(void)
