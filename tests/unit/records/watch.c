@@ -20,8 +20,9 @@
 #define LATE_NS		3000
 
 /*
- * A launch, in ns of CPU time. It was submitted between @before and @after. If this machine delayed
- * a record more than a GPU would, the launch may count as outstanding until @seen.
+ * A launch; all times are in ns by the CPU's clock. It was submitted between @before and @after.
+ * If this machine delayed a record more than a GPU would, the launch may count as outstanding
+ * until @seen.
  */
 struct logged {
 	uint64_t before, after, end;
@@ -29,8 +30,8 @@ struct logged {
 };
 
 /*
- * The launches of a thread. It launches kernels of @ns on a stream, each @pause after the previous
- * launch.
+ * The launches of a thread, which launches kernels of @ns on a stream and begins each launch
+ * @pause after it began the previous launch.
  */
 struct program {
 	struct stream stream;

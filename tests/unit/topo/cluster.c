@@ -120,7 +120,8 @@ static struct gpupart_topology *make_small(unsigned int sms_per_tpc)
 }
 
 /*
- * Returns the maximum number of TPCs of @bits in one group. Counted independently of the library.
+ * Returns the maximum number of TPCs of @bits in one group. This count is independent of the
+ * library.
  */
 static unsigned int most_together(unsigned int bits)
 {
