@@ -84,8 +84,8 @@ static CUresult exec_add_graph(struct sim_exec *exec, const struct sim_graph *gr
 			       unsigned int entry, unsigned int *end, struct sim_node **bad);
 
 /*
- * Adds a node with its dependencies. The array @last contains the last step of each earlier node.
- * The function adds the last step of this node to that array.
+ * Adds a node with its dependencies. The array @last contains the last step of each node that
+ * was added before. The function appends the last step of this node to the array.
  */
 static CUresult exec_add_node(struct sim_exec *exec, struct sim_node *node, unsigned int entry,
 			      unsigned int *last, struct sim_node **bad)

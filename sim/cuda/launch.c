@@ -20,7 +20,7 @@ uint64_t launch_number(void)
 	return __atomic_add_fetch(&nr_launches, 1, __ATOMIC_RELAXED);
 }
 
-/* Later waits return this error, as after a watchdog has ended a kernel. */
+/* Later waits return this error, as they do when a watchdog has ended a kernel. */
 void launch_failed(struct sim_ctx *ctx, CUresult error)
 {
 	if (!ctx->error)

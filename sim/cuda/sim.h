@@ -211,9 +211,12 @@ struct sim_event {
 	bool live, recorded;
 	unsigned int pending;		/* number of records that are queued */
 	uint64_t time;
-	struct sim_moment *moment;	/* the moment of the last record; NULL: never recorded */
-	uint64_t capture;		/* the capture of the last record; 0: not captured */
-	struct sim_node **tips;		/* the nodes that the last record of a capture covers */
+	struct sim_moment *moment;	/* the moment of the most recent record; NULL: never
+					 * recorded */
+	uint64_t capture;		/* the capture of the most recent record; 0: this record
+					 * was not captured */
+	struct sim_node **tips;		/* if the event was recorded in a capture: the nodes that
+					 * the record covers */
 	unsigned int nr_tips;
 	struct sim_event *next;
 };
@@ -230,7 +233,7 @@ struct sim_stream {
 	int priority;			/* as in CUDA, a lower number is more urgent */
 	int pipe;			/* the stream in the pipeline; -1: not opened yet */
 	struct sim_op *head, **tail;	/* operations that are not done */
-	uint64_t last;			/* the last command of the last operation */
+	uint64_t last;			/* the final command of the newest operation */
 	/*
 	 * @followed: this stream last waited for the legacy stream's command of this number.
 	 * @followed_by: the legacy stream last waited for this stream's command of this number.

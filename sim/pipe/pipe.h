@@ -255,8 +255,8 @@ void balance(struct pipe *pipe, struct machine *machine);
 void balance_idle(struct machine *machine, const struct sm *sm, bool idle);
 void balance_room(struct machine *machine, const struct sm *sm);
 /*
- * Returns the number of blocks or clusters that the idle machine can hold at once on the SMs in
- * @allowed, which has a bit for each rank.
+ * Returns how many blocks or clusters the idle machine can hold at once on the SMs in @allowed.
+ * @allowed has a bit for each rank.
  */
 uint64_t balance_capacity(const struct machine *machine, const struct pipe_kernel *kernel,
 			  const uint64_t *allowed);

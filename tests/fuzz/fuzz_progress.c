@@ -108,9 +108,9 @@ static void expect(const char *text, const char *name, struct told *told)
 }
 
 /*
- * Adds up the work of epochs with the same lines. The sum must be the total of all reports, plus
- * work in progress at the end of the epochs, which is less than one report. This work is unknown
- * before the second report.
+ * Adds up the work of epochs with the same lines. The sum must be at least the total of all
+ * reports. It may exceed the total by the work in progress at the end of the epochs, but by less
+ * than one report. This work is unknown before the second report.
  */
 static void check_work(struct live *live, const char *text, int i, const struct told *told)
 {

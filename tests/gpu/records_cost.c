@@ -130,7 +130,7 @@ static void launches(unsigned int nr, unsigned int rounds)
 	nr_launched += (rounds + 1ull) * nr;
 }
 
-/* A kernel counts only if it has the same function as the last kernel. */
+/* A kernel counts only if it has the same function as the graph's last kernel. */
 static void graphs(const char *name, unsigned int nodes, unsigned int nr, unsigned int rounds)
 {
 	void *graph, *exec;

@@ -409,8 +409,8 @@ static const struct {
 				    { SPIN, 600, 64, 0, 0, US50, 1, NULL, 0 },
 				    { SPIN, 300, 512, 0, 0, US50, 3, NULL, 0 } } },
 	/*
-	 * There is room next to the first kernel, which has unassigned blocks. Does the second
-	 * kernel use this room?
+	 * The first kernel still has unassigned blocks, but leaves room on some SMs. Does the
+	 * second kernel use this room?
 	 */
 	{ "room-beside", { { SPIN, 400, 1024, 150 * 1024, 0, US50, 0, NULL, 0 },
 			   { SPIN, 264, 128, 0, 0, US50, 1, NULL, 0 } } },

@@ -120,9 +120,7 @@ static int sleepy_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 		pdev->error_state = pci_channel_io_frozen;
 		return 0;
 	}
-	/*
-	 * Otherwise the suspend of the machine would skip the device if the device sleeps already.
-	 */
+	/* Otherwise the suspend of the machine would skip a device that already sleeps. */
 	if (shows)
 		dev_pm_set_driver_flags(&pdev->dev, DPM_FLAG_NO_DIRECT_COMPLETE);
 	/* If a wake-up has failed before, only this call can clear its error. */

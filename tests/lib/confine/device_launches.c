@@ -6,7 +6,7 @@
 #include <elf.h>
 #include "tests/lib/scenario.h"
 
-/* Binaries that have only the parts that the library reads, which are a header and names. */
+/* Binaries with only a header and names, because the library reads no other parts. */
 struct image {
 	Elf64_Ehdr head;
 	char names[100000];

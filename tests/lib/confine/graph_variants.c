@@ -97,7 +97,7 @@ static struct gpupart_counters counted(void)
 	return counters;
 }
 
-/* Returns how many launches since the last call had their graph rebuilt. */
+/* Returns for how many launches the graph was rebuilt since the last call of this function. */
 static U64 nr_reapplied(void)
 {
 	static U64 before;

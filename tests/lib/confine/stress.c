@@ -313,8 +313,8 @@ static bool last_ones(struct gpupart *gp, const int last[NR_FAMILIES], bool func
 }
 
 /*
- * If a function has a set, every launch takes another code path. So run once without such a set and
- * once with it.
+ * If a function has a set, every launch takes another code path. So run once without a set of a
+ * function and once with it.
  */
 static void stress(struct gpupart *gp, bool functions)
 {

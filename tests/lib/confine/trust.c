@@ -193,7 +193,7 @@ static void child_moving_tmd(void)
 
 #define NR_LINES 4
 
-/* Writes the scratch file @name, which is board b with replaced lines in its [gpu] section. */
+/* Writes board b to the scratch file @name, with replaced lines in the [gpu] section. */
 static void write_capture(const char *name, const char *const lines[NR_LINES])
 {
 	static const char *const old[NR_LINES] = {

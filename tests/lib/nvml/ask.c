@@ -273,8 +273,8 @@ static struct question question_of(const char *form, const char *pids)
 }
 
 /*
- * Prints the list, and reports if the table behind the end of the list is neither unchanged nor
- * cleared.
+ * Prints the list. The table after the end of the list must be unchanged or cleared, and any
+ * other content is reported.
  */
 static void print_pids(const struct question *q, const struct question *before)
 {

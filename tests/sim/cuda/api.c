@@ -140,8 +140,8 @@ static void enable_calls(void)
 }
 
 /*
- * Returns whether exactly one complete and correct pair of callbacks came since the last check. The
- * values in @args are the expected arguments.
+ * Returns whether there was exactly one pair of callbacks since the last check, and whether this
+ * pair was complete and correct. The values in @args are the expected arguments.
  */
 static bool told(const char *name, int result, unsigned int nr_args, const uint64_t *args)
 {

@@ -877,9 +877,9 @@ static unsigned int strayed(const struct record *records, unsigned int nr, int t
 }
 
 /*
- * A fill on the default stream waits for a long kernel on a blocking stream. A later launch on
- * a blocking stream waits for the fill. A launch on a non-blocking stream does not wait. Then the
- * fill comes last and erases the records.
+ * A fill on the default stream waits for a long kernel on a blocking stream. A later launch on a
+ * blocking stream waits for the fill. A launch on a non-blocking stream does not wait. In this
+ * last case the fill runs after the launch and erases the launch's records.
  */
 /*
  * Returns the number of the first call of a forked child that does not return 3, or 0 if all calls

@@ -996,7 +996,7 @@ static unsigned int before_it_turned(enum served load, const struct turn *turn, 
 	return load == BAD && epoch >= half && epoch < half + 2 ? turn->before[epoch - half] : 0;
 }
 
-/* Computes an epoch that contains a part of the previous load. */
+/* Computes an epoch that may begin with the previous load. */
 static void serve_epoch(struct loop *loop, enum served load, unsigned int e,
 			const struct turn *turn, const unsigned int *counts,
 			struct plant_unit *units, struct qos_measured *m)

@@ -308,8 +308,8 @@ static void add_up(struct world *w)
 }
 
 /*
- * Runs a phase of one load. Returns the last of its first epochs in which a set changed. Later,
- * one try with fewer TPCs is allowed. If more than this changes, returns 99.
+ * Runs a phase of one load. Returns the number of epochs until the sets stopped changing. After
+ * that, one try with fewer TPCs is allowed. If anything else changes, returns 99.
  */
 static unsigned int phase(struct world *w)
 {

@@ -14,8 +14,8 @@ static struct kernel {
 	unsigned int shared, most;	/* dynamic shared memory: present value and maximum */
 	int priority;
 	bool stubborn;			/* the node also keeps its priority */
-	unsigned int nr_changes;	/* an update has read the node, so the node's TMD is
-					 * rebuilt */
+	unsigned int nr_changes;	/* number of updates that changed this node and so rebuild
+					 * its TMD */
 	unsigned int old_shared;
 	int old_priority;
 } kernels[NR];

@@ -299,8 +299,8 @@ static void keeps_alive(void)
 	       "a cluster without blocks is not understood: not touched");
 
 	/*
-	 * A cooperative launch with 128 threads, 32 registers and 1 KiB. The threads allow 16
-	 * blocks per SM, which are 32 blocks per TPC.
+	 * A cooperative launch with 128 threads, 32 registers and 1 KiB. The limit of threads
+	 * allows 16 blocks per SM, or 32 blocks per TPC.
 	 */
 	expect(topo, &map, cooperative(64, 1, 1), NULL, "0-1", TMD_CONFINED, "0-1",
 	       "a cooperative grid that fits by occupancy");
