@@ -4,7 +4,10 @@
 #include "sim/cuda/callback_numbers.h"
 #include "sim/cuda/graph_exec.h"
 
-/* Returns whether a new TMD would equal the old TMD. If so, the driver does not build a new TMD. */
+/*
+ * Returns whether a new TMD would equal the old TMD. If both are equal, the driver does not
+ * build a new TMD.
+ */
 static bool same_tmd(const struct sim_work *a, const struct sim_work *b)
 {
 	const struct sim_launch *one = &a->launch, *two = &b->launch;

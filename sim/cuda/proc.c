@@ -8,7 +8,7 @@
 
 #define FOUND		0
 #define NOT_FOUND	1
-#define TOO_OLD		2	/* the function is newer than the requested version */
+#define TOO_OLD		2	/* the function is newer than the requested CUDA version */
 
 /*
  * Each row has the exported name, the name that a program requests, and the first CUDA version in

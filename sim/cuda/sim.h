@@ -149,7 +149,8 @@ enum sim_op_kind {
 struct sim_op {
 	struct sim_op *next;
 	enum sim_op_kind kind;
-	uint64_t last;			/* the number of its last command in the pipeline */
+	uint64_t last;			/* number of the operation's last command in the
+					 * pipeline */
 	struct sim_kernel *kernel;
 	struct sim_event *event;
 	struct sim_run *run;
@@ -341,7 +342,7 @@ struct sim_gpu *gpu_get(CUdevice device);
 struct sim_faults {
 	uint64_t tmd_version;		/* 0x23, 0x24, 0x30 or 0x50; any other value means V04_00 */
 	const char *order;		/* order of the mask bits; NULL: the order in the capture */
-	int move_field[2];		/* offsets of two bytes of a TMD that are exchanged */
+	int move_field[2];		/* offsets of the two TMD bytes that are exchanged */
 	bool no_table, sealed_table, drop_callback, mps;
 	uint64_t table_size, params_size, features;
 	uint64_t tmd_pointer;		/* value in slot 4 of cbid 1; 0: the TMD's address */

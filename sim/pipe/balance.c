@@ -84,8 +84,8 @@ static unsigned int at_most(unsigned int limit, unsigned int used, unsigned int 
 }
 
 /*
- * Returns the same number, but without counting. This works for blocks that have the same number
- * of warps in each quarter.
+ * Computes how many more blocks fit on the SM, without counting them one at a time. This works
+ * for blocks that have the same number of warps in each quarter.
  */
 static unsigned int room_on(const struct sm *sm, const struct pipe_chip *chip,
 			    const struct shape *shape)

@@ -2,8 +2,8 @@
 /*
  * Rejects a scenario before its run if the scenario can never finish. Examples are a block that
  * fits on no SM, an empty set, a cluster or cooperative grid for which there is not enough room,
- * and an event that no program records. Also rejects a run that would exceed the range of the clock
- * or a reasonable time.
+ * and an event that no program records. Also rejects a run that would exceed the range of the
+ * clock or take unreasonably long.
  */
 #include <errno.h>
 #include "sim/pipe/pipe.h"

@@ -214,7 +214,7 @@ struct machine {
 
 /*
  * Call the first function when the machine has both a running block and the GPU. Call the second
- * function when the machine loses one of these.
+ * function when the machine loses the GPU or its last running block.
  */
 void machine_busy(struct pipe *pipe, struct machine *machine);
 void machine_idle(struct pipe *pipe, struct machine *machine);

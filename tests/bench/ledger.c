@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Measures the cost of memory accounting in nanoseconds. It measures queries, and a charge and a
- * release without contention for several numbers of processes in the tenant. Medians of blocks.
+ * Measures the cost of memory accounting in nanoseconds. It measures queries. It also measures a
+ * charge and a release without contention, for several numbers of processes in the tenant.
+ * Medians of blocks.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -24,7 +24,8 @@
 #define NR_BOARDS 7
 #define NR_FIRST 60		/* number of random cases; the climb begins with the slowest of
 				 * them */
-#define NR_STALE 300		/* number of steps of a climb without a slower case */
+#define NR_STALE 300		/* a climb ends after this number of steps without a slower
+				 * case */
 
 struct demand {
 	unsigned int min, max, cluster, weight, same, apart;	/* @same and @apart have a bit for
@@ -393,7 +394,8 @@ static void change(struct instance *in, const struct shape *s)
 
 struct tally {
 	unsigned int nr[2], planned, late[2], undecided, steps;
-	double slowest[2][2];		/* planned, refused; random, climb */
+	double slowest[2][2];		/* first index: planned or refused; second index: random
+					 * or climb */
 };
 
 static void count(struct tally *t, const struct instance *in, const struct result *r, bool climbed)

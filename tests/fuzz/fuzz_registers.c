@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Fuzz target: register values for the kernel module's pure files, for every chip. A register
- * has any value, or is refused, or does not answer. The units that are reported as present must
- * be those that are not fused off. A map must be a permutation. An order must contain each TPC
- * once. A page with a refused read must not be complete.
+ * has any value, refuses the read, or does not answer. The units that are reported as present
+ * must be those that are not fused off. A map must be a permutation. An order must contain each
+ * TPC once. A page with a refused read must not be complete.
  */
 #include <errno.h>
 #include "kmod/regs.h"
@@ -203,7 +203,7 @@ static void check_order(const struct gpu_floorsweep *fs)
 	}
 	/*
 	 * If an order of GPCs contradicts the fuses, the page must report the contradiction.
-	 * Values that are computed from the fuses have no contradiction.
+	 * Values that are computed from the fuses cannot contradict them.
 	 */
 	MUST(fs->order == TOPO_ORDER_READ || !*fs->disagree);
 	if (*fs->disagree)

@@ -429,7 +429,9 @@ static int fuzz(unsigned long count, uint64_t seed)
 		fuzz_message();
 		((struct nlmsghdr *)out)->nlmsg_len = out_len;
 		send(sock, out, out_len, 0);
-		/* Not every answer is read at once, so that dumps accumulate and are cut off. */
+		/*
+		 * Some answers are not read at once, so that dumps accumulate and are cut off.
+		 */
 		while (rnd(8) && (got = recv(sock, in, sizeof(in), MSG_DONTWAIT)) > 0) {
 			const struct nlmsghdr *n = (const void *)in;
 

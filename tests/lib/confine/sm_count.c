@@ -325,7 +325,7 @@ static void verified(void)
 	       "verify, told: %u failed, %u skipped", nr_failed, nr_skipped);
 }
 
-/* Device 0 is board b, device 1 board e. */
+/* Device 0 is board b, and device 1 is board e. */
 static void several(void)
 {
 	struct gpupart_gpu *first;

@@ -141,7 +141,7 @@ static void child_measured(void) { attach_expecting(false); }
 static void child_confined(void) { program_unaware("5-9"); }
 static void child_free(void) { program_unaware(NULL); }
 
-/* A row that was never tried on silicon confines launches after it was proven. */
+/* A row that was never tried on silicon can confine launches after a proof. */
 static void child_untried(void)
 {
 	struct gpupart_tpcset set = list("5-9");

@@ -23,7 +23,7 @@ static void on_row(const struct gpupart_verify_row *row, void *user)
 		cuStreamBeginCapture(begin_in_row, 2);
 }
 
-/* Sets the sets of all scopes that verify changes. */
+/* Sets a set in each scope that gpupart_verify() changes. */
 static bool start(void)
 {
 	void *lib;

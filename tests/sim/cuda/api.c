@@ -409,8 +409,8 @@ static void questions(const char *arg)
 	check(cu.cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&value, f_census, 32, 0, 1)
 		      == 0 && value == 32 && !seen.nr, "a query calls no subscriber");
 	/*
-	 * There is one virtual GPC of 8 SMs, five have 16 SMs, and two have 18 SMs. No cluster fits
-	 * on the singletons.
+	 * One virtual GPC has 8 SMs, five have 16 SMs, and two have 18 SMs. No cluster fits on
+	 * the singletons.
 	 */
 	check(cu.cuOccupancyMaxActiveClusters(&value, f_census, &config) == 0 && value == 30,
 	      "clusters of 4, a block an SM: %d", value);

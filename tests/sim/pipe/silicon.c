@@ -388,8 +388,8 @@ static unsigned int known_of(const struct trace *trace)
 }
 
 /*
- * The allowed deviation. Reads test bandwidth and not compute, so the limit of 5 % does not apply
- * to them.
+ * The allowed deviation. Cases with reads measure bandwidth and not compute, so the limit of 5 %
+ * does not apply to these cases.
  */
 static double most_error(const struct trace *trace)
 {

@@ -1221,7 +1221,7 @@ static unsigned int told_share(const struct loop *loop, const struct served_case
 
 /*
  * Measures as `qos run` measures programs that report, including partial units. As on H200s, the
- * inference next to training is sometimes slower.
+ * inference next to training is sometimes slower than usual.
  */
 static void told_served(const struct served_case *s, struct told_sums *sums)
 {
@@ -1248,8 +1248,8 @@ static void told_served(const struct served_case *s, struct told_sums *sums)
 static void all_told(void)
 {
 	/*
-	 * The allowed misses of each case in 420 epochs. A dip of 35 is nearly twice the margin for
-	 * dips.
+	 * The allowed misses of each case in 420 epochs. A dip of 35 thousandths is nearly twice
+	 * the margin for dips.
 	 */
 	static const struct {
 		unsigned int dips;
@@ -1293,7 +1293,10 @@ static void all_served(void)
 				for (enum served load = STEADY; load <= BAD; load++)
 					served(&(struct served_case){ load, alphas[a], noise,
 								      seed, { { 0 } }, 0 });
-	/* With 0.7 the copies have 10 TPCs, so a loss of one TPC is more than the allowed loss. */
+	/*
+	 * At an alpha of 0.7 the copies have 10 TPCs, so a loss of one TPC is more than the
+	 * allowed loss.
+	 */
 	for (unsigned int a = 0; alphas[a] < 700; a++)
 		for (unsigned int seed = 1; seed <= 10; seed++)
 			for (unsigned int t = 0; t < sizeof(turns) / sizeof(turns[0]); t++)

@@ -308,8 +308,9 @@ static void add_up(struct world *w)
 }
 
 /*
- * Runs a phase of one load. Returns the number of epochs until the sets stopped changing. After
- * that, one try with fewer TPCs is allowed. If anything else changes, returns 99.
+ * Runs a phase of one load. Returns how many of the first epochs passed until the last change of
+ * a set. After the first epochs, the first tenant's set may be lowered once. If it is lowered
+ * more often, returns 99.
  */
 static unsigned int phase(struct world *w)
 {

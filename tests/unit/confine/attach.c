@@ -62,7 +62,7 @@ int main(int argc, char **argv)
 	    !tap_ok(!gpupart_open(&gp) && !cuda_open(gp, &cuda) && !cuda->init(0) &&
 			    !gpupart_attach_early(gp, NULL, NULL, &early), "attached early"))
 		return tap_done();
-	/* No TPC has these numbers, so the library never writes them. */
+	/* No TPC has the highest number, so the library never writes the map's entry for it. */
 	early->driver.map.bit_of_tpc[GPUPART_MAX_TPCS - 1] = 0xbeef;
 	tap_ok(!gpupart_attach(gp, NULL, NULL, &again) && again == early, "attached again");
 	tap_ok(early->driver.map.bit_of_tpc[GPUPART_MAX_TPCS - 1] == 0xbeef && early->learned,

@@ -16,7 +16,7 @@
 /* maximum time in seconds until the bounds are narrow, on a busy machine */
 #define PATIENCE	60
 
-/* a GPU writes a record at most this time after the end of a kernel */
+/* a GPU writes a record at most this much time after the end of a kernel */
 #define LATE_NS		3000
 
 /*
@@ -118,8 +118,8 @@ static int by_before(const void *a, const void *b)
 }
 
 /*
- * Returns the union of all launches between @from and @to. If @latest is true, uses the latest
- * possible begins.
+ * Returns the union of all launches between @from and @to. If @latest is true, assumes that each
+ * launch began as late as possible.
  */
 static uint64_t truth(struct program *p, unsigned int nr, uint64_t from, uint64_t to, bool latest)
 {
