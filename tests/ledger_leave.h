@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Leaves a tenant's ledger while the process continues. Real programs never leave a ledger while
- * they continue.
+ * Leaves a tenant's ledger while the process continues. Real programs leave a ledger only when
+ * they end.
  */
 #ifndef TESTS_LEDGER_LEAVE_H
 #define TESTS_LEDGER_LEAVE_H
@@ -26,8 +26,7 @@ static inline void ledger_leave(struct ledger *ledger, bool remove)
 		for (int gpu = 0; gpu < LEDGER_MAX_GPUS; gpu++)
 			atomic_store(&ledger->slot->gpus[gpu].used, 0);
 		/*
-		 * The unmap releases the lock, so from now on the slot can belong to another
-		 * process.
+		 * The unmap releases the lock, so another process can own the slot from now on.
 		 */
 		munmap(ledger->block, sizeof(*ledger->block));
 	}

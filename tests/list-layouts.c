@@ -61,8 +61,8 @@ static void print_class(unsigned int compute_class)
 int main(void)
 {
 	/*
-	 * Prints each class once, the newest class first. Chips of one class may be apart in the
-	 * table.
+	 * Prints each class once, the newest class first. Chips of one class need not be
+	 * neighbours in the table.
 	 */
 	for (unsigned int c = tmd_nr_chips; c-- > 0; ) {
 		unsigned int later = c + 1;

@@ -127,8 +127,9 @@ void hook_api(struct api_call *api, bool ended);
 })
 
 /*
- * As the macro above, but for calls whose arguments a subscriber may change in the begin callback.
- * @body reads the arguments from @name. This was measured on an H200. A fault turns it off.
+ * Like the macro above, but for calls in whose begin callback a subscriber may change the
+ * arguments. @body reads the arguments from @name. An H200's driver was measured to use changed
+ * arguments. A fault makes the simulated driver ignore the changes.
  */
 #define API_CALL_CHANGED(entry, args_type, name, body, ...) ({ \
 	args_type name = { __VA_ARGS__ }; \

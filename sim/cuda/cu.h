@@ -628,8 +628,8 @@ int gpupart_sim_gpu_info(int device, char pci[20], char uuid[48]);
 struct gpupart_topology;
 int gpupart_sim_topology(int device, struct gpupart_topology *topo, size_t size);
 /*
- * Stores how many bytes of the GPU's memory this process uses, or UINT64_MAX for a fault, and the
- * size of the whole memory.
+ * Stores the size of the GPU's memory, and how many bytes of it this process uses. UINT64_MAX
+ * bytes means a fault.
  */
 int gpupart_sim_memory(int device, uint64_t *own, uint64_t *all);
 /* Returns the number of processes that use the GPU, or -1 if the GPU does not exist. */

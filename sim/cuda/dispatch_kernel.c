@@ -156,8 +156,8 @@ void dispatch_free(struct sim_kernel *kernel)
 /* -------------------------------------------------------------- completed blocks */
 
 /*
- * Returns the index, in the grid, of block number @nth of cluster @unit. Without clusters, returns
- * the index of block @unit.
+ * Returns the grid index of block number @nth in cluster @unit. Without clusters, returns the
+ * index of block @unit.
  */
 static uint64_t block_index(const struct sim_grid *grid, uint64_t unit, unsigned int nth)
 {

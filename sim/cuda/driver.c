@@ -365,7 +365,8 @@ static CUresult attribute_of(int *value, int attribute, CUdevice device)
 	case CU_DEVICE_MAX_REGISTERS_PER_SM:
 		*value = sm->registers * sm->quarters;
 		break;
-	case CU_DEVICE_CLOCK_KHZ:	/* frequency of %globaltimer: a tick is a nanosecond */
+	case CU_DEVICE_CLOCK_KHZ:	/* frequency of %globaltimer: one tick for each
+					 * nanosecond */
 		*value = 1000000;
 		break;
 	case CU_DEVICE_NR_SMS:

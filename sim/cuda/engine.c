@@ -358,8 +358,8 @@ static int64_t put_once(struct sim_stream *stream, struct sim_op *op)
 }
 
 /*
- * Submits the commands of @op. Returns the number of the last command in the stream, or 0 or less
- * if memory is out.
+ * Submits the commands of @op. Returns the number of the last command in the stream. If memory
+ * is out, returns 0 or a negative number.
  */
 static int64_t put(struct sim_stream *stream, struct sim_op *op)
 {

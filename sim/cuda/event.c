@@ -153,7 +153,7 @@ CUresult cuEventSynchronize(CUevent event)
 	return API_CALL(cuEventSynchronize, struct event_args, synchronize(event), event);
 }
 
-/* A program that polls an event must see time advance, as with a stream. */
+/* As with a stream, a program that polls an event must see time advance. */
 static CUresult query(CUevent event)
 {
 	CUresult error;

@@ -96,7 +96,7 @@ static const struct known {
 	{ "tmd-version", AT(NUMBER, tmd_version) },
 };
 
-/* Returns false without a change if @value does not have the fault's type. */
+/* If @value does not have the type of the fault, changes nothing and returns false. */
 static bool set_fault(const struct known *fault, const char *value)
 {
 	void *to = (char *)&faults + fault->at;

@@ -75,9 +75,7 @@ static void bits_add(uint64_t bits[SIM_MASK_WORDS], unsigned int bit)
 	bits[bit / 64] |= 1ull << bit % 64;
 }
 
-/*
- * On H200 boards it was measured that the bits after those of a full set of GPCs belong to no GPC.
- */
+/* As measured on H200 boards, mask bits from max_gpcs * max_tpcs_per_gpc on belong to no GPC. */
 static void gpu_set_singles(struct sim_gpu *gpu, const struct gpupart_topology *topo)
 {
 	unsigned int first = gpu->info.max_gpcs * gpu->info.max_tpcs_per_gpc, i;

@@ -321,7 +321,7 @@ CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode *nodes, size_t *nr)
 
 /* As in NVIDIA's driver, a cycle is found only when the graph is instantiated. */
 /*
- * The caller passes either both arrays or no array. The edges of a node are in the order of its
+ * The caller passes both arrays or neither. The edges of a node are in the order of its
  * dependencies.
  */
 CUresult cuGraphGetEdges(CUgraph graph, CUgraphNode *from, CUgraphNode *to, size_t *nr)
@@ -535,7 +535,7 @@ CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph *graph)
 	return error;
 }
 
-/* Only kernels on the device know the value of such a condition. */
+/* Only kernels on the device know the value of a condition. */
 CUresult cuGraphConditionalHandleCreate(uint64_t *handle, CUgraph graph, CUcontext ctx,
 					unsigned int value, unsigned int flags)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Executable graphs. An executable graph is a copy of a graph in which each kernel has a separate
- * TMD. Each TMD is built only once, and subscribers see it only once. Launches use copies of these
- * TMDs on the device.
+ * Executable graphs. An executable graph is a copy of a graph. In the copy, each kernel has a
+ * separate TMD. Each TMD is built only once, and subscribers see it only once. Launches use
+ * copies of these TMDs on the device.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -84,8 +84,8 @@ static CUresult exec_add_graph(struct sim_exec *exec, const struct sim_graph *gr
 			       unsigned int entry, unsigned int *end, struct sim_node **bad);
 
 /*
- * Adds a node with its dependencies. The array @last contains the last step of each earlier node.
- * The function adds the last step of this node to that array.
+ * Adds a node with its dependencies. The array @last contains the last step of each node that
+ * was added before. The function appends the last step of this node to the array.
  */
 static CUresult exec_add_node(struct sim_exec *exec, struct sim_node *node, unsigned int entry,
 			      unsigned int *last, struct sim_node **bad)
@@ -117,7 +117,7 @@ static CUresult exec_add_node(struct sim_exec *exec, struct sim_node *node, unsi
 			     CUDA_SUCCESS;
 }
 
-/* Adds an empty step that depends on all those steps of @graph that have no dependents. */
+/* Adds an empty step after the last steps of @graph, which are its steps without dependents. */
 static CUresult exec_add_end(struct sim_exec *exec, const struct sim_graph *graph,
 			     const unsigned int *last, unsigned int entry, unsigned int *end)
 {

@@ -54,8 +54,8 @@ static inline bool exec_has_tmd(const struct exec_node *node)
 }
 
 /*
- * Call with sim_lock held. Copies @graph without making a handle. If this fails, returns NULL, sets
- * *error, and sets *bad to the node that failed or to NULL.
+ * Call with sim_lock held. Copies @graph without making a handle. On failure, returns NULL and
+ * sets *error. If a node failed, also sets *bad to this node, and otherwise to NULL.
  */
 struct sim_exec *exec_of(const struct sim_graph *graph, struct sim_node **bad, CUresult *error);
 void exec_free(struct sim_exec *exec);

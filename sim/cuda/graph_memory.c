@@ -31,7 +31,10 @@ bool exec_takes_memory(struct sim_exec *exec, struct sim_gpu *gpu)
 	return true;
 }
 
-/* Returns true but frees nothing, because the GPU keeps the memory until a program trims it. */
+/*
+ * No call frees memory at these addresses, because the GPU keeps this memory until a program
+ * trims it.
+ */
 bool graph_memory_contains(uint64_t address)
 {
 	return address >= GRAPH_MEMORY && address < GRAPH_MEMORY_END;

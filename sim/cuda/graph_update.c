@@ -4,7 +4,10 @@
 #include "sim/cuda/callback_numbers.h"
 #include "sim/cuda/graph_exec.h"
 
-/* Returns whether a new TMD would equal the old TMD. If so, the driver does not build a new TMD. */
+/*
+ * Returns whether a new TMD would equal the old TMD. If both are equal, the driver does not
+ * build a new TMD.
+ */
 static bool same_tmd(const struct sim_work *a, const struct sim_work *b)
 {
 	const struct sim_launch *one = &a->launch, *two = &b->launch;
@@ -54,7 +57,7 @@ static CUresult set_kernel(CUgraphExec exec, CUgraphNode handle,
 	if (error)
 		goto give;
 	/*
-	 * A change of only the arguments does not change the TMD. If a node was changed and then
+	 * If only the arguments change, the TMD does not change. If a node was changed and then
 	 * changed back, its TMD is still built again.
 	 */
 	node->built &= same_tmd(&node->work, &work);

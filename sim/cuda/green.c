@@ -110,8 +110,9 @@ static unsigned int order(const struct sim_gpu *gpu, const struct opaque *what, 
 }
 
 /*
- * Each group first gets one unit, which consists of TPCs of one virtual GPC. After each group has a
- * unit, the groups get further TPCs. Spread: takes single TPCs of the virtual GPCs in turn.
+ * Each group first gets one unit, which consists of TPCs of one virtual GPC. When every group
+ * has one unit, the groups get further TPCs. Spread: takes single TPCs of the virtual GPCs in
+ * turn.
  */
 CUresult cuDevSmResourceSplitByCount(struct cu_resource *groups, unsigned int *nr,
 				     const struct cu_resource *from, struct cu_resource *rest,
@@ -135,7 +136,7 @@ CUresult cuDevSmResourceSplitByCount(struct cu_resource *groups, unsigned int *n
 	size = (least + per_tpc * unit - 1) / (per_tpc * unit) * unit;
 	size = size ? size : unit;
 	total = order(gpu, &what, unit, bits);
-	/* Groups of the size of one unit are whole units. */
+	/* If a group has as many TPCs as a unit, it must be a whole unit. */
 	for (most = total / size; size == unit && most && unit > 1; most--)
 		if (bits[most * unit - 1] - bits[most * unit - unit] == (int)unit - 1)
 			break;

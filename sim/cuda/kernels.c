@@ -144,7 +144,7 @@ static void finish_slot(const struct sim_kernel *kernel, const struct sim_block 
 		slot->cycles = slot->ns = block->end - block->start;
 }
 
-/* Returns the part of [address, address + bytes) that this block writes. */
+/* Returns the range inside [address, address + bytes) that this block writes. */
 static uint64_t chunk(const struct sim_kernel *kernel, const struct sim_block *block,
 		      uint64_t *offset)
 {

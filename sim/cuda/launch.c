@@ -20,7 +20,7 @@ uint64_t launch_number(void)
 	return __atomic_add_fetch(&nr_launches, 1, __ATOMIC_RELAXED);
 }
 
-/* Later waits return this error, as after a watchdog has ended a kernel. */
+/* Later waits return this error, as they do when a watchdog has ended a kernel. */
 void launch_failed(struct sim_ctx *ctx, CUresult error)
 {
 	if (!ctx->error)
@@ -103,7 +103,8 @@ static CUresult launch_queue(struct sim_stream *stream, const struct sim_work *w
 	op.kernel = launch_kernel(work, stream->tmd, number, &error);
 	if (!op.kernel)
 		return error;
-	if (stream->ctx->error) {		/* nothing runs after a failure */
+	if (stream->ctx->error) {		/* after a failure, the context runs no more
+						 * work */
 		dispatch_free(op.kernel);
 		return CUDA_SUCCESS;
 	}

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Device memory, which is host memory in the simulation, and the operations that fill and copy
- * device memory.
- */
+/* Allocates, fills and copies device memory. In the simulation, device memory is host memory. */
 #include <stdlib.h>
 #include <string.h>
 #include "sim/cuda/callback_numbers.h"

@@ -214,8 +214,8 @@ static void strip_comments(char *text)
 }
 
 /*
- * Returns the bytes of all declarations such as ".shared .align 4 .b8 name[64];" between @text and
- * @end.
+ * Returns the total size of all declarations such as ".shared .align 4 .b8 name[64];" between
+ * @text and @end.
  */
 static unsigned int count_shared(const char *text, const char *end)
 {
@@ -238,7 +238,10 @@ static unsigned int count_shared(const char *text, const char *end)
 	return bytes;
 }
 
-/* Returns the bytes of all declarations such as ".global .align 4 .b8 name[64];" in a module. */
+/*
+ * Returns the total size of all declarations such as ".global .align 4 .b8 name[64];" in a
+ * module.
+ */
 static uint64_t count_global(const char *text)
 {
 	uint64_t bytes = 0;

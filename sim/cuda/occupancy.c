@@ -50,8 +50,8 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, CUfun
 }
 
 /*
- * Of all block sizes that use an SM best, returns the largest one. Also returns the size of a grid
- * of such blocks that fills the GPU.
+ * Returns the block size that uses an SM best, or the largest of several equally good block
+ * sizes. Also returns how many blocks of this size fill the GPU.
  */
 static CUresult best_block(int *grid, int *block, CUfunction handle,
 			   size_t (*shared_of)(int block), size_t shared, int most)

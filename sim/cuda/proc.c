@@ -8,7 +8,7 @@
 
 #define FOUND		0
 #define NOT_FOUND	1
-#define TOO_OLD		2	/* the function is newer than the requested version */
+#define TOO_OLD		2	/* the function is newer than the requested CUDA version */
 
 /*
  * Each row has the exported name, the name that a program requests, and the first CUDA version in
@@ -17,7 +17,7 @@
 #define PLAIN(name)		{ #name, #name, 2000, (void *)name }
 #define V2(name, since)		{ #name "_v2", #name, since, (void *)name##_v2 }
 #define V3(name, since)		{ #name "_v3", #name, since, (void *)name##_v3 }
-/* Such a function had a separate name before it became the new version of another function. */
+/* A function that once had a separate name, and is now the new version of another function. */
 #define TAKES(old, name, since)	{ #name, #old, since, (void *)name }
 
 static const struct {

@@ -62,7 +62,7 @@ struct sim_gpu {
 	uint64_t memory, memory_taken;	/* size of the memory, and use by this process, in bytes */
 	uint64_t graph_memory;		/* bytes that memory nodes of graphs use */
 	unsigned int graph_trims;	/* number of times that graph_memory was trimmed */
-	/* number of users of the primary context; a reset does not change it */
+	/* number of users of the primary context; a reset does not change this number */
 	unsigned int primary_users;
 	struct sim_pool *pool, *default_pool;	/* @pool: the current pool; NULL: not used yet */
 };
@@ -123,7 +123,7 @@ struct sim_args {
 
 struct sim_kernel {
 	struct sim_ctx *ctx;
-	uint64_t number;		/* the number of its launch */
+	uint64_t number;		/* number of the launch of this kernel */
 	uint64_t nr_ran;		/* blocks that have ended */
 	const struct sim_code *code;
 	struct sim_args args;
@@ -149,7 +149,8 @@ enum sim_op_kind {
 struct sim_op {
 	struct sim_op *next;
 	enum sim_op_kind kind;
-	uint64_t last;			/* the number of its last command in the pipeline */
+	uint64_t last;			/* number of the operation's last command in the
+					 * pipeline */
 	struct sim_kernel *kernel;
 	struct sim_event *event;
 	struct sim_run *run;
@@ -211,9 +212,12 @@ struct sim_event {
 	bool live, recorded;
 	unsigned int pending;		/* number of records that are queued */
 	uint64_t time;
-	struct sim_moment *moment;	/* the moment of the last record; NULL: never recorded */
-	uint64_t capture;		/* the capture of the last record; 0: not captured */
-	struct sim_node **tips;		/* the nodes that the last record of a capture covers */
+	struct sim_moment *moment;	/* the moment of the most recent record; NULL: never
+					 * recorded */
+	uint64_t capture;		/* the capture of the most recent record; 0: this record
+					 * was not captured */
+	struct sim_node **tips;		/* if the event was recorded in a capture: the nodes that
+					 * the record covers */
 	unsigned int nr_tips;
 	struct sim_event *next;
 };
@@ -230,11 +234,10 @@ struct sim_stream {
 	int priority;			/* as in CUDA, a lower number is more urgent */
 	int pipe;			/* the stream in the pipeline; -1: not opened yet */
 	struct sim_op *head, **tail;	/* operations that are not done */
-	uint64_t last;			/* the last command of the last operation */
+	uint64_t last;			/* the final command of the newest operation */
 	/*
-	 * @followed is the number of the last command of the legacy stream for which this stream
-	 * waited. @followed_by is the number of the last command of this stream for which the
-	 * legacy stream waited.
+	 * @followed: this stream last waited for the legacy stream's command of this number.
+	 * @followed_by: the legacy stream last waited for this stream's command of this number.
 	 */
 	uint64_t followed, followed_by;
 	struct sim_stream *next, *next_hash;
@@ -339,7 +342,7 @@ struct sim_gpu *gpu_get(CUdevice device);
 struct sim_faults {
 	uint64_t tmd_version;		/* 0x23, 0x24, 0x30 or 0x50; any other value means V04_00 */
 	const char *order;		/* order of the mask bits; NULL: the order in the capture */
-	int move_field[2];		/* offsets of two bytes of a TMD that are exchanged */
+	int move_field[2];		/* offsets of the two TMD bytes that are exchanged */
 	bool no_table, sealed_table, drop_callback, mps;
 	uint64_t table_size, params_size, features;
 	uint64_t tmd_pointer;		/* value in slot 4 of cbid 1; 0: the TMD's address */
@@ -545,13 +548,13 @@ void hook_launch(CUcontext ctx, CUfunction function, void *tmd, uint64_t last, i
 void hook_resource(CUcontext ctx, void *object, int cbid);
 /* Reports a loaded module. @image is a binary, even if the program loaded text. */
 void hook_module(CUmodule module, const void *image, size_t size, enum hook_module_kind kind);
-/* @graph may also be the address that stands for the copy of a graph in an executable graph. */
+/* An executable graph contains a copy of a graph. For this copy, @graph is &exec->inner. */
 void hook_graph_destroyed(const void *graph);
 void hook_exec_created(CUcontext ctx, CUgraph graph, CUgraphExec exec);
 void hook_exec_dying(CUgraphExec exec);
 /*
- * Returns whether a subscriber without support for green contexts has attached. After such an
- * attach, the driver refuses to create green contexts.
+ * Returns whether a subscriber without support for green contexts has attached. If one has
+ * attached, the driver refuses to create green contexts.
  */
 bool hook_no_green(void);
 
@@ -658,13 +661,13 @@ bool memory_valid(uint64_t address, uint64_t bytes);
  */
 bool memory_of_ctx(const struct sim_ctx *ctx, uint64_t address, uint64_t bytes);
 /*
- * Returns whether @work reads and writes only allocated memory. Always true for a kernel of the
- * program.
+ * Returns whether @work reads and writes only allocated memory. Always returns true for a kernel
+ * of the program.
  */
 bool memory_work_valid(const struct sim_work *work);
 /*
- * Completes @work. The caller has set its kind and args, which describe a fill or copy. A large
- * fill or copy becomes a kernel.
+ * Completes @work. The caller has set @work's kind and args, which describe a fill or copy. A
+ * large fill or copy becomes a kernel.
  */
 CUresult memory_work(struct sim_ctx *ctx, struct sim_work *work);
 

@@ -169,8 +169,8 @@ static void build_release(uint8_t *tmd, unsigned int slot, uint16_t control)
 }
 
 /*
- * As measured, the value is 0003 in a stream, and 0010 or 0013 in a graph. Which of these two
- * values a node of a graph has is only assumed.
+ * As measured, the value is 0003 in a stream, and 0010 or 0013 in a graph. The rule that gives a
+ * graph's node one of these two values is only assumed.
  */
 static void build_releases(uint8_t *tmd, const struct sim_launch *launch)
 {
@@ -188,7 +188,7 @@ static void build_releases(uint8_t *tmd, const struct sim_launch *launch)
 		build_release(tmd, slot, at->enable | at->one_word);
 }
 
-/* Keeps all values that other code wrote into slots that the driver does not use. */
+/* If the driver does not use a slot, keeps the values that other code wrote into this slot. */
 static void keep_releases(uint8_t *tmd, const uint8_t *was)
 {
 	const struct release_bytes *at = bytes()->release;

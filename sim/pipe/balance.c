@@ -21,8 +21,8 @@
  * virtual GPC that was served last. The kernel skips one more virtual GPC in two cases. In the
  * first case, remaining blocks of another kernel are running when the kernel arrives. In the
  * second case, the kernel arrives at an idle GPU and has a set that excludes a virtual GPC. The
- * next kernel begins with the half of the singletons that was served last. If the last kernel
- * used SMs, but no SM of that half, the next kernel begins with the other half.
+ * next kernel begins with the half of the singletons that was served last. If the previous
+ * kernel used no SM of that half, but other SMs, the next kernel begins with the other half.
  */
 #include <stddef.h>
 #include <string.h>
@@ -46,8 +46,8 @@ static void place(struct pipe *pipe, struct task *task, struct sm *sm, uint64_t 
 	if (start < machine->balancer_ps / 1000)
 		start = machine->balancer_ps / 1000;
 	/*
-	 * If an SM has just become free, the next block on it starts a little later than a block
-	 * that is assigned some time after the end of the previous block.
+	 * If the previous block has only just left the SM, the next block starts a little later
+	 * than it would on an SM that has been free for some time.
 	 */
 	if ((!task->given && !task->resident) || start < task->launch.start)
 		task->launch.start = start;
@@ -84,8 +84,8 @@ static unsigned int at_most(unsigned int limit, unsigned int used, unsigned int 
 }
 
 /*
- * Returns the same number, but without counting. This works for blocks that have the same number
- * of warps in each quarter.
+ * Computes how many more blocks fit on the SM, without counting them one at a time. This works
+ * for blocks that have the same number of warps in each quarter.
  */
 static unsigned int room_on(const struct sm *sm, const struct pipe_chip *chip,
 			    const struct shape *shape)

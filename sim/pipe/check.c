@@ -2,8 +2,8 @@
 /*
  * Rejects a scenario before its run if the scenario can never finish. Examples are a block that
  * fits on no SM, an empty set, a cluster or cooperative grid for which there is not enough room,
- * and an event that no program records. Also rejects a run that would exceed the range of the clock
- * or a reasonable time.
+ * and an event that no program records. Also rejects a run that would exceed the range of the
+ * clock or take unreasonably long.
  */
 #include <errno.h>
 #include "sim/pipe/pipe.h"
@@ -190,7 +190,7 @@ static uint64_t blocks_of(const struct pipe *pipe, const struct pipe_step *step)
 	return blocks;
 }
 
-/* Returns the first step at which the steps so far exceed a limit, or NULL. */
+/* Adds up the steps, and returns the step at which the sum first exceeds a limit, or NULL. */
 static const struct pipe_step *add_up(const struct pipe *pipe, const struct pipe_step *steps,
 				      unsigned int nr, uint64_t rounds, struct length *length)
 {

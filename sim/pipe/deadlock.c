@@ -80,7 +80,8 @@ static bool will_record(const struct program *program, unsigned int event)
 
 /*
  * Finds the stream or program that will record the event. This is @stream if the record was
- * submitted there. Otherwise it is a stream that has such a command, or a program.
+ * submitted there. Otherwise it is a stream that has a command to record the event, or a
+ * program.
  */
 static struct who recorder(const struct pipe *pipe, unsigned int event, unsigned int stream)
 {

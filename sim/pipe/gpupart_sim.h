@@ -195,7 +195,10 @@ struct pipe_launch {
 	unsigned int gpu, kernel, stream, engine;
 	uint64_t asked;		/* the time when the CPU had written the command to the buffer */
 	uint64_t issued;	/* the time when the host interface had passed the command on */
-	/* start of the first block and end of the last block, or start and end of the copy */
+	/*
+	 * when the first block started and the last block ended, or when the copy started and
+	 * ended
+	 */
 	uint64_t start, end;
 	uint64_t blocks, bytes;
 	uint64_t sms[PIPE_MAX_SMS / 64];	/* a bit for each %smid that ran a block */
@@ -288,8 +291,8 @@ struct pipe_fed_watch {
 };
 
 /*
- * Creates a GPU. Copies @gpu and @watch, but not the contents of launches and graphs: these must
- * stay valid until the launch or graph is done. Returns 0 or -ENOMEM.
+ * Creates a GPU. Copies @gpu and @watch. Does not copy launches and graphs: the caller must keep
+ * each launch or graph valid until it is done. Returns 0 or -ENOMEM.
  */
 int pipe_fed_open(struct pipe_fed **fed, const struct pipe_gpu *gpu,
 		  const struct pipe_fed_watch *watch);

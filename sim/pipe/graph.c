@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Runs graphs. A graph is one command. Each node starts when all nodes on which it depends are
- * done, and needs neither the CPU nor the host interface to start.
+ * done. Neither the CPU nor the host interface takes part in this.
  */
 #include <stdlib.h>
 #include "sim/pipe/pipe.h"

@@ -72,7 +72,10 @@ static void call_back(struct pipe *pipe, struct channel **waiters)
 	}
 }
 
-/* Wakes the channels that waited for a command of this stream if that command is now done. */
+/*
+ * If a channel waits for a command of this stream and this command is now done, wakes the
+ * channel.
+ */
 static void wake_followers(struct pipe *pipe, struct stream *stream)
 {
 	struct channel **link = &stream->followers, *channel;

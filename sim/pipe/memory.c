@@ -31,9 +31,9 @@ void memory_init(struct machine *machine)
 }
 
 /*
- * Returns the part of a level's @rate that @demand uses. Reads from DRAM count more, by the
- * ratio of @rate to @dram_rate. @dram_rate is the rate of the level if all reads are from DRAM.
- * If @dram_rate is 0, all reads count the same.
+ * Returns how much of a level's @rate the reads in @demand use. Reads from DRAM count more, by
+ * the ratio of @rate to @dram_rate. @dram_rate is the rate of the level if all reads are from
+ * DRAM. If @dram_rate is 0, all reads count the same.
  */
 static uint64_t share_of(uint64_t rate, uint64_t dram_rate, const uint64_t demand[2])
 {

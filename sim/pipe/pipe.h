@@ -165,7 +165,8 @@ struct task {
 	/* blocks or clusters: total number; number assigned so far */
 	uint64_t units, given;
 	uint64_t resident;
-	bool slot, sorted, begun, stuck; /* stuck: since a block ended last, no room was found */
+	bool slot, sorted, begun, stuck; /* stuck: no room was found since the last time a block
+					  * ended */
 	struct graph_run *run;
 	unsigned int node;
 	/* a bit for each rank of an SM; closed: the SM has no room for a block of this task */
@@ -198,7 +199,7 @@ struct machine {
 	unsigned int nr_groups, nr_singles;
 	unsigned int turn;		/* the next group, not counting singles */
 	unsigned int single;		/* odd: the second half of the singles begins */
-	/* half of the singles that was served last: 1 or 2; 0: none yet */
+	/* the half of the singles that was served last, 1 or 2; 0: no half was served yet */
 	unsigned int served_half;
 	/* rested: remaining blocks were assigned since a kernel began; skip: skip a group */
 	bool rested, skip;
@@ -213,7 +214,7 @@ struct machine {
 
 /*
  * Call the first function when the machine has both a running block and the GPU. Call the second
- * function when the machine loses one of these.
+ * function when the machine loses the GPU or its last running block.
  */
 void machine_busy(struct pipe *pipe, struct machine *machine);
 void machine_idle(struct pipe *pipe, struct machine *machine);
@@ -254,8 +255,8 @@ void balance(struct pipe *pipe, struct machine *machine);
 void balance_idle(struct machine *machine, const struct sm *sm, bool idle);
 void balance_room(struct machine *machine, const struct sm *sm);
 /*
- * Returns the number of blocks or clusters that the idle machine can hold at once on the SMs in
- * @allowed, which has a bit for each rank.
+ * Returns how many blocks or clusters the idle machine can hold at once on the SMs in @allowed.
+ * @allowed has a bit for each rank.
  */
 uint64_t balance_capacity(const struct machine *machine, const struct pipe_kernel *kernel,
 			  const uint64_t *allowed);
@@ -275,7 +276,7 @@ void slices_fini(struct slices *slices);
 /* Stops the GPU at the end of a run. Running blocks count up to the current time. */
 void slices_stop(struct pipe *pipe, struct slices *slices);
 struct machine *slices_machine(struct pipe *pipe, unsigned int gpu, unsigned int process);
-/* Called when a machine gets work while it has none, or when no work is left. */
+/* Called when an idle machine gets work, or when a machine has no work left. */
 void slices_work_changed(struct pipe *pipe, struct machine *machine);
 
 /* ---------------------------------------------- cmdbuf.c, host.c, frontend.c */

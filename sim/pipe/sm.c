@@ -136,7 +136,7 @@ void sm_advance(const struct pipe *pipe, struct sm *sm)
 	}
 }
 
-/* of ONE issue slots, a part that is smaller than this is only a rounding error */
+/* in units of 1 / ONE issue slot: a smaller number of slots is only a rounding error */
 #define CRUMB	64
 
 /*

@@ -26,7 +26,7 @@ static void sort_in(struct task *task)
 		(*link)->above = task;
 	*link = task;
 	task->sorted = true;
-	/* While the task was not in the table, it was not informed on which SMs blocks ended. */
+	/* Blocks may have ended on any SM while the task was not in the table. */
 	memset(task->closed, 0, sizeof(task->closed));
 	task->stuck = false;
 }

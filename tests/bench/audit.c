@@ -19,7 +19,7 @@
 /* number of parts of the calls; each part is shorter than a time slice */
 #define NR_PIECES	40
 #define NR_CALLS	1000000
-/* tolerance relative to the plain call: at most its variation from run to run */
+/* maximum ratio to the plain call, whose own time varies at least this much from run to run */
 #define MOST		1.05
 
 extern char **environ;

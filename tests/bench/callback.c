@@ -34,7 +34,7 @@ static struct lend_block *borrow_begin(struct gpupart *gp, const char **lender)
 	if (gpupart_report_open(gp, &own, &id) || gpupart_report_open(gp, &other, lender))
 		return NULL;
 	gpupart_lend_bound(own, 1000000000, 1000000000);
-	/* A launch never leaves a limit that the program set itself. */
+	/* If a program sets its own limit, its launches never leave this limit. */
 	setenv("GPUPART_SET", "0-15", 1);
 	if (gpupart_report_start(gp, id))
 		return NULL;

@@ -4,10 +4,10 @@
  * creates two processes before they use CUDA. The first process never subscribes, and the second
  * process subscribes. The two processes take turns in short blocks on an otherwise idle GPU, so
  * that drifts of the machine affect both processes equally. Each block begins with launches that
- * are not timed, so that both processes are equally warm. Only the launch calls are timed, not the
- * wait for the GPU. Another process that never subscribes shows how much two equal processes
- * differ. One more process has a known delay before each launch. It shows how small a difference
- * the method can detect.
+ * are not timed, so that both processes are equally warm. Only the launch calls are timed, not
+ * the wait for the GPU. A third process also never subscribes, and shows how much two equal
+ * processes differ. A fourth process waits for a known time before each launch, and shows how
+ * small a difference the method can detect.
  *
  * Equal processes differ by a few percent for their whole lifetime, because their memory addresses
  * differ. So each variant is measured with several pairs of processes, on one CPU. For each block,
@@ -134,7 +134,7 @@ static int map_host_memory(P lib, bool registered)
 	return memory == MAP_FAILED || add(memory, bytes, 2);
 }
 
-/* Runs in the child. Waits for a byte, launches, and answers with the time in ns. */
+/* Runs in the child. Waits for a byte, makes launches, and answers with their time in ns. */
 static int child(enum variant variant, int in, int out)
 {
 	CU (*init)

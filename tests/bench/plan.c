@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Measures the time of the planner. It plans random demands of up to 16 tenants, on the boards of
- * tests/data and on made-up GPUs that are similar to real GPUs. Then it makes a climb: it takes the
- * demands that needed the most steps and changes them a little, again and again, as long as the
- * plan takes more steps. For each kind of GPU, prints a line with the slowest random case and the
- * slowest case of the climb. Fails if a random case took longer than the limit, or if the planner
- * did not decide a case.
+ * Measures the time of the planner. It plans random demands of up to 16 tenants, on the boards
+ * of tests/data and on made-up GPUs that are similar to real GPUs. Then it makes a climb: it
+ * takes the demands that needed the most steps, and changes them a little, again and again, as
+ * long as the number of steps grows. For each kind of GPU, prints a line with the slowest random
+ * case and the slowest case of the climb. Fails if a random case took longer than the limit, or
+ * if the planner did not decide a case.
  *
  *         bench-plan [SECONDS PER KIND] [SEED] [KIND, FROM 0] [MILLISECONDS TO PRINT]
  */
@@ -22,11 +22,14 @@
 #define MAX_SIZE 32		/* maximum of TPCs in a GPC of a topology */
 #define PROMISED_MS 15.0
 #define NR_BOARDS 7
-#define NR_FIRST 60		/* number of random cases before a climb from the slowest of them */
-#define NR_STALE 300		/* number of steps of a climb without a slower case */
+#define NR_FIRST 60		/* number of random cases; the climb begins with the slowest of
+				 * them */
+#define NR_STALE 300		/* a climb ends after this number of steps without a slower
+				 * case */
 
 struct demand {
-	unsigned int min, max, cluster, weight, same, apart;	/* the last two: bits */
+	unsigned int min, max, cluster, weight, same, apart;	/* @same and @apart have a bit for
+								 * each tenant */
 	bool gpcs, spread;
 };
 
@@ -391,7 +394,8 @@ static void change(struct instance *in, const struct shape *s)
 
 struct tally {
 	unsigned int nr[2], planned, late[2], undecided, steps;
-	double slowest[2][2];		/* planned, refused; random, climb */
+	double slowest[2][2];		/* first index: planned or refused; second index: random
+					 * or climb */
 };
 
 static void count(struct tally *t, const struct instance *in, const struct result *r, bool climbed)

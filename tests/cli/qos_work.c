@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * For tests/cli/qos*.sh: launches until the file that the argument names is removed. After each
- * launch it reports as many units as the launch used SMs. With a second argument, each block lasts
- * that many ns. The program then launches four kernels at a time and reports nothing.
+ * launch it reports one unit for each SM that the launch used. With a second argument, each
+ * block lasts that many ns. The program then launches four kernels at a time and reports
+ * nothing.
  */
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
  * For tests/cli/tune.sh: launches until the file that the first argument names is removed. The
- * second argument selects the reports:
- * "linear" reports one unit per millisecond and TPC.
- * "even LIST" reports units as "linear" does for twice the number of the program's TPCs in LIST, or
- * outside LIST if that number is smaller.
- * "most N" is like "linear", but reports at most the units of N TPCs.
- * "needs N" is like "linear", but reports nothing if the program has fewer than N TPCs.
- * "times" reports requests of 200 ms divided by the number of TPCs, with gpupart_latency_report().
- * "silent" reports nothing. "records" reports nothing, and launches every 2 ms.
- * The number of units depends only on the clock, so that load on the machine does not change it.
+ * second argument selects the reports: "linear" reports one unit per millisecond and TPC. "even
+ * LIST" counts the program's TPCs in LIST and its TPCs outside LIST, and reports the units that
+ * "linear" reports for twice the smaller number. "most N" is like "linear", but reports at most
+ * the units of N TPCs. "needs N" is like "linear", but reports nothing if the program has fewer
+ * than N TPCs. "times" reports requests of 200 ms divided by the number of TPCs, with
+ * gpupart_latency_report(). "silent" reports nothing. "records" reports nothing, and launches
+ * every 2 ms. The number of units depends only on the clock, so that load on the machine does
+ * not change it.
  */
 #include <dlfcn.h>
 #include <stdio.h>

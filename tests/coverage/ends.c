@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A library only for coverage builds. It writes counters when a process ends by _exit(), by a
- * signal such as SIGTERM, or by exec.
+ * A library only for coverage builds. It writes the counters of a process that calls _exit() or
+ * exec, or that a signal such as SIGTERM ends.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -104,8 +104,8 @@ PUBLIC int execvp(const char *file, char *const argv[])
 }
 
 /*
- * The parent sees the process end in the same way as without this library. If the process hangs
- * at this point, the alarm ends it.
+ * The wait status of the process is the same as without this library. If the process hangs at
+ * this point, the alarm ends it.
  */
 static void on_signal(int sig)
 {

@@ -79,7 +79,7 @@ static int nr_features(uint32_t *count, uint32_t zero, uint32_t handle)
 	return 0;
 }
 
-/* This function is beyond the end of the table. */
+/* This function is in the memory after the end of the table. */
 static int beyond(void)
 {
 	fprintf(stderr, "a slot was called that the table does not have\n");

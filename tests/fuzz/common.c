@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Code that the fuzz targets share. It keeps files in memory, and catches the command's messages,
- * so that they do not appear on stderr.
+ * Code that the fuzz targets share. It keeps files in memory, and intercepts the command's
+ * messages, so that stderr stays empty.
  */
 #include <stdarg.h>
 #include <sys/mman.h>

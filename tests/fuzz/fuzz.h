@@ -108,7 +108,8 @@ const char *fuzz_file(const void *data, size_t size);
 char *fuzz_text(const uint8_t *data, size_t size);
 
 /*
- * The number of lines that the command would have written on stderr, and the last of these lines.
+ * The number of lines that the command would have written on stderr, and the text of the last
+ * line.
  */
 extern unsigned int fuzz_lines, fuzz_notes;
 extern char fuzz_line[4096];

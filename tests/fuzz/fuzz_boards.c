@@ -132,7 +132,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!status) {
 		check_taken(&node);
 	} else if (!boards_find("0000:01:00.0", &board, why, sizeof(why))) {
-		/* One row may be valid even if another row is not valid. */
+		/* An invalid row does not make the other rows invalid. */
 		MUST(fuzz_printable(board.key, sizeof(board.key)) &&
 		     strnlen(board.source, sizeof(board.source)) < sizeof(board.source));
 	} else {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
  * Fuzz target: captures. If the reader accepts a capture, the topology has the rows of the text.
- * The capture can be written, read again to the same topology, and written again to the same bytes.
- * A refusal has a message. The target reads the input unchanged. It then corrects the first line
- * and the checksum and reads the input again, so that the fuzzer reaches the code behind these two
- * checks.
+ * The capture can be written, read again to the same topology, and written again to the same
+ * bytes. A refusal has a message. The target first reads the unchanged input. It then corrects
+ * the first line and the checksum, and reads the corrected input, so that the fuzzer reaches the
+ * code after the checks of these two.
  */
 #include <errno.h>
 #include <stdio.h>

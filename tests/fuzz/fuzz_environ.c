@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Fuzz target: the environments of other processes, which `run -n` reads to find the future
- * limits of these processes. The input is any bytes, or an environment in the form of a program.
- * If a set is found, it must be on the board. If the variables are for this GPU, this set must
- * be the set in the variables.
+ * limits of these processes. The input is any bytes, or an environment in the form that programs
+ * have. If a set is found, it must be on the board. If the variables are for this GPU, this set
+ * must be the set in the variables.
  */
 #include <stdarg.h>
 /* The code that reads one process is internal. */

@@ -105,7 +105,7 @@ static void write_files(struct input *in)
 		shared_init(&file.header, LAYOUT, sizeof(file));
 		atomic_init(&file.header.magic, SHARED_MAGIC(SHARED_GRANT));
 		atomic_init(&file.header.nr_gpus, 1);
-		/* Other versions also have these fields. */
+		/* The following fields exist in all versions of the format. */
 		strcpy(file.header.id, ids[i]);
 		strcpy(file.header.name, ids[i] + 2);
 		file.header.uid = UID;
@@ -226,8 +226,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	check_sums(list, nr);
 	/*
-	 * A grant that was read can be written, unless it has another version. If a grant with
-	 * made-up values is written, reading it returns an equal grant.
+	 * A grant that was read can be written again if its version is the library's version. If
+	 * a grant with made-up values is written, reading it returns an equal grant.
 	 */
 	for (int i = 0; i < nr; i++) {
 		put(gp, &list[i]);

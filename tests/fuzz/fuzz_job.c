@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Fuzz target: job records and the environments of processes. There are three records, which may
- * name each other as parents. Listed jobs must have text and a set. A limit that was set must
- * apply inside the parent's limit. No chain of records may be endless.
+ * name each other as parents. Listed jobs must have text and a set. If the target sets a limit,
+ * this limit must apply inside the parent's limit. No chain of records may be endless.
  */
 #include <errno.h>
 #include <fcntl.h>

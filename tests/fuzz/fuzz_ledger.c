@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: a tenant's ledger file with any content. The target lists the file, sets a quota in
- * it, joins the ledger, charges and releases. Listed names must be text, and listed amounts must
- * add up. If a charge reports that the quota applies, the quota must be enforced. Every charge must
- * be released.
+ * Fuzz target: a tenant's ledger file with any content. The target lists the file, sets a quota
+ * in it, joins the ledger, charges and releases. Listed names must be text, and listed amounts
+ * must add up. If the charge reports that the quota applies, the library must enforce the quota.
+ * Every charge must be released.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: the lines that programs write to the socket of `gpupart qos`. Each line of the input
- * is sent as one datagram. Each line must count either once, with its value and for the tenant that
- * it names, or not at all.
+ * Fuzz target: the lines that programs write to the socket of `gpupart qos`. Each line of the
+ * input is sent as one datagram. A valid line must count once, with the value and for the tenant
+ * in the line. Any other line must not count.
  */
 #include <errno.h>
 #include <sys/socket.h>
@@ -108,9 +108,9 @@ static void expect(const char *text, const char *name, struct told *told)
 }
 
 /*
- * Adds up the work of epochs with the same lines. The sum must be the total of all reports, plus
- * less than one report for work in progress at the end of the epochs. This work is unknown before
- * the second report.
+ * Adds up the work of epochs with the same lines. The sum must be at least the total of all
+ * reports. It may exceed the total by the work in progress at the end of the epochs, but by less
+ * than one report. This work is unknown before the second report.
  */
 static void check_work(struct live *live, const char *text, int i, const struct told *told)
 {
@@ -136,7 +136,7 @@ static void check_work(struct live *live, const char *text, int i, const struct 
 	live_listen(live);
 	live_read(live);
 	live_take(live, i, &tenant, &spec, 200000000, &m);
-	/* Checks that work that was counted in advance is not counted again. */
+	/* Checks that work counted in advance is not counted again. */
 	sum += m.work;
 	MUST(!all || (sum >= 2 * all && sum <= 2 * all + each));
 	/*

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: a file of tenants that have goals. A refusal has one line. An accepted file must be
- * within the documented bounds. The target runs it. For any measurements, the decisions of the
- * policy must be consistent, and each line of the log must be read back to the same line.
+ * Fuzz target: a file of tenants that have goals. A refusal has one line. An accepted file must
+ * be within the documented bounds. The target runs the policy on an accepted file. For any
+ * measurements, the decisions of the policy must be consistent. Each line of the log, if it is
+ * read and written again, must stay the same.
  */
 #include "cli/qos/policy/gpupart_qos.h"
 #include "cli/qos/qos.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Fuzz target: register values for the kernel module's pure files, for every chip. A register
- * has any value, or is refused, or does not answer. The units that are reported as present must
- * be those that are not fused off. A map must be a permutation. An order must contain each TPC
- * once. A page with a refused read must not be complete.
+ * has any value, refuses the read, or does not answer. The units that are reported as present
+ * must be those that are not fused off. A map must be a permutation. An order must contain each
+ * TPC once. A page with a refused read must not be complete.
  */
 #include <errno.h>
 #include "kmod/regs.h"
@@ -76,7 +76,7 @@ static int rd32(struct topo_reader *reader, u32 offset, u32 *value)
 	return answer->err;
 }
 
-/* Selects a chip of the table, or any id from the input. */
+/* Selects a chip of the table, or takes any chip id from the input. */
 static void choose_chip(void)
 {
 	unsigned int chip = input_u8(&in);
@@ -202,8 +202,8 @@ static void check_order(const struct gpu_floorsweep *fs)
 		of[tpc->gpc]++;
 	}
 	/*
-	 * If an order contradicts the fuses, this contradiction must be reported. Values that
-	 * are computed from the fuses have no contradiction.
+	 * If an order of GPCs contradicts the fuses, the page must report the contradiction.
+	 * Values that are computed from the fuses cannot contradict them.
 	 */
 	MUST(fs->order == TOPO_ORDER_READ || !*fs->disagree);
 	if (*fs->disagree)

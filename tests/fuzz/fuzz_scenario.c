@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: scenario files. A file is refused in one line, or each of its runs ends. A run ends
- * if it is completed, if the pipeline refuses it, or if it makes no progress and is stopped with a
- * message. A completed run is drawn as SVG and as text. Runs are stopped after some simulated time,
- * and long programs are not run, because this target searches for errors and not for slow cases.
+ * Fuzz target: scenario files. A file is either refused with one line, or each of its runs ends.
+ * A run ends if it is completed, if the pipeline refuses it, or if it makes no progress and is
+ * stopped with a message. A completed run is drawn as SVG and as text. Runs are stopped after
+ * some simulated time, and long programs are not run, because this target searches for errors
+ * and not for slow cases.
  */
 #include <errno.h>
 #include <string.h>

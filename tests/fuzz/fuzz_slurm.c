@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: the argument of --gpupart of a Slurm job. A user can also send such an argument
- * without the plugin's check. An accepted argument must equal its words, with each word used
+ * Fuzz target: the argument of --gpupart of a Slurm job. A user can also send an argument that
+ * the plugin has not checked. An accepted argument must equal its words, with each word used
  * once. If an accepted argument is written and read again, the result must be the same. A
  * refusal has a message.
  */

@@ -2,8 +2,8 @@
 /*
  * Fuzz target: any bytes instead of a TMD, on made-up GPUs of every layout. Only the mask may be
  * written. Bits that the driver set must stay set. The allowed TPCs must be the requested TPCs,
- * or those TPCs that belong to the reported outcome. At least one TPC must be allowed. If the
- * mask is restored, all bytes must be the same as before.
+ * or if the library reports another outcome, the TPCs of this outcome. At least one TPC must be
+ * allowed. If the mask is restored, all bytes must be the same as before.
  */
 #include <errno.h>
 #include "lib/tmd/tmd.h"
@@ -147,8 +147,8 @@ static void check_untouched(const struct tmd_layout *layout, const struct bytes 
 }
 
 /*
- * If the blocks of a launch must run at the same time, the launch must have enough room for them,
- * or all available TPCs.
+ * If the blocks of a launch must run at the same time, the allowed TPCs must have enough room
+ * for them, or must be all available TPCs.
  */
 static void check_room(const struct launch *l, const struct bytes *before,
 		       const struct gpupart_tpcset *on)

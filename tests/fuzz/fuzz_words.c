@@ -98,8 +98,8 @@ static void check_size(struct gpupart *gp, const char *text)
 	if (err)
 		return;
 	/*
-	 * The value with two decimals must not be larger than the exact value, and at most a
-	 * hundredth smaller.
+	 * The value with two decimals must be at most the exact value, and at least the exact
+	 * value minus a hundredth.
 	 */
 	tenants_size(shown, bytes);
 	if (strstr(shown, " byte"))

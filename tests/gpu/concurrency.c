@@ -138,7 +138,7 @@ static U sms_of_set(void)
 	return nr;
 }
 
-/* Counts how many of this process's launches were confined, and how many were not. */
+/* Counts this process's confined launches and its other launches. */
 static void count_launches(uint64_t *confined, uint64_t *others)
 {
 	struct gpupart_process *list = calloc(64, sizeof(*list));

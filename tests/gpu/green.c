@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * gpu-green LIMIT [count|told|apart SECONDS]: tests green contexts in a program that is confined to
- * the TPCs LIMIT, with output in TAP. The contexts are created as programs create them. If LIMIT is
- * "all", the program is not confined. The blocks of a launch record where they ran. The program
- * does not attach itself, because tests/gpu/green.sh runs it under gpupart run. "count" is for MPS,
- * where %smid is renumbered. There the program compares only the number of SMs. "told" is for
- * --sm-count. "apart" shows for SECONDS, without %smid, that contexts share no SM. For this it uses
- * blocks that each need a whole SM.
+ * gpu-green LIMIT [count|told|apart SECONDS]: tests green contexts in a program that is confined
+ * to the TPCs LIMIT, with output in TAP. The contexts are created as programs create them. If
+ * LIMIT is "all", the program is not confined. The blocks of each launch record on which SMs
+ * they ran. The program does not attach itself, because tests/gpu/green.sh runs it under gpupart
+ * run. "count" is for MPS, where %smid is renumbered. There the program compares only the number
+ * of SMs. "told" is for --sm-count. "apart" shows for SECONDS, without %smid, that contexts
+ * share no SM. For this it uses blocks that each need a whole SM.
  */
 #include <dlfcn.h>
 #include <stdint.h>
@@ -267,7 +267,7 @@ static void pools(U sms, U flags)
 	tap_ok(!result, "destroyed: error %d", result);
 }
 
-/* Tests that the reported resource can be split, and that a larger resource cannot be split. */
+/* Tests that the program can split the reported resource, and cannot split a larger resource. */
 static void parts_of_told(void)
 {
 	struct resource all, groups[MOST], rest;
@@ -360,9 +360,9 @@ static bool limit_holds(U blocks)
 }
 
 /*
- * Tests launches that fit into a part, and launches that do not fit but stay in the limit. Without
- * a limit, the test makes no launch that may be too large for a context, because the driver would
- * let such a launch wait forever.
+ * Tests launches that fit into a part, and larger launches, which must stay in the limit.
+ * Without a limit, the test makes no launch that may be too large for a context, because the
+ * driver would let such a launch wait forever.
  */
 static void together(void)
 {
@@ -480,8 +480,8 @@ static int held(const struct pool *pool, U blocks, U *most, uint64_t *from, uint
 /*
  * A context holds exactly as many such blocks as it has SMs. All contexts are full at the same
  * time, so no two contexts share an SM. The time when all blocks ran is printed, by the GPU's
- * clock. If this time overlaps with the time that another program prints, no context of that
- * program has any of these SMs.
+ * clock. If another program prints a time that overlaps with this time, the contexts of the two
+ * programs share no SM.
  */
 static void apart(U sms, double seconds)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Tests all kinds of launches of a process, including graphs in all forms, and each scope. The
- * blocks of a kernel record where they ran. Runs on a real GPU and on the simulated driver. If only
- * one of them has a feature, the test of this feature is skipped on the other. Every grid fits.
+ * blocks of a kernel record where they ran. Runs on a real GPU and on the simulated driver.
+ * Tests of a feature are skipped where the feature does not exist. Every grid fits.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -186,7 +186,7 @@ static struct gpupart_tpcset seen(unsigned int n, unsigned int *nr)
 	return set;
 }
 
-/* Returns whether the launches into regions @first to @last all ran in exactly @want. */
+/* Returns whether each of the launches into regions @first to @last ran in exactly @want. */
 static bool ran_in(unsigned int first, unsigned int last, const struct gpupart_tpcset *want)
 {
 	bool good = true;
@@ -390,8 +390,8 @@ static handle exec_captured_on(handle stream)
 }
 
 /*
- * Tests that a captured graph has the set of the stream on which it was captured, regardless of
- * when the stream got or lost this set.
+ * Tests that a captured graph has the set of the stream on which it was captured. The time at
+ * which the stream got or lost this set must not matter.
  */
 static void graph_origins(handle other)
 {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
  * launch_dump [GPU]: prints, as hexadecimal text, the data that the driver's launch callback
- * receives for launches of known shape. GPU is an index in PCI order, a PCI address or a UUID.
- * scripts/capture-gpu runs this program. The output helps to write a row for a GPU or a driver that
- * gpupart does not support yet. The program changes nothing, does not use gpupart and needs no
- * layout. It prints the callback's parameters. If a word of the parameters is an address, it also
- * prints the bytes at this address.
+ * receives for launches of known shape. The argument GPU is an index in PCI order, a PCI address
+ * or a UUID. scripts/capture-gpu runs this program. The output helps to write a row for a GPU or
+ * a driver that gpupart does not support yet. The program changes nothing, does not use gpupart
+ * and needs no layout. It prints the callback's parameters. If a word of the parameters is an
+ * address, it also prints the bytes at this address.
  */
 #include <dlfcn.h>
 #include <stdint.h>
@@ -101,8 +101,8 @@ static struct {
 static U nr_found, nr_calls;
 
 /*
- * Copies the readable part of at most @len bytes. Unreadable pages are skipped, so they do not
- * crash the program.
+ * Copies at most @len bytes. Skips unreadable pages, because reading them would crash the
+ * program.
  */
 static size_t peek(uint64_t address, void *to, size_t len)
 {

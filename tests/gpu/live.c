@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
  * On a GPU, tests a limit that another process sets. Measures, on an idle queue, the time until
- * a launch uses a new limit. In the same run it measures the time to create a green context.
- * Also kills 1000 processes that set limits, and some processes that launch, and checks that
- * limits and launches are still correct. The blocks of a kernel record where it ran. `live
- * launch FILE` launches until FILE is removed: for scripts.
+ * a launch uses a new limit. In the same run it measures the time to create a green context. It
+ * also kills 1000 processes that set limits, and some processes that launch. After these kills,
+ * limits and launches must still be correct. The blocks of a kernel record on which SMs they
+ * ran. `live launch FILE` launches until FILE is removed: for scripts.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -350,7 +350,10 @@ static void test_kills(void)
 	end_launcher(pid, 0);
 }
 
-/* Launches, and prints the TPCs whenever they change. */
+/*
+ * Launches repeatedly, and prints the TPCs of a launch if they differ from those of the launch
+ * before it.
+ */
 static int launch_until_gone(const char *file)
 {
 	struct gpupart_tpcset seen, last = { { 0 } };

@@ -4,17 +4,14 @@
  * prints one line for each argument. It also runs on the simulated driver.
  *
  * "launch N ROUNDS" launches an empty kernel N times, then waits, and prints the ns per launch.
- * "graph NODES LAUNCHES ROUNDS" launches a graph in which only the last kernel counts, and prints
- * the ns per node.
- * "counted NODES LAUNCHES ROUNDS" launches a graph in which every kernel counts, and prints the ns
- * per node.
- * "counts" prints the numbers of launches and their records.
- * "hold SECONDS" prints "holding PID", and then launches kernels of 1 ms until it is killed.
- * "steady SECONDS" prints "steady PID PCI", and then launches short kernels until SIGTERM.
- * "busy PID PCI N" calls gpupart_records_busy() N times for that process, and prints the ns per
- * call.
- * "order N" makes N launches while a thread watches the records, and prints whether a payload was
- * ever seen before its time.
+ * "graph NODES LAUNCHES ROUNDS" launches a graph whose records count only the last kernel, and
+ * prints the ns per node. "counted NODES LAUNCHES ROUNDS" launches a graph whose records count
+ * every kernel, and prints the ns per node. "counts" prints the numbers of launches and their
+ * records. "hold SECONDS" prints "holding PID", and then launches kernels of 1 ms until it is
+ * killed. "steady SECONDS" prints "steady PID PCI", and then launches short kernels until
+ * SIGTERM. "busy PID PCI N" calls gpupart_records_busy() N times for that process, and prints
+ * the ns per call. "order N" makes N launches while a thread watches the records, and prints
+ * whether a payload was ever seen before its time.
  */
 #include <dlfcn.h>
 #include <inttypes.h>
@@ -133,7 +130,7 @@ static void launches(unsigned int nr, unsigned int rounds)
 	nr_launched += (rounds + 1ull) * nr;
 }
 
-/* A kernel counts only if it has the same function as the last kernel. */
+/* A kernel counts only if it has the same function as the graph's last kernel. */
 static void graphs(const char *name, unsigned int nodes, unsigned int nr, unsigned int rounds)
 {
 	void *graph, *exec;

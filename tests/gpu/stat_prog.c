@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * CUDA programs for the tests of `gpupart stat`. The bottleneck of each program is known. This
- * program does not use gpupart. It also runs on the simulated driver if that driver supports the
- * functions.
+ * program does not use gpupart. It also runs on the simulated driver, except for functions that
+ * this driver does not support.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -257,7 +257,7 @@ static void deep(int nr)
 	queue(nr, 1000000);
 }
 
-/* Launches a few long kernels, so that one wait takes most of the time. */
+/* Launches a few long kernels, so that the program spends most of the time in one wait. */
 static void long_wait(int nr)
 {
 	queue(nr, 10000000);

@@ -17,7 +17,7 @@
 
 #define MAX_KERNELS	6	/* per case */
 #define MAX_BLOCKS	2048	/* per kernel */
-/* number of blocks whose SM is written for repetitions after the tenth */
+/* after the tenth repetition, the SMs of only this number of blocks are written */
 #define MAX_ORDER	264
 #define NR_STREAMS	6
 #define NR_REPS		10
@@ -303,7 +303,8 @@ static void write_case(const char *name, U number, const struct kernel *k, U nr)
 }
 
 /*
- * Writes one repetition. Returns true if its blocks ran on other SMs than in the first repetition.
+ * Writes one repetition. Returns true if this repetition's blocks ran on other SMs than in the
+ * first repetition.
  */
 static bool write_run(const struct kernel *k, U nr, U rep, bool full, uint32_t *smids)
 {
@@ -408,8 +409,8 @@ static const struct {
 				    { SPIN, 600, 64, 0, 0, US50, 1, NULL, 0 },
 				    { SPIN, 300, 512, 0, 0, US50, 3, NULL, 0 } } },
 	/*
-	 * There is room next to the first kernel, which has unassigned blocks. Does the second
-	 * kernel use this room?
+	 * The first kernel still has unassigned blocks, but leaves room on some SMs. Does the
+	 * second kernel use this room?
 	 */
 	{ "room-beside", { { SPIN, 400, 1024, 150 * 1024, 0, US50, 0, NULL, 0 },
 			   { SPIN, 264, 128, 0, 0, US50, 1, NULL, 0 } } },
@@ -471,8 +472,8 @@ static int compute_cases(U *number)
 }
 
 /*
- * Measures reads in bytes per second, from L2 and from DRAM, by one SM, a TPC, a GPC, half of the
- * GPCs and all GPCs.
+ * Measures how many bytes per second one SM, a TPC, a GPC, half of the GPCs and all GPCs can
+ * read from L2 and from DRAM.
  */
 static int read_cases(U *number)
 {

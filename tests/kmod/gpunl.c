@@ -429,7 +429,9 @@ static int fuzz(unsigned long count, uint64_t seed)
 		fuzz_message();
 		((struct nlmsghdr *)out)->nlmsg_len = out_len;
 		send(sock, out, out_len, 0);
-		/* Not every answer is read at once, so that dumps accumulate and are cut off. */
+		/*
+		 * Some answers are not read at once, so that dumps accumulate and are cut off.
+		 */
 		while (rnd(8) && (got = recv(sock, in, sizeof(in), MSG_DONTWAIT)) > 0) {
 			const struct nlmsghdr *n = (const void *)in;
 
@@ -532,8 +534,8 @@ static int cut(const char *command)
 	send_out();
 	while (!done) {
 		/*
-		 * The kernel writes no more data at a time than the buffer of the previous read
-		 * could hold.
+		 * The kernel never writes more data at a time than fits into the buffer of the
+		 * previous read.
 		 */
 		ssize_t got = recv(sock, in, 4096, 0);
 		const struct nlmsghdr *n = (const void *)in;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A topo_reader that reads a register file in memory. If the file does not have an address, a read
- * is refused as by a GPU. Reads are counted. For the tests of kmod's pure files.
+ * A topo_reader that reads a register file in memory. If an address is not in the file, a read
+ * of this address is refused, as a GPU refuses it. Reads are counted. For the tests of kmod's
+ * pure files.
  */
 #ifndef GPUPART_TESTS_KMOD_REGFILE_H
 #define GPUPART_TESTS_KMOD_REGFILE_H

@@ -245,7 +245,7 @@ static void count_kept(struct topo_reader *reader, u32 offset, u32 value, bool l
 	kept.for_a_second += !lasts;
 }
 
-/* Fuses and maxima are kept for ever, but not if their value is impossible. */
+/* Possible values of fuses and maxima are kept for ever, and impossible values are not kept. */
 static void test_kept(const char *path)
 {
 	static const struct { u32 offset, wrong; } words[] = {

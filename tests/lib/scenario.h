@@ -140,7 +140,10 @@ static struct gpupart_tpcset list(const char *text)
 	return set;
 }
 
-/* Runs a program that does not use gpupart. If @want is NULL, it must use the whole GPU. */
+/*
+ * Runs a program that does not use gpupart. If @want is NULL, the program must use the whole
+ * GPU.
+ */
 __attribute__((unused))
 static void program_unaware(const char *want)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The task of a job, which is a CUDA program that does not use gpupart. Usage: job PTX MIB SECONDS
- * [FILE]. Allocates MIB of memory, launches on all its TPCs, and launches again after SECONDS. Then
- * prints "TPCS MIB", which are the TPCs of both launches as a list, and the allocated memory.
- * With FILE, it waits while FILE exists, instead of waiting for SECONDS.
+ * The task of a job, which is a CUDA program that does not use gpupart. Usage: job PTX MIB
+ * SECONDS [FILE]. Allocates MIB of memory, launches on all its TPCs, and launches again after
+ * SECONDS. Then prints "TPCS MIB": TPCS is a list of the TPCs of both launches, and MIB is the
+ * allocated memory. With FILE, it waits while FILE exists, instead of waiting for SECONDS.
  */
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests the library's behaviour when an allocation or a system call fails. One call after the
- * other is made to fail, until every call has failed once. The test is linked with --wrap, so
- * that this file receives all calls of the library. Each time, the library must report an error
- * or work without the result. No memory or descriptor may leak. Afterwards everything must work
- * again.
+ * Tests the library's behaviour when an allocation or a system call fails. The test makes the
+ * first call fail, then the second call, and so on, until every call has failed once. The test
+ * is linked with --wrap, so that this file receives all calls of the library. Each time, the
+ * library must report an error or work without the result. No memory or descriptor may leak.
+ * Afterwards everything must work again.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -405,8 +405,8 @@ static void check(const char *what, int (*scenario)(void))
 int main(void)
 {
 	/*
-	 * Each scenario runs once before the test, so that memory that libc keeps is already
-	 * allocated.
+	 * Each scenario runs once before the test. In this run libc allocates the memory that it
+	 * keeps.
 	 */
 	struct faults *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
 				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);

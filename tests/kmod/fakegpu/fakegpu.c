@@ -165,8 +165,8 @@ static struct kprobe probe;
 static bool probed;
 
 /*
- * The creation of a GPU's folder is delayed, so that other processes request a GPU that has no
- * folder yet.
+ * The creation of a GPU's folder is delayed, so that other processes can request the GPU before
+ * the folder exists.
  */
 static int on_mkdir(struct kprobe *probe, struct pt_regs *regs)
 {

@@ -9,9 +9,9 @@
  * "off=" makes the driver leave runtime PM and the power of the device off.
  *
  * A single write of "OFFSET VALUE" lines to /proc/tegra_regs sets the registers. A read of that
- * file returns how many registers no longer have the written value. While the device has no power,
- * all bits of all registers are 1. The driver gk20a binds to this device, and to each device whose
- * driver_override names the driver.
+ * file returns how many registers have changed since they were written. While the device has no
+ * power, all bits of all registers are 1. The driver gk20a binds to this device, and to each
+ * device whose driver_override names the driver.
  */
 #include <linux/io.h>
 #include <linux/mm.h>

@@ -3,18 +3,16 @@
  * A driver that owns the emulated GPUs and lets them sleep, as NVIDIA's driver does. The module
  * under test must wake the GPUs. Only for the guest.
  *
- * "stubborn=" makes wake-ups of the GPUs fail.
- * "slow=" is the duration of a wake-up in milliseconds. "wakes" is the number of wake-ups so far.
- * "d3=" puts the GPUs into D3, without runtime PM, and leaves them there.
- * "frozen=" sets the kernel's state of their bus to an error that was not recovered yet.
- * "entry=" names a folder of /proc that this driver creates, as nvdebug does.
- * "family=" registers a separate generic netlink family when it is written.
- * "nap=" is the time in milliseconds that the suspend of the first GPU takes when the machine is
- * suspended. "naps" shows that this suspend has happened.
- * "shows=" names a file. "appeared" shows that the file was created during that suspend, and
- * "early" shows that the file existed before.
- * "as=" is the driver's name.
- * "managed=" lets the driver pass the GPUs to a virtual machine, as vfio-pci does.
+ * "stubborn=" makes wake-ups of the GPUs fail. "slow=" is the duration of a wake-up in
+ * milliseconds. "wakes" is the number of wake-ups so far. "d3=" puts the GPUs into D3, without
+ * runtime PM, and leaves them there. "frozen=" sets the kernel's state of their bus to an error
+ * that was not recovered yet. "entry=" names a folder of /proc that this driver creates, as
+ * nvdebug does. A write to "family=" registers a separate generic netlink family. "nap=" is how
+ * long, in milliseconds, the first GPU takes to suspend when the machine is suspended. "naps"
+ * shows that the GPU was suspended. "shows=" names a file. "appeared" shows that the file was
+ * created during that suspend, and "early" shows that the file existed before. "as=" is the
+ * driver's name. "managed=" lets the driver pass the GPUs to a virtual machine, as vfio-pci
+ * does.
  */
 #include <linux/delay.h>
 #include <linux/module.h>
@@ -112,8 +110,8 @@ static int sleepy_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 {
 	if (d3) {
 		/*
-		 * Linux 5.10 puts a device with an unknown state into D0, regardless of the
-		 * requested state.
+		 * If the state of a device is unknown, Linux 5.10 puts the device into D0,
+		 * regardless of the requested state.
 		 */
 		pci_set_power_state(pdev, PCI_D0);
 		return pci_set_power_state(pdev, PCI_D3hot);
@@ -122,12 +120,10 @@ static int sleepy_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 		pdev->error_state = pci_channel_io_frozen;
 		return 0;
 	}
-	/*
-	 * Otherwise the suspend of the machine would skip the device if the device sleeps already.
-	 */
+	/* Otherwise the suspend of the machine would skip a device that already sleeps. */
 	if (shows)
 		dev_pm_set_driver_flags(&pdev->dev, DPM_FLAG_NO_DIRECT_COMPLETE);
-	/* This call is the only way to clear the error of a wake-up that failed before. */
+	/* If a wake-up has failed before, only this call can clear its error. */
 	pm_runtime_set_active(&pdev->dev);
 	pm_runtime_allow(&pdev->dev);
 	pm_runtime_put_noidle(&pdev->dev);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests a program on two GPUs. It launches on a stream of a context which is not current. The sets
- * of that context's GPU must apply.
+ * Tests a program on two GPUs. It launches on a stream of a context that is not current in the
+ * thread. The sets of that context's GPU must apply.
  */
 #include "tests/lib/scenario.h"
 

@@ -17,7 +17,10 @@ static bool says(const char *words)
 	return strstr(gpupart_error(gp), words);
 }
 
-/* Checks that the driver accepts another tool, so a second subscription to the table succeeds. */
+/*
+ * Checks that the driver accepts another tool, which means that a second subscription to the
+ * table succeeds.
+ */
 static bool place_is_free(void)
 {
 	static const unsigned char uuid[16] = { 0x2c, 0x8e, 0x0a, 0xd8, 0x07, 0x10, 0xab, 0x4e,

@@ -6,7 +6,7 @@
 #include <elf.h>
 #include "tests/lib/scenario.h"
 
-/* Binaries that have only the parts that the library reads, which are a header and names. */
+/* Binaries with only a header and names, because the library reads no other parts. */
 struct image {
 	Elf64_Ehdr head;
 	char names[100000];
@@ -24,7 +24,7 @@ static const char text_launching[] =
 static void images_make(void)
 {
 	graph = plain = launching;
-	/* The name is far behind the beginning of the image, and is a part of a longer string. */
+	/* The name is far from the start of the image, and is a part of a longer string. */
 	strcpy(launching.names + 70000, ".text.__cudaCDP2LaunchDeviceV2");
 	strcpy(graph.names + 70000, "cudaGraphLaunch");
 	strcpy(plain.names + 70000, ".text.LaunchedByNobody");
@@ -258,7 +258,10 @@ static P kernel_of(const void *image, P *library)
 	return kernel;
 }
 
-/* The launches that the tests below refuse, because their children would run on any TPC. */
+/*
+ * The library must refuse these launches in the tests below, because their children would run on
+ * any TPC.
+ */
 static void escape(void)
 {
 	struct gpupart_tpcset seen;

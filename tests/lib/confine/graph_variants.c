@@ -50,7 +50,10 @@ static int nr_replaced;		/* number of launches for which these two differ */
 static int nr_destroyed;	/* executable graphs */
 static struct program p;
 
-/* A second subscriber. At the start of a call, the driver calls it after the library. */
+/*
+ * A second subscriber. At the start of a call, the driver calls this function after the
+ * library's function.
+ */
 static void on_callback(void *user, int domain, int cbid, const void *params)
 {
 	const struct cuda_call_params *call = params;
@@ -94,7 +97,7 @@ static struct gpupart_counters counted(void)
 	return counters;
 }
 
-/* Returns how many launches since the last call had their graph rebuilt. */
+/* Returns for how many launches the graph was rebuilt since the last call of this function. */
 static U64 nr_reapplied(void)
 {
 	static U64 before;
@@ -179,7 +182,10 @@ static bool read_records(void)
 	return !cuMemcpyDtoH(records, out, sizeof(records));
 }
 
-/* Launches the graph, which must run on exactly @want. It writes its records to @place. */
+/*
+ * Launches the graph, which must run on exactly @want. Its kernels write their records to
+ * @place.
+ */
 static bool in(int place, const struct gpupart_tpcset *want)
 {
 	memset(records, 0xff, sizeof(records));
@@ -476,7 +482,10 @@ static void order(void)
 	       "without variants: %d overlap, %d left their set", overlaps, outside);
 }
 
-/* This is the first launch in another stream, after a launch whose end no event shows. */
+/*
+ * The first launch in the second stream must wait for the launch in the first stream, although
+ * no event shows the end of that launch.
+ */
 static void order_at_first(void)
 {
 	int overlaps, outside;

@@ -250,8 +250,8 @@ static void other_context(void)
 }
 
 /*
- * If a launch fails, its GPU is not always known. No next-launch set may stay pending because of
- * it.
+ * If a launch fails, its GPU is not always known. A failed launch must not leave a next-launch
+ * set pending.
  */
 static void failed_launch(void)
 {

@@ -294,8 +294,8 @@ static void child_changes(void)
 
 /*
  * Contexts are created and destroyed repeatedly, in a different way each time. Destroyed
- * contexts must use no room, even if more contexts were destroyed than there are table entries,
- * and even if they were in the middle of a pool.
+ * contexts must use no room. This also holds if more contexts were destroyed than the table has
+ * entries, and for contexts in the middle of a pool.
  */
 static void child_again(void)
 {
@@ -375,7 +375,7 @@ static void child_stay(void)
 	counted(0);
 }
 
-/* A part of a part is inside it. */
+/* A part of a part is inside the larger part. */
 static void child_parts_of_parts(void)
 {
 	struct resource all, groups[2], its, halves[4], rest;

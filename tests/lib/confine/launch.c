@@ -288,8 +288,8 @@ static void child_other_driver(void)
 }
 
 /*
- * A proof for other parameters is not valid for these parameters. Launches are not changed, but are
- * counted.
+ * The stored proof is for parameters of other sizes, and is not valid here. The library counts
+ * launches but does not change them.
  */
 static void child_unproven(void)
 {
@@ -310,7 +310,7 @@ static void child_unproven(void)
 }
 
 /*
- * The GPU is checked, and then its name belongs to another GPU. verify must report this and stop
+ * After the check, the name of the GPU belongs to another GPU. verify must report this and stop
  * masking.
  */
 static void child_changed(void)

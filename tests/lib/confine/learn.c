@@ -154,7 +154,7 @@ static void refused_to_learn(const char *words)
 	tap_ok(err == -EPROTO, "and again: %d %s", err, err ? gpupart_error(gp) : "");
 }
 
-/* TPC 5 reacts to the mask bit of TPC 3. */
+/* The hardware uses the mask bit of TPC 3 for TPC 5. */
 static void child_two_tpcs(void) { refused_to_learn("with this bit set, 2 of 24 TPCs"); }
 
 /* A block of another program occupies an SM. The block does nothing except use GPU time. */

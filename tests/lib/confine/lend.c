@@ -301,7 +301,10 @@ static bool both(U64 depth, U64 limit)
 	return tap_ok(good, "a program with TPCs " LENT ", one with " OWN);
 }
 
-/* The lender's records begin with its first context, so one launch makes no difference. */
+/*
+ * The lender's records begin when its first context is created, so one launch makes no
+ * difference.
+ */
 static bool lends(U64 depth, U64 limit)
 {
 	if (!both(depth, limit))
@@ -438,7 +441,7 @@ static void cut(void)
 	tap_ok(runs_unlent(&batch, 3), "a number that says nothing is a busy lender");
 }
 
-/* The lender's report may be replaced by any file, with any set. */
+/* The user may replace the lender's report by any file with any set. */
 static void lies(void)
 {
 	struct lend_block *own;
@@ -540,7 +543,10 @@ static void bound(void)
 	tap_ok(!block(&batch)->lent, "and nothing is lent");
 }
 
-/* The first kernel ends when the second one has run, or one of the same duration would have. */
+/*
+ * The first kernel ends when the second kernel, or any kernel of the same duration, would have
+ * ended.
+ */
 static void waits_for_later(void)
 {
 	U64 lent;

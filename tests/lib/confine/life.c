@@ -323,7 +323,7 @@ static void child_fork_of_caller(void)
 	pthread_join(caller, NULL);
 }
 
-/* If a child of a fork ends without using the library, it removes nothing. */
+/* If a child of a fork ends without using the library, the child removes nothing. */
 static void child_fork_unseen(void)
 {
 	pid_t pid;
@@ -526,7 +526,10 @@ static void no_callback(void *user, int domain, int cbid, const void *params)
 	(void)params;
 }
 
-/* The driver accepts only one subscriber. If there is a subscriber already, it returns 210. */
+/*
+ * The driver accepts only one subscriber. If there is a subscriber already, the driver returns
+ * 210.
+ */
 static void place_is(int want)
 {
 	static const unsigned char id[16] = {
@@ -618,8 +621,8 @@ static void tool_called_once(void)
 
 	tap_ok(tool_calls() == 1, "the other tool was called: %d", tool_calls());
 	/*
-	 * The driver calls this function once. If the driver does not call it, the library ensures
-	 * the call.
+	 * The driver calls this function once. If the driver does not call this function, the
+	 * library makes the call.
 	 */
 	snprintf(path, sizeof(path), "%s/lib/gpupart/libgpupart-inject.so", getenv("TEST_BUILD"));
 	ours = dlopen(path, RTLD_NOW | RTLD_NOLOAD);

@@ -131,7 +131,9 @@ static void untold(void)
 		       gpupart_error(gp));
 }
 
-/* Functions are created and destroyed. Some get the address of an earlier function. */
+/*
+ * Functions are created and destroyed. Some functions get the address of a destroyed function.
+ */
 static void modules(void)
 {
 	int wrong = 0, same = 0;
@@ -303,7 +305,10 @@ static void wrong_rules(void)
 
 #define NR_THREADS 4
 
-/* Blocks of other threads may occupy TPCs all the time, so not every TPC of @want is seen. */
+/*
+ * Blocks of other threads may occupy TPCs all the time, so the launch may not use every TPC of
+ * @want.
+ */
 static bool stays_on(struct program *own, P mine, const struct gpupart_tpcset *want)
 {
 	struct { unsigned int smid, cluster; U64 start, end; } records[264];

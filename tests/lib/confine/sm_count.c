@@ -132,8 +132,8 @@ static bool process(const char *tpcs)
 }
 
 /*
- * Checks all answers. They are for clusters of 2, 4, 8 and 16 blocks with one block per SM, and
- * then for clusters of 4 with two blocks per SM.
+ * Checks all answers. @of2 to @of16 are for clusters of 2, 4, 8 and 16 blocks with one block per
+ * SM. @of4_half is for clusters of 4 blocks with two blocks per SM.
  */
 static void told(const char *words, int sms, int largest, int of2, int of4, int of8, int of16,
 		 int of4_half)
@@ -169,8 +169,8 @@ static void allow_16(void)
 }
 
 /*
- * On boards b and e, virtual GPC 0 has 4 TPCs (0,8,16,24). Virtual GPCs 1 to 5 have 8 TPCs, and 6
- * and 7 have 9 TPCs. TPCs 62 to 65 are singletons.
+ * On boards b and e, virtual GPC 0 has 4 TPCs (0,8,16,24). Virtual GPCs 1 to 5 have 8 TPCs each,
+ * and virtual GPCs 6 and 7 have 9 TPCs each. TPCs 62 to 65 are singletons.
  */
 static void sets(void)
 {
@@ -325,7 +325,7 @@ static void verified(void)
 	       "verify, told: %u failed, %u skipped", nr_failed, nr_skipped);
 }
 
-/* Device 0 is board b, device 1 board e. */
+/* Device 0 is board b, and device 1 is board e. */
 static void several(void)
 {
 	struct gpupart_gpu *first;
@@ -358,7 +358,7 @@ static void several(void)
 		       attribute(SMS, 1) == 20, "off for one is not off for the other");
 }
 
-/* The number of cuDeviceGetAttribute belongs to another function. */
+/* In this driver, the callback number of cuDeviceGetAttribute belongs to another function. */
 static void renamed(void)
 {
 	if (!begin(NULL, 0))

@@ -55,8 +55,8 @@ static struct gpupart_tpcset family[NR_FAMILIES][NR_SETS];
 static uint64_t off[NR_FAMILIES][NR_SETS][2];	/* the sets as masks in the form of a TMD */
 
 /*
- * The allowed values of this thread's next TMD. They are a limit and any set of a family, or
- * exactly this set.
+ * The allowed values of this thread's next TMD. Each value is the mask of a limit combined with
+ * the mask of a set of @family.
  */
 static _Thread_local struct {
 	int family, exactly, limit;	/* -1: any */
@@ -313,8 +313,8 @@ static bool last_ones(struct gpupart *gp, const int last[NR_FAMILIES], bool func
 }
 
 /*
- * If a function has a set, every launch takes another code path. So run once without such a set and
- * once with it.
+ * If a function has a set, every launch takes another code path. So run once without a set of a
+ * function and once with it.
  */
 static void stress(struct gpupart *gp, bool functions)
 {
@@ -396,8 +396,8 @@ static void run(void)
 		cuStreamCreate(&streams[i], 1);
 	tap_ok(learn(gp, s), "the masks of %d sets", NR_FAMILIES * NR_SETS);
 	/*
-	 * If fewer mixtures than this differed from all sets, the test could not detect a torn
-	 * set.
+	 * The test can detect a torn set only if at least this many mixtures differ from all
+	 * sets.
 	 */
 	tap_ok(nr_recognised(PROCESS) >= 20 && nr_recognised(STREAM) >= 20 &&
 	       nr_recognised(FUNCTION) >= 20, "of 56 mixtures of two sets %d, %d, %d are no set",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests the conditions for trusting a map. It tests how often each TPC was left out, as the driver
- * sees it, and which stored checks are accepted.
+ * Tests the conditions for trusting a map. It tests how often each TPC was left out in the TMDs
+ * that the driver uploads, and which stored checks are accepted.
  */
 #include <dirent.h>
 #include "tests/lib/scenario.h"
@@ -141,7 +141,7 @@ static void child_measured(void) { attach_expecting(false); }
 static void child_confined(void) { program_unaware("5-9"); }
 static void child_free(void) { program_unaware(NULL); }
 
-/* A row that was never tried on silicon confines launches after it was proven. */
+/* A row that was never tried on silicon can confine launches after a proof. */
 static void child_untried(void)
 {
 	struct gpupart_tpcset set = list("5-9");
@@ -193,7 +193,7 @@ static void child_moving_tmd(void)
 
 #define NR_LINES 4
 
-/* Writes the scratch file @name, which is board b with replaced lines in its [gpu] section. */
+/* Writes board b to the scratch file @name, with replaced lines in the [gpu] section. */
 static void write_capture(const char *name, const char *const lines[NR_LINES])
 {
 	static const char *const old[NR_LINES] = {
@@ -324,7 +324,7 @@ static void prepare_writable(const struct scenario *s)
 	tap_ok(!chmod(cache_file(path), 0666), "%s: all may write it", s->name);
 }
 
-/* The key is known, but its file was removed. */
+/* The process knows the key, but the file with this key was removed. */
 static void prepare_key(const struct scenario *s)
 {
 	char path[4096];

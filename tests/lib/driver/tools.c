@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests a tool that subscribes after gpupart, like CUPTI. It tests which events are reported to the
- * tool, that the tool cannot affect confinement, and that the tool is refused unless it was
- * requested. On the simulated driver.
+ * Tests a tool that subscribes after gpupart, like CUPTI. It tests which events the driver
+ * reports to the tool. It also tests that the tool cannot affect confinement, and that only a
+ * requested tool is accepted. On the simulated driver.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -40,7 +40,7 @@ static struct program p;
 static struct gpupart_tpcset set;
 static P s;
 
-/* The events that were reported to the tool. */
+/* The events that the driver reported to the tool. */
 static atomic_uint told_launches, told_calls, told_streams, told_others;
 static char order[16];		/* events of one launch: begin, TMD, end */
 static atomic_bool masked;	/* a TMD had a mask already when it was reported to the tool */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests a program that opens the library, attaches, and closes the library again. The driver still
- * has the callback, so the code must stay loaded. The test uses a copy of the library, because the
- * test itself is linked with the original. It tests the same for libsmctrl, which is called when a
- * thread ends.
+ * Tests a program that opens the library, attaches, and closes the library again. The driver
+ * still has the callback, so the code must stay loaded. The test uses a copy of the library,
+ * because the test itself is linked with the original. It tests the same for libsmctrl, whose
+ * destructor is called when a thread ends.
  */
 #include <dlfcn.h>
 #include <pthread.h>

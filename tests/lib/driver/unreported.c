@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Tests drivers that do not report their functions as measured. If an operation cannot work with
- * such a driver, the operation is refused, or reported and counted. On the simulated driver.
+ * such a driver, the library refuses the operation, or reports and counts it. On the simulated
+ * driver.
  */
 #include "lib/driver/cuda.h"
 #include "tests/lib/scenario.h"
@@ -68,8 +69,8 @@ static void next_renamed(void)
 }
 
 /*
- * Only the launch of the program shows this property of the driver, because cuLaunchKernel is
- * reported as expected.
+ * The library can detect this property of the driver only at the program's launch, because
+ * cuLaunchKernel is reported as expected.
  */
 static void next_renamed_other(void)
 {

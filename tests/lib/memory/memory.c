@@ -14,7 +14,7 @@
 #define MIB		(1ull << 20)
 #define GIB		(1ull << 30)
 /*
- * The maximum by which a charge may exceed the real use. It covers code, and slabs that are kept
+ * A charge may exceed the real use by at most this size, for code, and for slabs that are kept
  * for later allocations.
  */
 #define SPARE		(64 * MIB + 16 * MIB)
@@ -217,7 +217,7 @@ static CUresult give_physical(struct got *got)
 	return mem.cuMemRelease(got->handle);
 }
 
-/* The handle is released first. The mapped memory stays. */
+/* The handle is released while the memory is mapped. The mapped memory stays. */
 static CUresult get_mapped(struct got *got, uint64_t bytes)
 {
 	CUresult error = get_physical(got, bytes);
@@ -329,7 +329,7 @@ static void body_ways(const char *arg)
 {
 	(void)arg;
 	begin();
-	/* The last of these ways needs the memory of another program. */
+	/* The last element of ways[] needs memory of another program. */
 	for (unsigned int i = 0; i < NR_WAYS - on_gpu; i++)
 		one_way(&ways[i]);
 	balanced("after all ways");
@@ -528,7 +528,7 @@ static void body_tight(const char *arg)
 
 /* ----------------------------------------------------------------- pools and graphs */
 
-/* There must be no false "out of memory". Unused memory of a pool is returned first. */
+/* If memory is scarce, a pool must return its unused memory before an allocation fails. */
 static void body_pool_keeps(const char *arg)
 {
 	uint64_t address, reserved, threshold = UINT64_MAX;
@@ -647,7 +647,10 @@ static void body_lazy(const char *arg)
 		TRY(cu.cuModuleGetFunction(&function, loaded, name));
 		TRY(cu.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
 		wrong += real() > 4 * GIB;
-		/* The pool must be checked this often, and not more often. */
+		/*
+		 * Checks of the pool must be at least this frequent, and need not be more
+		 * frequent.
+		 */
 		usleep(30000);
 		TRY(mem.cuMemAllocAsync(&one, 20 * MIB, NULL));
 		wrong += real() > 4 * GIB || charged() > 4 * GIB;
@@ -915,7 +918,7 @@ static int by_number(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-/* This many processes run at the same time, and each is killed at a different moment. */
+/* Runs @nr processes at the same time, and kills each at a different moment. */
 static void kill_round(int nr, unsigned int *seed)
 {
 	pid_t pids[KILLED_AT_ONCE];
@@ -938,8 +941,8 @@ static void kill_round(int nr, unsigned int *seed)
 }
 
 /*
- * Returns the bytes that are charged to the tenant on all GPUs, or the number of its processes,
- * when no process is alive.
+ * Returns the bytes that are charged to the tenant on all GPUs, plus the number of its listed
+ * processes. The sum is 0 if the dead processes left nothing.
  */
 static uint64_t still_used(void)
 {
@@ -1055,7 +1058,7 @@ static void body_threads(const char *arg)
 
 #define ON_CREDIT	(112 * MIB)
 
-static atomic_uint passed;	/* how often more memory than the quota was in use */
+static atomic_uint passed;	/* how often the memory in use exceeded the quota */
 static atomic_ulong most;	/* maximum number of bytes at the same time */
 
 static void *churn_pool(void *arg)
@@ -1088,10 +1091,7 @@ static void *churn_pool(void *arg)
 	return NULL;
 }
 
-/*
- * If the pool of one thread is about to allocate memory, this memory is not available to the next
- * thread.
- */
+/* If the pool of one thread is about to allocate memory, no other thread can get this memory. */
 static void body_pool_threads(const char *arg)
 {
 	uint64_t address, left, total;
@@ -1104,7 +1104,7 @@ static void body_pool_threads(const char *arg)
 	for (int i = 0; i < 4; i++)
 		pthread_join(threads[i], NULL);
 	/*
-	 * Covers small calls of other threads that were not charged yet when the rest of the
+	 * Other threads may have small calls that were not charged yet when the rest of the
 	 * quota was allocated, see memory.md.
 	 */
 	check(most <= 4 * GIB + 3ull * ON_CREDIT,
@@ -1220,7 +1220,7 @@ static uint64_t total_of(int device)
 	return total;
 }
 
-/* A quota without a GPU applies to each GPU, and also to GPUs that are used later. */
+/* A quota that names no GPU applies to each GPU, including GPUs that the program uses later. */
 static void body_two_quotas(const char *arg)
 {
 	const char *name = getenv("GPUPART_TENANT");
@@ -1243,7 +1243,7 @@ static void body_two_quotas(const char *arg)
 	      "stays where a run has the quota that is there");
 }
 
-/* If memory of one GPU is allocated while another GPU is current, it counts for the first GPU. */
+/* Memory counts for the GPU on which it is allocated, even if another GPU is current. */
 static void body_two_gpus(const char *arg)
 {
 	uint64_t address, threshold = UINT64_MAX, first;
@@ -1341,8 +1341,8 @@ static void body_fork_first(const char *arg)
 }
 
 /*
- * Returns 0 if the allocations do not count, if this is reported, and if the process waits for the
- * tenant's file only once.
+ * Returns 0 if all three are true: the allocations do not count, a message reports this, and the
+ * process waits for the tenant's file only once.
  */
 static int use_unjoined(int guard)
 {
@@ -1359,7 +1359,7 @@ static int use_unjoined(int guard)
 	gpupart_memory_counters_get(&counters);
 	if (counters.uncounted != 4 || strcmp(counters.uncounted_call, "cuMemAllocAsync"))
 		return 3;
-	/* The process does not retry at each call, because this could take 5 s each time. */
+	/* The process must not try again at each call, because each try could take 5 s. */
 	fcntl(guard, F_OFD_SETLK, &none);
 	if (cu.cuMemAlloc_v2(&a, 2 * MIB))
 		return 4;
@@ -1497,8 +1497,8 @@ static void body_blind_others(const char *arg)
 }
 
 /*
- * Allocates workspaces like those of cuDNN and cuBLAS. Each workspace is larger, and is allocated
- * before the previous workspace is freed.
+ * Allocates workspaces like those of cuDNN and cuBLAS. Each workspace is larger than the one
+ * before it, and is allocated before that one is freed.
  */
 static void body_workspaces(const char *arg)
 {
@@ -1571,7 +1571,10 @@ static void quota(const char *name, void (*body)(const char *), const char *byte
 
 #define FOUR "4294967296"
 
-/* Tests faults of the driver, and makes tests that one process cannot make with a real driver. */
+/*
+ * Tests faults of the driver. Also makes tests that are impossible in one process with a real
+ * driver.
+ */
 static void simulated_only(void)
 {
 	quota("every way, changed arguments ignored", body_ways, FOUR,

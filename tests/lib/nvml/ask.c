@@ -108,8 +108,8 @@ static void ask_memory2(const char *gpu, const char *version)
 }
 
 /*
- * Prints entries of @bytes each, with the pid, and with the value at @used_at unless @used_at is 0.
- * Also checks that nothing more was written.
+ * Prints entries of @bytes each, with the pid, and with the value at @used_at unless @used_at is
+ * 0. Also checks that nothing was written after the entries.
  */
 static void print_entries(const char *entries, unsigned int nr, unsigned int room, size_t bytes,
 			  size_t pid_at, size_t used_at)
@@ -273,8 +273,8 @@ static struct question question_of(const char *form, const char *pids)
 }
 
 /*
- * Prints the list, and reports if the table behind the end of the list is neither unchanged nor
- * cleared.
+ * Prints the list. The table after the end of the list must be unchanged or cleared, and any
+ * other content is reported.
  */
 static void print_pids(const struct question *q, const struct question *before)
 {
@@ -427,9 +427,9 @@ static int ask_one(char **argv, int left)
 }
 
 /*
- * A child asks the questions after "fork". The questions after "again" use the library after it was
- * opened again. "open" adds another library, and "again-with" replaces this library by another one.
- * "apart" uses a library that has its own libc.
+ * A child asks the questions that follow "fork". Before the questions that follow "again", the
+ * library is opened again. "open" adds another library, and "again-with" replaces this library
+ * by another one. "apart" uses a library that has its own libc.
  */
 static int change(char **argv, int left)
 {

@@ -425,7 +425,7 @@ static void late(void)
 
 /*
  * The first launch failed, and the second launch may have been made. The first launch must not
- * count, and the second launch must be unknown.
+ * count, and the second launch must count as unknown.
  */
 static void failed(void)
 {
@@ -500,9 +500,7 @@ static void spoilt(void)
 	tap_ok(runs(exec, 1) && reads(2, 0, 2), "more ended than was launched: unknown");
 }
 
-/*
- * Tests launches that were made before a change, and launches that were made after the change.
- */
+/* Tests launches before and after a change of the graph. */
 static void drains(void)
 {
 	struct gpupart_records_reader *reader;
@@ -525,7 +523,7 @@ static void drains(void)
 	gpupart_records_close(reader);
 }
 
-/* The records were proven before, so later faults do no harm. */
+/* The records were proven before the faults begin, so the faults do no harm. */
 static void proves(void)
 {
 	begin();

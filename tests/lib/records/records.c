@@ -94,7 +94,7 @@ static bool begin(void)
 	return tap_ok(good, "a program");
 }
 
-/* A child of a fork has no records and can read those of its parent. */
+/* A child of a fork has no records of its own, and can read its parent's records. */
 static bool child_reads(uint64_t issued)
 {
 	int status;
@@ -251,7 +251,7 @@ static void wrong(void)
 		tap_ok(is_off("the GPU wrote no record"), "the row's places do not hold: off");
 }
 
-/* The records were proven before, so later faults do no harm. */
+/* The records were proven before the faults begin, so the faults do no harm. */
 static void proves(void)
 {
 	if (begin())

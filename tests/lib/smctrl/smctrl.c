@@ -89,8 +89,8 @@ static uint128_t ran_within(CUfunction census, CUstream stream, bool *whole)
 }
 
 /*
- * Returns the same for a GPU that is otherwise idle. Also returns 0 if the launch used only one SM
- * of a TPC.
+ * Returns the TPCs of one launch on a GPU that is otherwise idle. Returns 0 if the launch failed
+ * or if it used only one SM of a TPC.
  */
 static uint128_t ran_on(CUfunction census, CUstream stream)
 {
@@ -508,7 +508,7 @@ static void unaware(const char *how)
 		other_was_called();
 }
 
-/* The runtime has created no context yet, and will use the first GPU's primary context. */
+/* The CUDA runtime has created no context yet. It will use the first GPU's primary context. */
 static void before_context(const char *unused)
 {
 	(void)unused;
@@ -865,7 +865,7 @@ static void *without_key(void *key)
 	libsmctrl_set_global_mask(~(uint128_t)0xff);
 	check(on(s, 0xff), "global");
 	check(!libsmctrl_set_stream_mask(s, ~0xf0ull) && on(s, 0xf0), "stream");
-	/* This memory is freed when the thread ends, which needs a key. */
+	/* The library needs a key to free the memory of this mask when the thread ends. */
 	libsmctrl_set_next_mask(~0xf00ull);
 	check(said(1, "all its thread-specific keys") && on(s, 0xf0), "next: refused, and said");
 	libsmctrl_set_global_mask(~(uint128_t)0);

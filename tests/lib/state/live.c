@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests limits from outside on processes that launch on the simulated GPU. A limit must take effect
- * at the next launch. All processes of a job must change together. If either side is killed, the
- * other side must stay correct and nothing may be left behind.
+ * Tests limits from outside on processes that launch on the simulated GPU. A limit must take
+ * effect at the next launch. All processes of a job must change together. If the writer of a
+ * limit or the limited process is killed, the other process must stay correct, and no file may
+ * remain.
  */
 #include <dirent.h>
 #include <signal.h>
@@ -275,8 +276,8 @@ static void child_become(void)
 }
 
 /*
- * Another program of the same user truncates the page of a process before or after the page is
- * opened.
+ * Another program of the same user truncates a process's page, in some cases before the page is
+ * opened and in other cases after this.
  */
 static void child_cut(void)
 {

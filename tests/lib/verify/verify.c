@@ -23,7 +23,7 @@ static void on_row(const struct gpupart_verify_row *row, void *user)
 		cuStreamBeginCapture(begin_in_row, 2);
 }
 
-/* Sets the sets of all scopes that verify changes. */
+/* Sets a set in each scope that gpupart_verify() changes. */
 static bool start(void)
 {
 	void *lib;
@@ -94,7 +94,10 @@ static void child_blocking(void)
 		refused(blocking);
 }
 
-/* A captured stream that does not wait for a default stream does not matter. */
+/*
+ * verify need not refuse to run because of a captured stream that never waits for a default
+ * stream.
+ */
 static void child_non_blocking(void)
 {
 	P other, graph = NULL;

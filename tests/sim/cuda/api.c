@@ -140,8 +140,8 @@ static void enable_calls(void)
 }
 
 /*
- * Returns whether exactly one complete and correct pair of callbacks came since the last check. The
- * values in @args are the expected arguments.
+ * Returns whether there was exactly one pair of callbacks since the last check, and whether this
+ * pair was complete and correct. The values in @args are the expected arguments.
  */
 static bool told(const char *name, int result, unsigned int nr_args, const uint64_t *args)
 {
@@ -409,8 +409,8 @@ static void questions(const char *arg)
 	check(cu.cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&value, f_census, 32, 0, 1)
 		      == 0 && value == 32 && !seen.nr, "a query calls no subscriber");
 	/*
-	 * There is one virtual GPC of 8 SMs, five have 16 SMs, and two have 18 SMs. No cluster fits
-	 * on the singletons.
+	 * One virtual GPC has 8 SMs, five have 16 SMs, and two have 18 SMs. No cluster fits on
+	 * the singletons.
 	 */
 	check(cu.cuOccupancyMaxActiveClusters(&value, f_census, &config) == 0 && value == 30,
 	      "clusters of 4, a block an SM: %d", value);

@@ -60,7 +60,10 @@ static void forget(void)
 	seen.nr = 0;
 }
 
-/* Returns whether that many callbacks of each cbid came since the last check. */
+/*
+ * Returns whether there were exactly these numbers of callbacks of each cbid since the last
+ * check.
+ */
 static bool came(unsigned int built, unsigned int uploaded, unsigned int launched)
 {
 	bool good = seen.of[1] == built && seen.of[2] == uploaded && seen.of[3] == launched;

@@ -290,7 +290,7 @@ static void three_dimensions(const char *arg)
 
 /* --------------------------------------------------------------------- attributes */
 
-/* The answers of a GPU of this kind. The numbers are CUDA's attribute numbers. */
+/* The attributes that a real GPU of this kind reports, by CUDA's attribute numbers. */
 static void attributes(const char *arg)
 {
 	static const struct {
@@ -464,7 +464,8 @@ static void occupancy(const char *arg)
 }
 
 /*
- * Tests every capture in @folder whose TPCs fit into a TMD of 128 bits. The others must be refused.
+ * Tests every capture in @folder whose TPCs fit into a TMD of 128 bits. Other captures must be
+ * refused.
  */
 static void generated(const char *folder)
 {

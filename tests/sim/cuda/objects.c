@@ -260,8 +260,8 @@ static void times(const char *arg)
 	check(b[0].start < a[0].end, "a non-blocking one does not");
 
 	/*
-	 * There are more blocks than fit on the GPU. The other blocks must start when there is
-	 * room.
+	 * The launch has more blocks than fit on the GPU. The remaining blocks must start when
+	 * there is room.
 	 */
 	shape.function = f_census;
 	shape.blocks = 5 * truth.nr_sms;
@@ -300,8 +300,8 @@ static CUresult launch_urgent(const struct shape *shape, CUdeviceptr out, int pr
 }
 
 /*
- * The GPU is full of blocks of low priority. The test shows which kernel's blocks are assigned
- * before the remaining blocks.
+ * The GPU is full of blocks of low priority. The test shows which of the later kernels get SMs
+ * before the remaining blocks do.
  */
 static void priorities(const char *arg)
 {
@@ -877,9 +877,9 @@ static unsigned int strayed(const struct record *records, unsigned int nr, int t
 }
 
 /*
- * A fill on the default stream waits for a long kernel on a blocking stream. A later launch on
- * a blocking stream waits for the fill. A launch on a non-blocking stream does not wait. Then the
- * fill comes last and erases the records.
+ * A fill on the default stream waits for a long kernel on a blocking stream. A later launch on a
+ * blocking stream waits for the fill. A launch on a non-blocking stream does not wait. In this
+ * last case the fill runs after the launch and erases the launch's records.
  */
 /*
  * Returns the number of the first call of a forked child that does not return 3, or 0 if all calls

@@ -353,8 +353,8 @@ static const char ptx[] =
 	"\t.shared .u32 one;\n\tret;\n}\n";
 
 /*
- * The same kernel with 40 registers per thread, which are 1280 registers per warp. So 12 warps fit
- * on a quarter of an SM.
+ * The same kernel with 40 registers per thread. A warp has 1280 registers, so 12 warps fit on a
+ * quarter of an SM.
  */
 static const char ptx_40_registers[] __attribute__((unused)) =
 	".version 8.0\n.target sm_90\n.address_size 64\n"
@@ -383,7 +383,10 @@ static inline void begin_on(int device)
 	TRY(cu.cuModuleGetFunction(&f_other, module, "somebody_elses"));
 }
 
-/* One launch of a kernel that records. A shape of 0 ends a list. For the fields see below. */
+/*
+ * One launch of a kernel that records. In a list, an element of zeros is the end. For the fields
+ * see below.
+ */
 struct shape {
 	unsigned int blocks, threads, shared, cluster;
 	bool cooperative;
@@ -429,8 +432,9 @@ static inline CUresult run(const struct shape *shape, struct record *records)
 	TRY(cu.cuMemAlloc_v2(&out, bytes));
 	TRY(cu.cuMemsetD8_v2(out, 0xff, bytes));
 	/*
-	 * Non-blocking streams do not wait for the fill, which may itself wait for another
-	 * thread's kernel on a blocking stream. The launch itself reports an error of this fill.
+	 * Wait for the fill, because non-blocking streams do not wait for it. The fill may wait
+	 * for another thread's kernel on a blocking stream. If the fill fails, the launch
+	 * reports the error.
 	 */
 	cu.cuStreamSynchronize(NULL);
 	TRY(launch(shape, out));
@@ -456,7 +460,8 @@ static inline bool count(const struct record *records, unsigned int nr, unsigned
 }
 
 /*
- * Returns how many blocks began before any block had ended. Considers only every @step'th record.
+ * Returns how many blocks began before the first end of a block. Counts only every @step'th
+ * block.
  */
 static inline unsigned int at_once(const struct record *records, unsigned int nr,
 				   unsigned int step)

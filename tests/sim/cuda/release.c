@@ -534,7 +534,10 @@ static void elsewhere(const char *arg)
 	      "its record comes 32 bytes further");
 }
 
-/* A record is written 300 us after its kernel, in the order in which the kernels end. */
+/*
+ * Each record is written 300 us after its kernel ends, so records are in the order in which the
+ * kernels end.
+ */
 static void late(const char *arg)
 {
 	struct cell *cells;

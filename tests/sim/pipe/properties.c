@@ -532,8 +532,9 @@ static void check_more(struct made *m, unsigned int nth, unsigned int *nr)
 	unsigned int i;
 
 	/*
-	 * A kernel that reads less at a time leaves more bandwidth to other kernels, so the second
-	 * property is not checked for reads.
+	 * A kernel that reads less at a time leaves more bandwidth to other kernels. With reads,
+	 * a run with more TPCs could therefore end later, so this check uses kernels without
+	 * reads.
 	 */
 	kernel.cooperative = false;
 	kernel.cluster = kernel.bytes = 0;

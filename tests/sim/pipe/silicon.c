@@ -82,8 +82,8 @@ static int run_reps(const struct trace *trace, const unsigned int *turns, struct
 			step->what = k;
 			step->turn = i ? 0 : 1 + turns[k];
 			/*
-			 * If several kernels of the traces use one stream, all of them use the
-			 * stream of the first kernel.
+			 * If several kernels of the traces share a stream, they also share a
+			 * stream here, which is that of the first kernel.
 			 */
 			for (j = 0; trace->streams[j].process != trace->streams[k].process; j++)
 				;
@@ -194,7 +194,10 @@ static bool one_wave(const struct trace *trace)
 	return true;
 }
 
-/* Compares the complete first wave of the first run. This wave may be longer than an order. */
+/*
+ * Compares the complete first wave of the first run. This wave may have more blocks than the
+ * traces have in an order.
+ */
 static bool same_waves(const struct trace *trace, const struct seen *seen)
 {
 	unsigned int k;
@@ -253,7 +256,10 @@ static void show_difference(const struct trace *trace, const struct seen *seen)
 			}
 }
 
-/* Adds up the blocks of the first wave on each SM. This order occurred in @weight runs. */
+/*
+ * Adds the blocks of the first wave to the counts of their SMs. The order in @sms occurred in
+ * @weight runs.
+ */
 static void count(double *counts, const uint16_t *sms, unsigned int nr, double weight)
 {
 	unsigned int b;
@@ -382,8 +388,8 @@ static unsigned int known_of(const struct trace *trace)
 }
 
 /*
- * The allowed deviation. Reads test bandwidth and not compute, so the limit of 5 % does not apply
- * to them.
+ * The allowed deviation. Cases with reads measure bandwidth and not compute, so the limit of 5 %
+ * does not apply to these cases.
  */
 static double most_error(const struct trace *trace)
 {

@@ -68,7 +68,7 @@ static void read_set(struct trace *trace, unsigned int i)
 }
 
 /*
- * The input of the model for a kernel, which is the time of a block alone and the block's issue
+ * The model's input for a kernel: the time that a block takes alone, and the block's issue
  * slots.
  */
 static void make_kernel(struct pipe_kernel *kernel, const char *entry, unsigned int work)

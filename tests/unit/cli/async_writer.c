@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Tests that a writer is never blocked by a reader that is slow, has ended or never reads. */
+/* Tests that a writer never blocks, even if the reader is slow, has ended or never reads. */
 #include <signal.h>
 #include "tests/tap.h"
 #include "cli/qos/async_writer.c"

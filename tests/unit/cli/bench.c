@@ -40,7 +40,7 @@ static void test_stats(void)
 	tap_ok(!s.nr && !s.mean && !s.p99, "of none: nothing");
 }
 
-/* A low value that is followed by high values is not the point where the times settle. */
+/* The times have not settled at a low value if high values follow. */
 static void test_settled(void)
 {
 	const double dips[] = { 300, 150, 156, 155, 152, 145 }, falls[] = { 9, 8, 7 },

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests the rows of doctor about other processes and the environment. The command finds the state
- * page of this process. The test writes many values into this page.
+ * Tests the rows that `gpupart doctor` prints about other processes and the environment. The
+ * command finds the state page of this process, into which the test writes many values.
  */
 #include <stdlib.h>
 #include <string.h>

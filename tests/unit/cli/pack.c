@@ -19,7 +19,8 @@ void cmd_note(const char *cmd, const char *fmt, ...)
 }
 
 /*
- * Counts the TPCs of @set in those GPCs that are completely in @set. Considers only TPCs of @from.
+ * Counts the TPCs of @set in GPCs that @set contains completely, and ignores all TPCs outside
+ * @from.
  */
 static unsigned int in_whole(const struct gpupart_topology *topo, const struct gpupart_tpcset *from,
 			     const struct gpupart_tpcset *set, unsigned int *nr_gpcs)
@@ -39,8 +40,8 @@ static unsigned int in_whole(const struct gpupart_topology *topo, const struct g
 }
 
 /*
- * Finds, by exhaustive search, the largest number of TPCs, up to @nr, in whole GPCs of @from, and
- * the fewest GPCs for this.
+ * Finds, by exhaustive search, how many of at most @nr TPCs can be in whole GPCs of @from, and
+ * the fewest GPCs that have this number of TPCs.
  */
 static unsigned int best_whole(const struct gpupart_topology *topo,
 			       const struct gpupart_tpcset *from, unsigned int nr,

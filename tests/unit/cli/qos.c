@@ -95,7 +95,9 @@ static void check_sets(struct loop *loop)
 		break_it(loop, "reserved overlaps");
 }
 
-/* After an epoch, tenants must have no TPCs of other programs, except for their floors. */
+/*
+ * After an epoch, tenants may have TPCs of other programs only as far as their floors need them.
+ */
 static void check_others(struct loop *loop)
 {
 	struct gpupart_tpcset all = gpupart_tpcset_first(loop->board.nr_tpcs), others, shared;
@@ -655,9 +657,9 @@ static void looked_at_again(void)
 }
 
 /*
- * For all numbers of TPCs below a large optimum, the speed is proportional to the number. To
- * check, the policy gives the tenant a third more TPCs, and forgets the speeds with even more
- * TPCs. This check must not make the tenant compute-intensive.
+ * Below a large optimum, the speed is proportional to the number of TPCs. To check, the policy
+ * gives the tenant a third more TPCs, and forgets the speeds with even more TPCs. This check
+ * must not make the tenant compute-intensive.
  */
 static void large_optimum(void)
 {
@@ -994,7 +996,7 @@ static unsigned int before_it_turned(enum served load, const struct turn *turn, 
 	return load == BAD && epoch >= half && epoch < half + 2 ? turn->before[epoch - half] : 0;
 }
 
-/* Computes an epoch that contains a part of the previous load. */
+/* Computes an epoch that may begin with the previous load. */
 static void serve_epoch(struct loop *loop, enum served load, unsigned int e,
 			const struct turn *turn, const unsigned int *counts,
 			struct plant_unit *units, struct qos_measured *m)
@@ -1219,7 +1221,7 @@ static unsigned int told_share(const struct loop *loop, const struct served_case
 
 /*
  * Measures as `qos run` measures programs that report, including partial units. As on H200s, the
- * inference next to training is sometimes slower.
+ * inference next to training is sometimes slower than usual.
  */
 static void told_served(const struct served_case *s, struct told_sums *sums)
 {
@@ -1246,8 +1248,8 @@ static void told_served(const struct served_case *s, struct told_sums *sums)
 static void all_told(void)
 {
 	/*
-	 * The allowed misses of each case in 420 epochs. A dip of 35 is nearly twice the margin for
-	 * dips.
+	 * The allowed misses of each case in 420 epochs. A dip of 35 thousandths is nearly twice
+	 * the margin for dips.
 	 */
 	static const struct {
 		unsigned int dips;
@@ -1291,7 +1293,10 @@ static void all_served(void)
 				for (enum served load = STEADY; load <= BAD; load++)
 					served(&(struct served_case){ load, alphas[a], noise,
 								      seed, { { 0 } }, 0 });
-	/* With 0.7 the copies have 10 TPCs, so a loss of one TPC is more than the allowed loss. */
+	/*
+	 * At an alpha of 0.7 the copies have 10 TPCs, so a loss of one TPC is more than the
+	 * allowed loss.
+	 */
 	for (unsigned int a = 0; alphas[a] < 700; a++)
 		for (unsigned int seed = 1; seed <= 10; seed++)
 			for (unsigned int t = 0; t < sizeof(turns) / sizeof(turns[0]); t++)
@@ -1588,7 +1593,7 @@ static void beyond_all(unsigned int nr_tenants, unsigned int all)
 }
 
 /*
- * The goals need more TPCs than there are. The sets must stay disjoint (check_sets()), and the
+ * The goals need more TPCs than the GPU has. The sets must stay disjoint (check_sets()), and the
  * goals of the guaranteed tenants must be met.
  */
 static void many(void)

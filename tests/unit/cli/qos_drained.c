@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Tests when the TPCs of a tenant may get another owner. The records of its processes decide
- * this. If there are no records, reports or a time decide this.
+ * this. If there are no records, the reports of the processes or a fixed time decide this.
  */
 #include <errno.h>
 #include "cli/qos/live.h"

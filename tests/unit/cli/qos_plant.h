@@ -172,10 +172,7 @@ static inline uint64_t plant_at(const struct plant_point *table, unsigned int n)
 	       (n - table[0].nr_tpcs) / (table[1].nr_tpcs - table[0].nr_tpcs);
 }
 
-/*
- * The first function is for the first of two tenants. The second function is for the second tenant,
- * which is in @mode.
- */
+/* Stores the speeds of two tenants in speeds[0] and speeds[1]. The second tenant is in @mode. */
 static inline void plant_served(const struct plant *plant, enum plant_mode mode,
 				const unsigned int *counts, uint64_t *speeds)
 {
@@ -196,7 +193,7 @@ static inline void plant_served(const struct plant *plant, enum plant_mode mode,
 /* For a unit in progress, the part that is done, and the speed. */
 struct plant_unit {
 	uint64_t done, speed;		/* thousandths */
-	/* the part of the done work that an earlier epoch contains */
+	/* how much of the done work an earlier epoch has counted */
 	uint64_t counted;
 };
 

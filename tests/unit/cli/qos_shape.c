@@ -25,7 +25,7 @@ enum kind { COMPUTE, DRAM, STREAM, L2, WAITS };
 
 struct load {
 	enum kind kind;
-	/* number of TPCs above which the tenant does not get faster; 0: no such number */
+	/* more TPCs than this number do not make the tenant faster; 0: no such limit */
 	unsigned int knee;
 	bool clusters;	/* clusters of 8: without four TPCs of one GPC, 18 steps instead of 118 */
 };
@@ -196,8 +196,8 @@ static void begin(struct world *w)
 }
 
 /*
- * Returns whether a set has another shape, or more TPCs than noise explains. Noise explains one TPC
- * plus a sixteenth.
+ * Returns whether the shape of a tenant's set has changed, or its number of TPCs by more than
+ * noise explains. Noise explains one TPC plus a sixteenth.
  */
 static bool has_moved(const struct world *w, const struct qos_decision *before)
 {
@@ -308,8 +308,9 @@ static void add_up(struct world *w)
 }
 
 /*
- * Runs a phase of one load. Returns the last of its first epochs in which a set changed. Later,
- * one try with fewer TPCs is allowed. If more than this changes, returns 99.
+ * Runs a phase of one load. Returns how many of the first epochs passed until the last change of
+ * a set. After the first epochs, the first tenant's set may be lowered once. If it is lowered
+ * more often, returns 99.
  */
 static unsigned int phase(struct world *w)
 {
@@ -356,7 +357,10 @@ static void own_load(void)
 					      kinds[k] == L2 ? QOS_SPREAD : QOS_SHAPES);
 			if (k)
 				continue;
-			/* On one uGPU the tenant needs 135 / 114 times as many TPCs. */
+			/*
+			 * On one uGPU the tenant needs 135 / 114 times as many TPCs as on both
+			 * uGPUs.
+			 */
 			packed += tpcs * 135 / 114;
 			saved += v->nr_tpcs;
 		}
@@ -429,8 +433,8 @@ static void stream_beside(void)
 }
 
 /*
- * The launches of this tenant wait for their slowest block, so a TPC next to the neighbour is worse
- * than no TPC.
+ * The launches of this tenant wait for their slowest block. So the tenant is slower with a TPC
+ * next to the neighbour than without this TPC.
  */
 static void waits(void)
 {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests that figures of users are not delayed if reading the processes of another user takes long.
+ * Tests that a user's figures are not delayed by another user, whose processes take long to
+ * read.
  */
 #include <time.h>
 #include <unistd.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests an attach at the start, as by `gpupart run`, and another attach by the program itself while
- * its threads launch. Data that launches read must not move. On the simulated driver.
+ * Tests an attach at the start, as by `gpupart run`, and another attach by the program itself
+ * while its threads launch. The addresses of data that launches read must not change. On the
+ * simulated driver.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +35,7 @@ static void start_anew(char **argv)
 	exit(2);
 }
 
-/* Another process proves the mask bits first, so that this process finds the proof. */
+/* Another process first proves the mask bits, so that this process can use the stored proof. */
 static bool proven_before(void)
 {
 	struct gpupart_gpu *gpu;
@@ -61,7 +62,7 @@ int main(int argc, char **argv)
 	    !tap_ok(!gpupart_open(&gp) && !cuda_open(gp, &cuda) && !cuda->init(0) &&
 			    !gpupart_attach_early(gp, NULL, NULL, &early), "attached early"))
 		return tap_done();
-	/* No TPC has these numbers, so the library never writes them. */
+	/* No TPC has the highest number, so the library never writes the map's entry for it. */
 	early->driver.map.bit_of_tpc[GPUPART_MAX_TPCS - 1] = 0xbeef;
 	tap_ok(!gpupart_attach(gp, NULL, NULL, &again) && again == early, "attached again");
 	tap_ok(early->driver.map.bit_of_tpc[GPUPART_MAX_TPCS - 1] == 0xbeef && early->learned,

@@ -14,7 +14,8 @@ static struct kernel {
 	unsigned int shared, most;	/* dynamic shared memory: present value and maximum */
 	int priority;
 	bool stubborn;			/* the node also keeps its priority */
-	unsigned int nr_changes;	/* an update saw the node, so its TMD is rebuilt */
+	unsigned int nr_changes;	/* number of updates that changed this node and so rebuild
+					 * its TMD */
 	unsigned int old_shared;
 	int old_priority;
 } kernels[NR];
@@ -110,8 +111,8 @@ static void begin(void)
 }
 
 /*
- * Checks that each node except @but was changed and changed back, and has its old values. If @but
- * is -1, checks all nodes.
+ * Checks that each node except @but was changed, was changed back, and has its old values again.
+ * If @but is -1, checks all nodes.
  */
 static bool built_again(int but)
 {

@@ -90,7 +90,10 @@ static void test_names(void)
 	       "nor does no module");
 }
 
-/* Puts the name at every offset around the end of a piece, and at the end of the image. */
+/*
+ * Puts the name at every offset near the end of a piece of the image, and at the end of the
+ * image.
+ */
 static void test_long_images(void)
 {
 	size_t size = 3 * PIECE, most = size - sizeof(graph), page = 4096;
@@ -171,7 +174,7 @@ static void test_reused_address(void)
 	tap_ok(!atomic_load(&module_nr_launching), "the last goes");
 }
 
-/* A search passes entries of other modules, and these entries become free later. */
+/* A search skips entries of other modules, and these entries become free later. */
 static void test_crowd(void)
 {
 	unsigned int missed = 0, wrong = 0, left;

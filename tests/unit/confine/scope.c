@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests scope.c without a driver. It tests rings that are read while they are written, and the
- * table of streams while streams are created and destroyed.
+ * Tests scope.c without a driver. Rings are read while other threads write them, and the table
+ * of streams is used while streams are created and destroyed.
  */
 #include <errno.h>
 #include <pthread.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests peek.c, which finds out which part of a range can be read. It tests the system call for
- * this purpose, and a container that refuses this call.
+ * Tests peek.c, which finds out how many bytes from the start of a range can be read. Tests this
+ * with the system call for it, and in a container that refuses the system call.
  */
 #include <errno.h>
 #include <linux/filter.h>

@@ -29,7 +29,9 @@ static enum shared_version read_of(enum shared_kind kind, uint32_t layout, size_
 	return version;
 }
 
-/* Two GPUs, with a header of 300 bytes and 200 bytes for each GPU, as a later version may have. */
+/*
+ * A file of a later version with two GPUs: the header has 300 bytes, and each GPU has 200 bytes.
+ */
 static void make_later(void)
 {
 	memset(bytes, 0, sizeof(bytes));

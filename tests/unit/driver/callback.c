@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests internal functions of callback.c on a fake driver. It tests which observers are called for
- * which function, and in which order.
+ * Tests internal functions of callback.c on a fake driver. For each function, it tests which
+ * observers are called, and in which order.
  */
 #include <string.h>
 #include "lib/driver/callback.c"

@@ -15,7 +15,7 @@ static void *fake_dlopen(const char *name, int flags)
 	return &library;
 }
 
-/* Returns the address of a separate copy for each name, and NULL for the missing name. */
+/* Returns a different address for each name, and NULL for the missing name. */
 static void *fake_dlsym(void *lib, const char *name)
 {
 	static char room[256][64];

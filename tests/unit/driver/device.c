@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests internal functions of device.c. It tests the GPU of a launch if contexts of two GPUs share
- * a table entry, and if there are more contexts than entries. The driver is a few functions of this
- * test.
+ * Tests internal functions of device.c. It tests which GPU is found for a launch if contexts of
+ * two GPUs share a table entry, or if there are more contexts than entries. The driver is a few
+ * functions of this test.
  */
 #include "lib/driver/device.c"
 #include "tests/tap.h"
@@ -104,7 +104,8 @@ static void crowd(void)
 }
 
 /*
- * The device of an attached GPU must not change, regardless of the result of a second enumeration.
+ * The device of an attached GPU must not change, even if a second enumeration has another
+ * result.
  */
 static void learn(void)
 {

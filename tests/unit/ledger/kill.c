@@ -47,8 +47,8 @@ static void work(unsigned int seed)
 				ledger_used(ledger, gpu);
 		}
 		/*
-		 * Sometimes a process leaves the ledger, or only loses its state and is killed
-		 * later.
+		 * Usually the process leaves the ledger. In some rounds it stays in the ledger,
+		 * without a pointer to it, until it is killed.
 		 */
 		if (rand_r(&seed) % 8)
 			ledger_leave(ledger, rand_r(&seed) % 2);
@@ -72,8 +72,8 @@ static void kill_it(pid_t pid)
 }
 
 /*
- * Other processes must never see more than the quota, must see no dead process, and must see this
- * process.
+ * The list must never show more memory than the quota, must never show a dead process, and must
+ * always show this process.
  */
 static bool look(pid_t dead, bool alone)
 {

@@ -309,8 +309,8 @@ static void ask(struct asked *asked)
 }
 
 /*
- * If several processes request more than half of the quota at the same time, exactly one process
- * must get it in each round.
+ * In each round, several processes at the same time each request more than half of the quota.
+ * Exactly one of the requests must succeed.
  */
 static void test_one_gets_it(void)
 {
@@ -497,7 +497,8 @@ static void test_exec(void)
 }
 
 /*
- * A clone runs no fork handlers and stays alive. The slot of its parent must end with the parent.
+ * A clone, which runs no fork handlers, stays alive after its parent. The parent's slot must be
+ * freed when the parent ends.
  */
 static void clone_raw(void)
 {
@@ -864,7 +865,7 @@ static void test_lives(void)
 	ledger_leave(ledger, true);
 }
 
-/* While a request of one process is not decided yet, a request of another process waits. */
+/* A process must wait with its request while another process's request is not decided yet. */
 static void *withdraw(void *arg)
 {
 	_Atomic uint64_t *reserved = arg;

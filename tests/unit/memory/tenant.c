@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests which tenant a process joins, what is listed about a tenant, and when a tenant is removed.
+ * Tests which tenant a process joins, which values the list has for a tenant, and when a tenant
+ * is removed.
  */
 #include <errno.h>
 #include <glob.h>

@@ -19,8 +19,8 @@ static const struct memory_call *find(int cbid)
 }
 
 /*
- * If the library did not watch one of these functions, it would wait for the GPU inside a capture,
- * and this would end the capture.
+ * If the library did not watch one of these functions, it would wait for the GPU inside a
+ * capture, and this wait would end the capture.
  */
 static void test_captures(void)
 {

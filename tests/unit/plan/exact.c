@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Compares the planner's plans with all possible plans. On small made-up GPUs the test enumerates
- * every way to give TPCs, homes and uGPUs to tenants, keeps those that meet the demands, and
- * applies the order of gpupart.h to that list, one key after the other. It shares no code with the
- * planner. It only reads demands and sets, and counts.
+ * Compares the planner's plans with all possible plans. On small made-up GPUs the test
+ * enumerates every way to give TPCs, homes and uGPUs to tenants, keeps the ways that meet the
+ * demands, and selects the best of these ways by the order of gpupart.h, one key after the
+ * other. It shares no code with the planner. It only reads demands and sets, and counts.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -272,8 +272,8 @@ static bool exists(const unsigned int *nr)
 }
 
 /*
- * Plans as if GPCs did not matter. Considers only uGPUs, and in them the GPCs that no tenant has
- * completely.
+ * Returns whether the numbers in @nr fit into the uGPUs, regardless of GPCs. In each uGPU,
+ * counts only the TPCs of GPCs that no tenant has completely.
  */
 static bool counts_fit(unsigned int first, const unsigned int *nr)
 {
@@ -742,7 +742,10 @@ static unsigned int take(unsigned int *left, unsigned int nr)
 	return nr;
 }
 
-/* For @w and individual TPCs, finds the tenants that have 4 TPCs in one virtual GPC. */
+/*
+ * Converts the numbers in @w to individual TPCs, and finds the tenants that then have 4 TPCs in
+ * one virtual GPC.
+ */
 static void find_holders(const struct way *w, bool *holds)
 {
 	memset(holds, 0, MAX_T * sizeof(*holds));
@@ -775,7 +778,8 @@ static void find_holders(const struct way *w, bool *holds)
 }
 
 /*
- * Uses homes of 4 TPCs for @last, and for those tenants before @last in rank that have a cluster.
+ * Gives a home of 4 TPCs to @last, and to each tenant with a cluster that is before @last in
+ * rank.
  */
 static void want_homes(unsigned int last, const bool *holds)
 {

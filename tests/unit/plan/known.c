@@ -89,8 +89,8 @@ static const struct row {
 	    { .name = "c", .min_tpcs = 7, .gpcs = true } },
 	  "2 0 0 0 0 3|0 0 3 0 3 0|0 3 0 4 0 0" },
 	/*
-	 * A third of 12 is 4, which is not a sum of GPCs of 3 TPCs. 3 is as near to 4 as 5, but 6
-	 * is not.
+	 * The share is 12 / 3 = 4, but GPCs of 3 TPCs give only 3 or 6. The numbers 3 and 5 are
+	 * equally near to 4, and 6 is farther away.
 	 */
 	{ "as near to its share as GPCs allow", "3@0 3@0 3@0 3@0",
 	  { { .name = "a", .gpcs = true }, { .name = "b" }, { .name = "c" } },
@@ -100,11 +100,14 @@ static const struct row {
 	  { { .name = "a", .min_tpcs = 9, .gpcs = true },
 	    { .name = "b", .min_tpcs = 5, .gpcs = true } },
 	  "tenant b: min=5,gpcs cannot be met beside a on 16 TPCs: min=4 would do" },
-	/* Tenant a has two GPCs for its 4 TPCs, which leaves 6 TPCs. */
+	/* Tenant a has two GPCs for its 4 TPCs, so 6 TPCs remain. */
 	{ "nor this one, whole or not", "3@0 3@0 3@0 3@0",
 	  { { .name = "a", .min_tpcs = 4, .gpcs = true }, { .name = "b", .min_tpcs = 7 } },
 	  "tenant b: min=7 cannot be met beside a on 12 TPCs: min=6 would do" },
-	/* Each uGPU has 4 TPCs for one of the two tenants. Three tenants cannot all be apart. */
+	/*
+	 * Each uGPU has 4 TPCs for one of the two tenants. There are two uGPUs, so three tenants
+	 * cannot all be apart from each other.
+	 */
 	{ "three apart on two uGPUs", "4@0 4@1",
 	  { { .name = "a", .apart = "b+c" }, { .name = "b", .apart = "c" }, { .name = "c" } },
 	  "tenant c: min=1,apart=a,apart=b cannot be met beside a, b on 8 TPCs: "

@@ -17,8 +17,8 @@ static int64_t ahead(uint64_t end, int ppm)
 }
 
 /*
- * Each moment is known with an error of @near ns or more. For one of @tight moments, and for the
- * last moment, the error is exactly @near.
+ * The error of each point is @near ns or more. For one of every @tight points, and for the last
+ * point, the error is exactly @near.
  */
 static void play(int ppm, unsigned int near, unsigned int tight)
 {

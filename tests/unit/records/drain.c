@@ -28,7 +28,10 @@ static bool begin(void)
 	return good && records_context(records, &cuda, CTX);
 }
 
-/* Makes a store of another thread that becomes visible only at the @fence'th fence from now on. */
+/*
+ * stored() makes the store of another thread. It is called at fence number @fence from now on,
+ * so that the store becomes visible only then.
+ */
 static void (*stored)(void);
 static int fence;
 
@@ -144,8 +147,8 @@ static void unfenced(void)
 }
 
 /*
- * Counts through another mapping of the page. Otherwise a thread outside the callback would seem to
- * be inside.
+ * Counts through another mapping of the page. Otherwise a thread that is outside the callback
+ * would count as inside.
  */
 static void marks(void)
 {

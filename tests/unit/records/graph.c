@@ -108,7 +108,7 @@ static void instantiate(struct executable *e, struct fake_graph *graph)
 	launch_graph(e, graph, 0);
 }
 
-/* Returns the counter that a node increments, which is the cell of the node's graph. */
+/* Returns the counter that a node increments. This counter is the cell of the node's graph. */
 static struct records_graph_cell *cell_of(struct executable *e)
 {
 	struct records_graph_cell *cell = NULL;

@@ -172,7 +172,8 @@ static void other_end(struct other *o, int signal)
 }
 
 /*
- * Counts the files of the processes of this test so far, because other tests have files there too.
+ * Counts only the files of processes that this test has started, because other tests also have
+ * files in the folder.
  */
 static unsigned int nr_files(void)
 {

@@ -265,7 +265,7 @@ static bool reads_of(const struct stream *s, uint64_t issued, uint64_t outstandi
 #define SECOND	1000000000ull
 #define AGES	(100000 * SECOND)
 
-/* The launch was submitted when the GPU's clock was @at. */
+/* Changes the records so that the launch was submitted when the GPU's clock was @at. */
 static void submitted_at(struct launched launched, uint64_t at)
 {
 	const struct records_cell *cells = records->contexts[0].mapped;

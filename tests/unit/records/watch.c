@@ -16,12 +16,13 @@
 /* maximum time in seconds until the bounds are narrow, on a busy machine */
 #define PATIENCE	60
 
-/* a GPU writes a record at most this time after the end of a kernel */
+/* a GPU writes a record at most this much time after the end of a kernel */
 #define LATE_NS		3000
 
 /*
- * A launch, in ns of CPU time. It was submitted between @before and @after. If this machine delayed
- * a record more than a GPU would, the launch may count as outstanding until @seen.
+ * A launch; all times are in ns by the CPU's clock. It was submitted between @before and @after.
+ * If this machine delayed a record more than a GPU would, the launch may count as outstanding
+ * until @seen.
  */
 struct logged {
 	uint64_t before, after, end;
@@ -29,8 +30,8 @@ struct logged {
 };
 
 /*
- * The launches of a thread. It launches kernels of @ns on a stream, each @pause after the previous
- * launch.
+ * The launches of a thread, which launches kernels of @ns on a stream and begins each launch
+ * @pause after it began the previous launch.
  */
 struct program {
 	struct stream stream;
@@ -117,8 +118,8 @@ static int by_before(const void *a, const void *b)
 }
 
 /*
- * Returns the union of all launches between @from and @to. If @latest is true, uses the latest
- * possible begins.
+ * Returns the union of all launches between @from and @to. If @latest is true, assumes that each
+ * launch began as late as possible.
  */
 static uint64_t truth(struct program *p, unsigned int nr, uint64_t from, uint64_t to, bool latest)
 {

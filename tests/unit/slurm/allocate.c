@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests what a refused job that waits costs other jobs. It tests how often the planner runs while
- * the node's lock is held, and how long a wait takes while another process holds the lock. The node
- * is made from a capture, and almost all of its GPU is allocated.
+ * Tests how much a refused job delays other jobs while it waits. It tests how often the planner
+ * runs while the node's lock is held, and how long a wait takes while another process holds the
+ * lock. The node is made from a capture, and almost all of its GPU is allocated.
  */
 #include <sched.h>
 #include <signal.h>

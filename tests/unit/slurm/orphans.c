@@ -78,7 +78,7 @@ static pid_t start(const struct kind *kind)
 	return pid;
 }
 
-/* Runs such a process; argv[1] is its job. */
+/* Runs a process of the test; argv[1] is the job in its state page. */
 static int be_process(char **argv)
 {
 	struct gpupart *gp;
@@ -131,7 +131,7 @@ static void try(const char *what, const struct kind *kind, bool meant)
 	       meant ? "" : "not ");
 }
 
-/* A process of the job was listed by a pid that belongs to a process of @kind. */
+/* The list has a process of the job under a pid that now belongs to a process of @kind. */
 static void try_again(const char *what, const struct kind *kind)
 {
 	pid_t listed = start(&(struct kind){ .uid = UID, .job = "0-7b" }), pid = start(kind);

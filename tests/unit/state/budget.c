@@ -92,7 +92,7 @@ static void map_much(void)
 }
 
 /*
- * There is one process, which is the first process of a pid namespace, and there are files that
+ * There is only one process, the first process of a pid namespace. There are also files that
  * have its pid in other namespaces.
  */
 static int many_files(void *arg)

@@ -43,8 +43,8 @@ static int which(const struct gpupart_tpcset *set)
 }
 
 /*
- * Returns the set that applies to launches with the outer limit @o and the inner limit @i, which
- * are 0 if there is no limit.
+ * Returns the set that applies to launches if the outer limit is @o and the inner limit is @i.
+ * The value 0 means no limit.
  */
 static int in_force(int o, int i)
 {

@@ -96,7 +96,7 @@ static void *give_meanwhile(void *give)
 	return NULL;
 }
 
-/* In a child, because a process can publish only once. */
+/* Runs in a child, because a process can publish only once. */
 static void try(const char *what, void (*give)(void), unsigned char used, bool limited)
 {
 	struct gpupart_gpu_info info = { .pci = "0000:0d:00.0" };

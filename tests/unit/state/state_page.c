@@ -58,7 +58,7 @@ static int put_file(const char *name, size_t size)
 	return fd < 0 || ftruncate(fd, size) || close(fd);
 }
 
-/* There are more threads than lanes at the same time. Some threads count together in lane 0. */
+/* More threads count at the same time than there are lanes, so some of them share lane 0. */
 #define NR_THREADS	(2 * STATE_NR_LANES)
 #define NR_COUNTS	20000
 
@@ -171,7 +171,7 @@ static void test_child_without_memory(void)
 		tap_skip("vm.max_map_count is above %d", nr);
 }
 
-/* A writer that was stopped while it set this process's limit. */
+/* A writer was stopped while it set this process's limit. */
 /* Replaces the page's descriptor by a file of the program, like closefrom() and open(). */
 static int take_descriptor(void)
 {

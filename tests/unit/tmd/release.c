@@ -192,7 +192,9 @@ static bool same(const unsigned char *a, const unsigned char *b)
 	return true;
 }
 
-/* Tests all cases of one slot and kind, in a TMD of @filler with a free slot. */
+/*
+ * Tests all cases of one slot and kind, in a TMD whose bytes are @filler and whose slot is free.
+ */
 static void check_slot(const struct tmd_map *map, const struct header *h, unsigned int slot,
 		       enum tmd_release_kind kind, int filler)
 {

@@ -299,8 +299,8 @@ static void keeps_alive(void)
 	       "a cluster without blocks is not understood: not touched");
 
 	/*
-	 * A cooperative launch with 128 threads, 32 registers and 1 KiB. The threads allow 16
-	 * blocks per SM, which are 32 blocks per TPC.
+	 * A cooperative launch with 128 threads, 32 registers and 1 KiB. The limit of threads
+	 * allows 16 blocks per SM, or 32 blocks per TPC.
 	 */
 	expect(topo, &map, cooperative(64, 1, 1), NULL, "0-1", TMD_CONFINED, "0-1",
 	       "a cooperative grid that fits by occupancy");
@@ -368,8 +368,8 @@ static void keeps_alive(void)
 	       "another version is left alone");
 
 	/*
-	 * Tests launches that leave out TPCs. Only the TPC's bit may change, and never more than
-	 * half of the TPCs may be left out.
+	 * Tests launches that leave out TPCs. Only the bit of the left-out TPC may change. At
+	 * most half of the TPCs may be left out.
 	 */
 	t = fresh(2);
 	set = list("17");
@@ -383,7 +383,10 @@ static void keeps_alive(void)
 				       __builtin_popcount(get(&t, 2559, 2528)) ==
 			       1,
 	       "leaving out TPC 17 sets one bit");
-	/* The mask is as in a green context of TPC 0. To leave out TPC 0 too would leave no TPC. */
+	/*
+	 * The mask allows only TPC 0, as in a green context of TPC 0. If TPC 0 were left out
+	 * too, no TPC would remain.
+	 */
 	t = fresh(2);
 	put(&t, 31, 31, 1);
 	memset(t.b + 304, 0xff, 16);
@@ -539,8 +542,8 @@ static void all_layouts(void)
 		memcpy(was, t, sizeof(t));
 		tmd_map_convert(&map, &set, &allow);
 		/*
-		 * TPCs 1 and 2 of four have the bits 1 and 2 by number. By virtual GPC they are
-		 * (1,0) and (0,1), and have the bits 2 and 1.
+		 * TPCs 1 and 2 of four have the bits 1 and 2 by number. By virtual GPC, the two
+		 * TPCs are numbered (1,0) and (0,1), and have the bits 2 and 1.
 		 */
 		unsigned long long word;
 

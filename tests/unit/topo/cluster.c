@@ -120,7 +120,8 @@ static struct gpupart_topology *make_small(unsigned int sms_per_tpc)
 }
 
 /*
- * Returns the maximum number of TPCs of @bits in one group. Counted independently of the library.
+ * Returns the maximum number of TPCs of @bits in one group. This count is independent of the
+ * library.
  */
 static unsigned int most_together(unsigned int bits)
 {
@@ -233,7 +234,7 @@ static void random_demand(struct gpupart_demand *d, const char *name, unsigned i
 
 /*
  * Plans one to four tenants on the TPCs that random programs leave free. If a set cannot run a
- * cluster of 8, it must be unable to do so even with all free TPCs.
+ * cluster of 8, it must not be able to run one with all free TPCs added.
  */
 static void plans(struct gpupart *gp, const char *path)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Tests gpupart_engine_uses() and gpupart_engine_owner() with a made-up NVIDIA driver. The
- * library must only read registers, with the sizes that a driver accepts. It tests the shares of
- * a known schedule, a driver that refuses ordinary users, and a process that is the only user of
- * the graphics engine.
+ * library must only read registers, with the sizes that a driver accepts. The test covers the
+ * shares of a known schedule, a driver that refuses ordinary users, and a process that alone
+ * uses the graphics engine.
  */
 #include <errno.h>
 #include <stdbool.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests the source "rm" with a scripted driver. The driver answers with the numbers of a captured
- * board, and tracks all open descriptors and objects. It counts a call as a fault if a real driver
- * would not accept the call, or if the script has another call next. The byte offsets of the driver
- * are independent of lib/topo/source_rm.c.
+ * Tests the source "rm" with a scripted driver. The driver answers with the numbers of a
+ * captured board, and tracks all open descriptors and objects. It counts a call as a fault if a
+ * real driver would refuse the call, or if the script requires a different call at this point.
+ * The byte offsets of the driver are independent of lib/topo/source_rm.c.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -123,7 +123,10 @@ static void fault(const char *fmt, ...)
 	va_end(ap);
 }
 
-/* All events call this function. Returns false if the script has another event next. */
+/*
+ * All events call this function. Returns false if the script requires a different event at this
+ * point.
+ */
 __attribute__((format(printf, 1, 2)))
 static bool event(const char *fmt, ...)
 {
@@ -755,10 +758,7 @@ static bool clean(void)
 	return !left && !nr_objects() && !fake.nr_faults && !(fake.script && *fake.script);
 }
 
-/*
- * Returns whether @topo is board e, to the extent that a form with @words words describes the
- * board.
- */
+/* Returns whether @topo equals board e in all values that a form of @words words contains. */
 static bool is_board(const struct gpupart_topology *topo, unsigned int words)
 {
 	unsigned int sm, gpc;

@@ -56,7 +56,10 @@ static bool tpc_as_expected(const struct gpupart_topology *topo, const char *lin
 	tpc = gpupart_topology_tpc(topo, id);
 	if (!tpc)
 		return false;
-	/* The SM numbers of these boards fit into a set, so a set can sort and compare them. */
+	/*
+	 * The SM numbers of these boards are below a set's maximum, so the test uses sets to
+	 * sort and compare them.
+	 */
 	expected = list(text);
 	for (i = 0; i < tpc->nr_sms; i++) {
 		gpupart_tpcset_add(&sms, tpc->sms[i]);

@@ -211,8 +211,8 @@ static void test_format(void)
 	tap_ok(good,
 	       "-ENOSPC exactly where the text does not fit, and nothing behind it is touched");
 	/*
-	 * Tests the sets with the longest text forms. These are every other TPC, and pairs of
-	 * TPCs with a gap.
+	 * Tests the sets with the longest text forms. One set has every second TPC, and another
+	 * set has pairs of TPCs with a gap after each pair.
 	 */
 	set = gpupart_tpcset_first(0);
 	for (tpc = 0; tpc < 256; tpc += 2)
