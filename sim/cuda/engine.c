@@ -118,8 +118,8 @@ static void on_done(void *user, void *of, uint64_t number)
 	struct sim_op *op = stream->head;
 
 	/*
-	 * The wait before an operation is also a command of the pipeline. The end of this wait
-	 * is not the end of the operation.
+	 * The wait before an operation is also a command of the pipeline. When this wait ends,
+	 * the operation has not ended.
 	 */
 	if (!op || op->last != number)
 		return;
@@ -200,7 +200,9 @@ bool engine_step(struct sim_gpu *gpu)
 	return true;
 }
 
-/* Advances to the host's time and returns it. The time of an idle GPU advances as well. */
+/*
+ * Advances to the host's time and returns this time. The time of an idle GPU advances as well.
+ */
 static uint64_t catch_up(struct sim_gpu *gpu)
 {
 	uint64_t now = host_ns();

@@ -30,14 +30,17 @@ struct exec_node {
 
 struct sim_exec {
 	struct sim_handle handle;
-	char inner;	/* the address of this member stands for the driver's copy of the graph */
+	char inner;	/* subscribers see the address of this member as the driver's copy of the
+			 * graph */
 	bool taken;			/* a thread has reserved this exec; it may be calling
 					 * subscribers */
 	struct sim_ctx *ctx;		/* NULL: no node needs a context */
 	uint64_t flags;
-	struct exec_node *nodes;	/* each step comes after the steps on which it depends */
+	struct exec_node *nodes;	/* in the array, each step comes after the steps on which
+					 * it depends */
 	unsigned int nr_nodes, room, nr_edges;
-	struct sim_moment *last;	/* the end of the last launch of this graph */
+	struct sim_moment *last;	/* the end of the most recent launch of this executable
+					 * graph */
 	/*
 	 * the GPU whose memory this executable graph itself uses; NULL: the graph was never
 	 * uploaded

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Memory that nodes of graphs allocate. It is allocated when a graph is first launched, and kept
- * until a program trims it.
+ * Memory that nodes of graphs allocate. The memory is allocated when a graph is first launched,
+ * and kept until a program trims it.
  */
 #include "sim/cuda/callback_numbers.h"
 #include "sim/cuda/graph_exec.h"

@@ -154,7 +154,7 @@ struct sim_op {
 	struct sim_kernel *kernel;
 	struct sim_event *event;
 	struct sim_run *run;
-	/* the operation starts after this moment; NULL: it need not wait */
+	/* the operation starts after this moment; NULL: the operation need not wait */
 	struct sim_moment *after;
 	struct sim_moment *moment;	/* the moment when the operation ends; NULL: not needed */
 	struct sim_args args;
@@ -705,8 +705,8 @@ unsigned int launch_priority(int priority);
 /* Returns the number for the next launch. */
 uint64_t launch_number(void);
 /*
- * If a callback changed a byte of @tmd that a callback may not change, prints a message, fails the
- * context and returns false.
+ * Checks which bytes of @tmd a callback has changed. If one of them must not be changed, prints
+ * a message, fails the context and returns false.
  */
 bool launch_accepts_edit(const struct sim_work *work, const uint8_t *built, const uint8_t *tmd,
 		     uint64_t number);

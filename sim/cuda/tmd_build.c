@@ -18,7 +18,7 @@
  */
 struct tmd_bytes {
 	unsigned int
-		/* type and valid bit; NONE: this version has no type and no clusters */
+		/* type and valid bit; NONE: this TMD version has no type and no clusters */
 		word,
 		version,
 		shared,		/* 18 bits in bytes, or 11 bits in units of 128 bytes */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * The compute front end. It creates a task for each launch and passes the task to the task
- * management unit of the launch's context. When a task is done, it informs the host interface.
+ * management unit of the launch's context. When a task is done, the front end informs the host
+ * interface.
  */
 #include "sim/pipe/pipe.h"
 

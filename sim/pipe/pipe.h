@@ -320,7 +320,7 @@ struct channel {
 	struct runlist *runlist;
 	/* the next channel in the run list or in a list of waiters */
 	struct channel *next;
-	/* the channel is in a list or in a PBDMA; false: it is idle */
+	/* the channel is in a list or in a PBDMA; false: the channel is idle */
 	bool served;
 	struct program *full;		/* the program that waits for room */
 };

@@ -178,7 +178,7 @@ static bool is_dry(const uint32_t *slots)
 }
 
 /*
- * If there are too few slots, even the oldest block loses this share of its slots to the other
+ * If there are too few slots, the oldest block also loses this share of its slots to the other
  * blocks. The value was fitted to measurements.
  */
 #define SQUEEZE	(ONE * 16 / 17)

@@ -49,7 +49,7 @@ static void dump_all(void)
 	errno = err;
 }
 
-/* If a process continues after it has written its counters, it counts from zero again. */
+/* If a process continues after its counters were written, it counts from zero again. */
 static void reset_all(void)
 {
 	int err = errno;

@@ -3,8 +3,8 @@
  * Fuzz target: captures. If the reader accepts a capture, the topology has the rows of the text.
  * The capture can be written, read again to the same topology, and written again to the same
  * bytes. A refusal has a message. The target first reads the unchanged input. It then corrects
- * the first line and the checksum, and reads the corrected input, so that the fuzzer reaches the
- * code after the checks of these two.
+ * the first line and the checksum, and reads the corrected input. So the fuzzer also reaches the
+ * code after the checks of the first line and the checksum.
  */
 #include <errno.h>
 #include <stdio.h>

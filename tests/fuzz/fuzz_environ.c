@@ -2,8 +2,8 @@
 /*
  * Fuzz target: the environments of other processes, which `run -n` reads to find the future
  * limits of these processes. The input is any bytes, or an environment in the form that programs
- * have. If a set is found, it must be on the board. If the variables are for this GPU, this set
- * must be the set in the variables.
+ * have. If the library finds a set, the board must have the set's TPCs. If the variables are for
+ * this GPU, the found set must equal the set in the variables.
  */
 #include <stdarg.h>
 /* The code that reads one process is internal. */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: grant files of a node's GPUs, with any content. Listed grants must be valid: they
- * have texts and a set that exists on the GPU, and they can be written again unchanged. The total
- * for a user must not exceed the user's own grants.
+ * Fuzz target: grant files of a node's GPUs, with any content. Listed grants must be valid: each
+ * has texts, has a set that exists on the GPU, and can be written again unchanged. The total for
+ * a user must not exceed the user's own grants.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -55,7 +55,9 @@ static uint64_t make_stat(struct input *in)
 
 	input_bytes(in, name, sizeof(name) - 1);
 	name[15] = 0;
-	/* The kernel derives these two from the values above. */
+	/*
+	 * The kernel writes escapes for these two characters, so the name must not contain them.
+	 */
 	for (char *c = name; *c; c++)
 		if (*c == '\n' || *c == '\\')
 			*c = '?';

@@ -59,7 +59,9 @@ static int graph_launch(P exec)
 	return CALL("cuGraphLaunch", (P, P), (exec, stream));
 }
 
-/* Like the CUDA runtime, uses a library and a kernel of this library. */
+/*
+ * Loads the module as a library and launches a kernel of this library, as the CUDA runtime does.
+ */
 static void library(const char *text, const char *name, P exec)
 {
 	P loaded, kernel, function = NULL;

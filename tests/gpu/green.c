@@ -342,8 +342,8 @@ static void inside_one(void)
 }
 
 /*
- * Returns whether a virtual GPC has this many SMs of the limit. If not, a cluster of this size
- * leaves the limit.
+ * Returns whether a virtual GPC has this many SMs of the limit. If no virtual GPC has them, a
+ * cluster of this size leaves the limit.
  */
 static bool limit_holds(U blocks)
 {
@@ -450,7 +450,7 @@ static int hold(handle stream, U first, U blocks)
 
 /*
  * Stores in @most the maximum number of @blocks that ran at the same time. Called after all
- * launches have ended. If all blocks ran at the same time, they did so from @from to @to.
+ * launches have ended. If all blocks ran at the same time, stores this time in @from and @to.
  */
 static int held(const struct pool *pool, U blocks, U *most, uint64_t *from, uint64_t *to)
 {

@@ -26,8 +26,8 @@
 #include "lib/records/records.h"
 
 /*
- * On the simulated driver this kernel lasts a number of ns. On a GPU it is a bounded loop of that
- * duration.
+ * On the simulated driver this kernel lasts the given number of ns. On a GPU it is a bounded
+ * loop of this duration.
  */
 static const char ptx[] =
 	".version 6.0\n.target sm_60\n.address_size 64\n"

@@ -7,7 +7,8 @@
  *   gpunl runlists NAME [PRI-BASE] | channels NAME PRI-BASE
  *   gpunl fuzz COUNT SEED | bench COUNT | family | cut COMMAND
  *   gpunl user COMMAND.. | userns COMMAND..
- * A request is repeated until the GPU is awake. With --once before the request, it is not repeated.
+ * A request is repeated until the GPU is awake. If --once precedes the request, the request is
+ * not repeated.
  * "cut" runs COMMAND in the middle of a dump of engines, and reports whether the kernel marked the
  * dump. NAME is an index or a bus-name. Options before the command: --netns uses a new network
  * namespace; --uid N runs as that user without capabilities; --perfmon N runs as that user with

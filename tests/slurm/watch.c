@@ -85,8 +85,8 @@ static void check_grants(const struct gpupart_grant *list, int nr, uint64_t memo
 }
 
 /*
- * Reads the real limits of processes from their state pages. Both processes are alive after both
- * pages were read.
+ * Reads the real limits of processes from their state pages. A conflict of two limits is
+ * reported only if both processes are still alive after their pages were read.
  */
 static void check_processes(const struct gpupart_process *list, int nr, long at)
 {

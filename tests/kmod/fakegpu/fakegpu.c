@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
  * Emulates PCI GPUs for a guest that has no x-pci-proxy-dev (QEMU's virt machine) or cannot use
- * it (several processors). Each GPU has a host bridge. This module answers accesses to config
- * space. BAR0 is in memory that the kernel does not use (base=). /proc/fakegpu accepts the lines
- * that tests/kmod/vm accepts on x86. A read of the file returns the answer to each line. A probe
- * on pci_gpu_rd32() of the module under test counts the reads of registers. At the start, the
- * integrated GPU of the device tree has no device. The line "node" creates this GPU's device,
- * and the line "nonode" removes the device. Only for the guest.
+ * this device (several processors). Each GPU has a host bridge. This module answers accesses to
+ * config space. BAR0 is in memory that the kernel does not use (base=). /proc/fakegpu accepts
+ * the lines that tests/kmod/vm accepts on x86. A read of the file returns the answer to each
+ * line. A probe on pci_gpu_rd32() of the module under test counts the reads of registers. At the
+ * start, the integrated GPU of the device tree has no device. The line "node" creates this GPU's
+ * device, and the line "nonode" removes the device. Only for the guest.
  */
 #include <linux/delay.h>
 #include <linux/io.h>

@@ -494,7 +494,7 @@ static void child_guards(void)
 	tap_ok(!sim_hung(), "nothing hung");
 }
 
-/* Shows that the guards are necessary, because without them the simulated GPU hangs. */
+/* Shows that the guards are necessary: without the guards the simulated GPU hangs. */
 static void child_hangs(void)
 {
 	struct gpupart_tpcset seen;

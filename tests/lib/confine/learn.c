@@ -203,8 +203,8 @@ static void child_confined(void) { program_unaware("5-9,23"); }
 static void child_free(void) { program_unaware(NULL); }
 
 /*
- * If the table of chips has no row, the compute class decides. If it has a row, the class must
- * agree with the row.
+ * If the table of chips has no row, the compute class decides. If the table has a row, the
+ * compute class must agree with this row.
  */
 static void child_no_class(void)
 {
@@ -266,8 +266,8 @@ static void prepare_learnt(const struct scenario *s)
 }
 
 /*
- * Changes the file of the map: exchanges two bytes, cuts it to @len, makes it longer, or sets the
- * mode @mode.
+ * Changes the file of the map: exchanges two bytes, cuts the file to @len, makes the file
+ * longer, or sets its mode to @mode.
  */
 static void spoil(const struct scenario *s, unsigned int swapped, long len, mode_t mode)
 {

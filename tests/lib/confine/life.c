@@ -404,8 +404,8 @@ static void child_pid_again(void)
 	close(told[1]);
 	tap_ok(read(told[0], &c, 1) == 1 && times_listed(pid, NULL) == 1, "a process is listed");
 	/*
-	 * The file looks as if a dead process with this pid had left it, but it has the same
-	 * content.
+	 * The file looks like a file that a dead process with this pid has left, but has the
+	 * same content.
 	 */
 	if (tap_ok(make_copy(block_path(pid)), "a block of its pid that is not its own"))
 		tap_ok(!times_listed(pid, NULL) && access(block_path(pid), F_OK),

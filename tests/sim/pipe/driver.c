@@ -255,8 +255,8 @@ int main(void)
 
 	for (; read_case(file, &trace, line); nr++) {
 		/*
-		 * The placement of blocks depends on their work only through the times at which
-		 * they end.
+		 * The work of a block affects the placement of other blocks only by the time at
+		 * which the block ends.
 		 */
 		for (i = 0; i < trace.nr_kernels; i++)
 			trace.kernels[i].work = trace.kernels[i].bytes = 0;

@@ -435,7 +435,7 @@ static void test_named(void)
 
 /*
  * As in a container, only the pipes are visible. The kernel knows whether a process listens on
- * them.
+ * these pipes.
  */
 static void test_no_program(void)
 {

@@ -1459,8 +1459,8 @@ static void others_come(void)
 }
 
 /*
- * Other programs leave too few TPCs for the floors. Some TPCs are shared, and these must stay the
- * same TPCs.
+ * Other programs leave too few TPCs for the floors. Some TPCs are shared, and the shared TPCs
+ * must stay the same.
  */
 static void others_and_floors(void)
 {

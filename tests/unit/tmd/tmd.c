@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Tests tmd.c on bytes. It tests layouts, polarity, and the rule that prevents a launch from
- * hanging the GPU. The decoder of this test is written from the documents, not from tmd.c.
+ * hanging the GPU. The decoder of this test was written from NVIDIA's documents, and not from
+ * tmd.c.
  */
 #include <errno.h>
 #include <pthread.h>

@@ -421,8 +421,8 @@ static void test_sources(void)
 	       "a sample's name is not a path");
 	tap_ok(gpupart_topology_open(gp, "sample:", NULL, &topo) == -ENOENT, "nor empty");
 	/*
-	 * On a machine with a driver these selectors open a GPU. Otherwise the message is that of
-	 * the source.
+	 * On a machine with a driver these selectors open a GPU. Without a driver, the message
+	 * is the error message of the source.
 	 */
 	err = gpupart_topology_open(gp, "rm", NULL, &topo);
 	snprintf(sentence, sizeof(sentence), "%s", err ? gpupart_error(gp) : "");
