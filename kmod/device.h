@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The list of GPUs, and for each GPU its lifetime, the lock under which it is read, and the known
- * values of its registers. Providers (pci.c, platform.c) add and remove GPUs. proc.c, netlink.c and
- * scheduling.c show the GPUs to user space.
+ * Declares the list of GPUs. Each GPU has a lifetime, a lock for reading it, and the known
+ * values of its registers. Providers (pci.c, platform.c) add and remove GPUs. proc.c, netlink.c
+ * and scheduling.c show the GPUs to user space.
  */
 #ifndef GPUPART_KMOD_DEVICE_H
 #define GPUPART_KMOD_DEVICE_H
@@ -135,11 +135,11 @@ void gp_gpu_start_new(const struct gpu_ops *ops);
 /* Reads again each GPU whose topology is still unknown. */
 void gp_gpu_read_again(const struct gpu_ops *ops);
 /*
- * Removes a GPU. After this function has returned, no register of the GPU is read. It may wait
- * for the end of a wake-up, so the provider must hold no lock.
+ * Removes a GPU. After this function has returned, no register of the GPU is read. The function
+ * may wait for the end of a wake-up, so the provider must hold no lock.
  */
 void gp_gpu_remove(struct gpu *gpu);
-/* Drops all known values. It is called when another driver controls the GPU. */
+/* Drops all known values. Called when the GPU has got a driver or has lost its driver. */
 void gp_gpu_forget(struct gpu *gpu);
 
 /*

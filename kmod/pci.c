@@ -62,7 +62,8 @@ static void pci_gpu_end(void *private)
 /*
  * The device's driver can give the device to a virtual machine. The virtual machine can change
  * the device's power state and decoding at any time. Called under gpu->lock. When a driver is
- * unbound, gp_gpu_forget() waits for this lock, so the driver cannot be unloaded earlier.
+ * unbound, gp_gpu_forget() waits for this lock, so the driver is not unloaded before the lock is
+ * free.
  */
 static bool is_reserved(struct pci_dev *pdev)
 {

@@ -105,7 +105,10 @@ int gp_topo_rd32(struct topo_reader *reader, u32 offset, u32 *value)
 
 	if (!err && gp_topo_bad_read(*value)) {
 		err = -EIO;
-		/* If the reader is not live, its rd32 also keeps values that are not refusals. */
+		/*
+		 * If the reader is not live, its rd32 keeps every value itself, including
+		 * refusals.
+		 */
 		if (reader->live && reader->keep)
 			reader->keep(reader, offset, *value, false);
 	}

@@ -40,8 +40,8 @@ struct grpc_method {
 struct grpc_server;
 
 /*
- * Creates a server. @methods: an array that ends with a NULL path. It must exist as long as the
- * server.
+ * Creates a server. @methods: an array that ends with a NULL path. The array must exist as long
+ * as the server.
  */
 struct grpc_server *grpc_open(const struct grpc_method *methods);
 void grpc_close(struct grpc_server *server);

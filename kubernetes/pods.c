@@ -311,8 +311,8 @@ static struct gpupart_tpcset packed(unsigned int gpu,
 /*
  * Handles ids that kubelet allocates again. Their earlier container has ended, or is an init
  * container of the same pod, which shares its ids with the other containers of the pod. For each
- * id that was allocated again, a young grant passes one TPC to *@shared. It keeps its other
- * TPCs. A container that still runs keeps its TPCs.
+ * id that was allocated again, a young grant passes one TPC to *@shared. The young grant keeps
+ * its other TPCs. A container that still runs keeps its TPCs.
  */
 static int take_ids_back(struct pods *pods, unsigned int gpu,
 			 const struct gpupart_tpcset *ids, struct gpupart_tpcset *shared)

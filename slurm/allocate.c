@@ -248,10 +248,10 @@ static int give_on(const struct allocate_job *job, const struct node_gpu *board,
 		return fd;
 	err = look(grant->id, board->pci, &taken, &own);
 	/*
-	 * Keep an existing grant of this job in two cases. If the grant has another version,
+	 * Keep an existing grant of this job in two cases. If the grant has a different version,
 	 * its request is not known. If the grant has the same request, the prolog runs for the
-	 * second time. If an older job had the same number, its grant has another user or another
-	 * request.
+	 * second time. If an older job had the same number, its grant has another user or
+	 * another request.
 	 */
 	if (!err && own.id[0] && own.uid == job->uid && allocate_is_granted(&own) &&
 	    (own.other_version || (!strcmp(own.asked, grant->asked) &&

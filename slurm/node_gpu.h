@@ -33,8 +33,8 @@ void node_gpu_row(const struct node_gpu *gpu, char row[NODE_GPU_ROW]);
 bool node_gpu_read(const char *row, struct node_gpu *gpu);
 
 /*
- * The first function returns the path of the capture of the GPU's topology. The second function
- * opens this capture, in the same way as gpupart_topology_open().
+ * The topology of the GPU is in a capture. The first function returns the path of this capture.
+ * The second function opens this capture, in the same way as gpupart_topology_open().
  */
 void node_gpu_capture(const struct node_gpu *gpu, char path[NODE_GPU_PATH]);
 int node_gpu_open(struct gpupart *gp, struct node_gpu *gpu);

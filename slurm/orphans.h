@@ -7,7 +7,7 @@
 
 /*
  * The processes of all users. The list is made for the first job, and made again only after
- * processes of a job were killed. It is not made more often, because making the list takes a
+ * processes of a job were killed. The list is not made more often, because making it takes a
  * second for each user who has many files. The caller sets the struct to zero before the first
  * call.
  */

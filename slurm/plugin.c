@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * gpupart_spank.so: the option --gpupart of srun, sbatch and salloc. The prolog of slurmd
- * writes a job's grant, the tasks of the job start with it, and the epilog of slurmd removes
- * it.
+ * gpupart_spank.so: the option --gpupart of srun, sbatch and salloc. The prolog of slurmd writes
+ * a job's grant, the tasks of the job start with this grant, and the epilog of slurmd removes
+ * the grant.
  */
 #include <errno.h>
 #include <signal.h>
@@ -23,8 +23,8 @@
 #define PUBLIC __attribute__((visibility("default")))
 
 /*
- * Like SPANK_PLUGIN(), but also exports the symbols, because other symbols of this library are
- * hidden.
+ * Like SPANK_PLUGIN(), but also exports the symbols, because by default this library hides its
+ * symbols.
  */
 PUBLIC const char plugin_name[] = "gpupart";
 PUBLIC const char plugin_type[] = "spank";
@@ -78,9 +78,9 @@ static int run_node(const char *argument)
 }
 
 /*
- * Called when slurmd starts. It examines the GPUs once, so that this is not necessary for each
- * job. The simulated GPUs are kept. It removes the grants of jobs that ended while slurmd was
- * not running.
+ * Called when slurmd starts. The GPUs are examined once here, and not again for each job. The
+ * simulated GPUs are kept. It removes the grants of jobs that ended while slurmd was not
+ * running.
  */
 static void begin_node(void)
 {

@@ -17,7 +17,7 @@
 #define PLAN_MAX_UGPUS	(GPUPART_MAX_GPCS + 1)
 #define PLAN_MAX_LEVELS	8	/* maximum number of sizes of homes; the size at a level
 				 * is 2^(level - 1) TPCs */
-#define PLAN_ANYWHERE	(-1)	/* a tenant with this uGPU may be in any uGPU */
+#define PLAN_ANYWHERE	(-1)	/* a tenant whose uGPU has this value may be in any uGPU */
 
 /* The part of a GPC that the planner can use. */
 struct plan_gpc {

@@ -33,7 +33,7 @@ struct records_mark {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_RENEWS(lock);
 
-/* ------------------------------------------------------------------- which kernels count */
+/* ------------------------------------------------------------------- counted kernels */
 
 static bool mark_has(const struct records_mark *mark, const void *function)
 {

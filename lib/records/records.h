@@ -337,7 +337,7 @@ bool records_mark_node(struct records_mark *mark, struct records *records,
 unsigned int records_mark_built(struct records_mark *mark, unsigned int nr);
 
 /*
- * Called before the driver may build the graph's nodes. The kernels of these nodes are then
+ * Called before the driver can build the graph's nodes. The kernels of these nodes are then
  * counted in @records, which may be NULL. The launch callback must not call this function.
  */
 void records_graph_builds(struct records_mark *mark, struct records *records);
@@ -349,9 +349,9 @@ void records_graph_begins(struct records_mark *mark, struct records *records);
 void records_graph_ends(struct records_mark *mark, struct records *records, int result);
 
 /*
- * If all launches of a graph have ended, adds the graph's time to the totals. The time of
- * launches that are made after this is added later. Called in the launch callback while the
- * caller holds records->folding. Never waits.
+ * If all launches of a graph have ended, adds the graph's time to the totals. A later call adds
+ * the time of later launches. Called in the launch callback while the caller holds
+ * records->folding. Never waits.
  */
 void records_graphs_fold(struct records *records);
 

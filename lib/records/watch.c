@@ -43,7 +43,7 @@
 					 * future */
 #define MAX_NS		(1ull << 61)
 
-/* ------------------------------------------------------------------- what was seen */
+/* ------------------------------------------------------------------- observed launches */
 
 enum { MOST, LEAST };	/* the upper and the lower bound of the busy time */
 

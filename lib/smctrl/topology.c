@@ -143,7 +143,8 @@ int libsmctrl_get_gpc_info_ext(uint32_t *nr_gpcs, uint128_t **masks, int dev)
 	const struct gpcs *gpcs;
 	int err = gpcs_get(dev, &gpcs);
 
-	*nr_gpcs = 0;	/* like the original library, because programs do not check the error */
+	*nr_gpcs = 0;	/* the original library does this too, because programs do not check the
+			 * error */
 	if (err)
 		return err;
 	*nr_gpcs = gpcs->nr_gpcs;
@@ -156,7 +157,8 @@ int libsmctrl_get_gpc_info(uint32_t *nr_gpcs, uint64_t **masks, int dev)
 	const struct gpcs *gpcs;
 	int err = gpcs_get(dev, &gpcs);
 
-	*nr_gpcs = 0;	/* like the original library, because programs do not check the error */
+	*nr_gpcs = 0;	/* the original library does this too, because programs do not check the
+			 * error */
 	if (err)
 		return err;
 	*nr_gpcs = gpcs->nr_gpcs;

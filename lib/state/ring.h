@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A set that can be replaced while launches read it. Writers of a ring need a lock, except for
- * the ring in limit.h. Readers need no lock.
+ * A set that can be replaced while launches read it. Writers of a ring need a lock. The ring in
+ * limit.h is an exception. Readers need no lock.
  */
 #ifndef GPUPART_LIB_STATE_RING_H
 #define GPUPART_LIB_STATE_RING_H
@@ -42,8 +42,8 @@ void ring_slot_write(struct ring_slot *slot, const struct tmd_allow *allow,
 {
 	/*
 	 * A reader may still be reading the slot's previous words. If the reader reads one of
-	 * the new words, it must also see the new count. This is also necessary for the words of
-	 * TPCs, which limit_get() reads without a lock.
+	 * the new words, it must also see the new count. The same is true for the words of TPCs,
+	 * which limit_get() reads without a lock.
 	 */
 	for (unsigned int i = 0; i < nr_words; i++)
 		atomic_store_explicit(&slot->tmd_bits[i], allow->tmd_bits[i], memory_order_release);

@@ -177,8 +177,8 @@ bool state_page_is_own(int dir, const char *file)
 }
 
 /*
- * Returns true if the descriptor still belongs to our file. Some programs close all descriptors
- * that they do not know.
+ * Returns true if the descriptor still belongs to this process's file. Some programs close all
+ * descriptors that they do not know.
  */
 static bool is_own_fd(void)
 {

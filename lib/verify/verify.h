@@ -55,7 +55,8 @@ void verify_detail(struct verify *v, const char *fmt, ...);
 /*
  * Makes one launch and checks whether exactly the SMs of @expected ran blocks. Returns 1 if this
  * is true. If it is not true, sets the detail and returns 0. Returns -errno if the launch
- * failed. @next: NULL, or a set for the next launch; the function sets it again before each try.
+ * failed. @next: the set for the next launch, or NULL. The function sets it again before each
+ * try.
  */
 int verify_ran_as(struct verify *v, struct probe_launch *launch,
 		  const struct gpupart_tpcset *expected, const struct gpupart_tpcset *next);
