@@ -40,10 +40,7 @@
 #define KIND VENDOR "/" CLASS
 #define KIND_SIMULATED VENDOR "/" CLASS_SIMULATED
 
-/*
- * Directory in the container. No package installs files there, so an image may contain its own
- * gpupart.
- */
+/* Directory in the container. No package uses it, so an image may have its own gpupart. */
 #define INSIDE "/usr/lib/gpupart-host"
 #define INSIDE_PACKAGE INSIDE "/gpupart"
 #define INSIDE_SIM INSIDE_PACKAGE "/" PATHS_SIM
@@ -130,11 +127,8 @@ struct cdi {
 
 /* ------------------------------------------------------------------- options */
 
-/*
- * Checks a device name by the rules of CDI. Rejects names of one character, because podman 4
- * crashes on such names.
- */
-#define DEVICE_NAME_MOST 250	/* length in characters, with the name that a plan appends */
+/* A device name by the rules of CDI. podman 4 crashes on a name of one character. */
+#define DEVICE_NAME_MOST 250	/* characters, with the tenant's name that a plan appends */
 
 static bool is_device_name(const char *name)
 {
@@ -206,10 +200,7 @@ static int take_tenant(struct cdi *cdi, const struct plan_file_tenant *tenant)
 	return rules_check(share->texts);
 }
 
-/*
- * Call this after args_simulate(): args_simulate() may restart this process, and stdin can be
- * read only once.
- */
+/* Called after args_simulate(), which may restart this process: stdin can be read only once. */
 static int take_plan(struct cdi *cdi, struct args *args)
 {
 	int status = plan_file_read(cdi->plan, cdi->file);
@@ -324,10 +315,7 @@ static int add_nodes(struct cdi *cdi)
 	return status ?: add_node(cdi, path);
 }
 
-/*
- * Mounts the injected library and libgpupart. The injected library needs libgpupart, and this
- * command has loaded it.
- */
+/* Mounts the injected library and libgpupart, which it needs and this command has loaded. */
 static int add_libraries(struct cdi *cdi)
 {
 	char path[PATH_MAX];
@@ -364,10 +352,7 @@ static int add_simulated(struct cdi *cdi)
 	char *sim = NULL, *before;
 	int err, status = add_package(cdi, PATHS_SIM "/" LIBCUDA, INSIDE_SIM "/" LIBCUDA);
 
-	/*
-	 * The position of a capture in the list determines the PCI address of its GPU, so keep all
-	 * captures in this order.
-	 */
+	/* The position of a capture is the PCI address of its GPU: keep all, in this order. */
 	while (captures && *captures && !status) {
 		snprintf(one, sizeof(one), "%.*s", (int)strcspn(captures, ":"), captures);
 		captures += strcspn(captures, ":");
@@ -394,10 +379,7 @@ static bool has_quota(const struct cdi *cdi)
 	return false;
 }
 
-/*
- * Adds the directory of the node's MPS daemon, and the variable that contains this directory for
- * clients.
- */
+/* Adds the directory of the node's MPS daemon, and the variable that names it to clients. */
 static int add_mps(struct cdi *cdi)
 {
 	struct mps_daemon daemon = { .why = "" };
@@ -408,10 +390,7 @@ static int add_mps(struct cdi *cdi)
 	return add_mount(cdi, MPS_DAEMON_NODE, MPS_DAEMON_NODE, false);
 }
 
-/*
- * Adds the library that answers NVML calls with the quota. In a simulated container, also adds the
- * simulated NVML.
- */
+/* The library that answers NVML calls with the quota and reads the real use of a process. */
 static int add_nvml(struct cdi *cdi)
 {
 	int status = add_package(cdi, PATHS_NVML, INSIDE_PACKAGE "/" PATHS_NVML);

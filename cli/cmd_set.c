@@ -74,11 +74,10 @@ struct target {
 	char job[GPUPART_JOB_STRLEN];	/* "" for a single process */
 	char name[64], pci[20], source[512];
 	bool simulated;
-	bool elsewhere;			/* the job is in another pid namespace */
-	bool other_version;	/* the target uses another version of gpupart, so its limit cannot
-				 * be changed */
-	bool several;			/* the list has targets on other GPUs */
-	unsigned int uid;		/* user id of the owner */
+	bool elsewhere;			/* a job in another pid namespace */
+	bool other_version;		/* another version of gpupart: cannot be changed */
+	bool several;			/* there are targets on other GPUs */
+	unsigned int uid;		/* owner */
 	struct gpupart_topology *topo;	/* of the GPU */
 	struct gpupart_tpcset before, set;
 };
@@ -108,10 +107,7 @@ static struct target *add_target(struct targets *t)
 	return memset(&t->list[t->nr++], 0, sizeof(*t->list));
 }
 
-/*
- * Returns whether --gpu is absent or selects this GPU. @index is the position among the GPUs of the
- * program.
- */
+/* Whether --gpu is absent or selects this GPU, number @index of its program. */
 static bool is_meant(struct targets *t, const char *pci, const char *source, bool simulated,
 		     unsigned int index)
 {
@@ -253,10 +249,7 @@ static int find_pid(struct targets *t, const char *text)
 
 /* --------------------------------------------------------------- new sets */
 
-/*
- * Reads the limit of the job around @target into @set. Returns NULL if no such job exists, or if
- * this command also changes that job.
- */
+/* The limit of the job around @target, in @set. NULL: there is none, or that job changes too. */
 static const struct gpupart_tpcset *outer_limit(const struct targets *t,
 						const struct target *target,
 						struct gpupart_tpcset *set)
@@ -307,10 +300,7 @@ static int work_out(struct targets *t, struct target *target)
 	if (err)
 		return error_of(err, "%s", why);
 	target->topo = topo;
-	/*
-	 * -n needs the path of the capture. shown_topology() does not report this path for another
-	 * user's capture.
-	 */
+	/* -n needs the path of the capture, which another user's lost in shown_topology(). */
 	for (unsigned int i = 0; i < args.nr_terms && target->simulated; i++)
 		if (!strcmp(args.terms[i].option, "-n") &&
 		    strcmp(gpupart_topology_info(topo)->source, target->source))
@@ -354,10 +344,7 @@ static void change_target(const struct target *target, struct changed *changed)
 	struct changed first;
 
 	memset(changed, 0, sizeof(*changed));
-	/*
-	 * Root changes the grant. The limits of the processes are changed with the rights of
-	 * their user.
-	 */
+	/* Root changes a grant; the user of the processes changes their limits. */
 	if (target->uid == geteuid() || *target->job)
 		change(target, changed);
 	first = *changed;
@@ -438,10 +425,7 @@ static void report_change(struct out *out, json_t *rows, const struct target *ta
 		print_change(out, target, before, now);
 }
 
-/*
- * Returns whether to report @row with @job. Each process is reported only once, with the last
- * listed job to which the process belongs.
- */
+/* Whether to report @row with @job: once, with the last listed job that contains the process. */
 static bool is_reported(const struct targets *t, const struct gpupart_process *row,
 			const struct target *job)
 {
@@ -492,9 +476,7 @@ static int change_others(struct targets *t, const struct target *job,
 	return failed;
 }
 
-/*
- * Returns a process of @job as a target. @before of the target is the current set of the process.
- */
+/* A process of @job as a target, with its current set in @before. */
 static struct target as_target(const struct gpupart_process *row, const struct target *job)
 {
 	struct target one = {
@@ -508,10 +490,7 @@ static struct target as_target(const struct gpupart_process *row, const struct t
 	return one;
 }
 
-/*
- * Reports the sets of a job's processes. If the change @failed, reports only the processes that
- * changed.
- */
+/* Reports the sets of a job's processes; if the change @failed, only those that changed. */
 static void report_processes(struct targets *t, struct out *out, json_t *rows,
 			     const struct target *job, bool failed)
 {
@@ -537,10 +516,7 @@ static void report_processes(struct targets *t, struct out *out, json_t *rows,
 	free(list);
 }
 
-/*
- * Returns whether a process of the job is visible. For a job of this pid namespace, always
- * returns true.
- */
+/* Whether a process of the job is visible; true for a job of this pid namespace. */
 static bool is_seen(const struct target *job, const struct gpupart_process *now, int nr)
 {
 	for (int i = 0; i < nr; i++)

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Parses the options that commands share. Finds the GPU, the source and the set that the options
- * select.
- */
+/* Parses the options that commands share, and finds the GPU, source and set they mean. */
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
@@ -144,10 +141,7 @@ static int take(struct args *args, int opt, const char *help)
 	}
 }
 
-/*
- * Lists the long options that begin with @word, such as "--of, --output". Returns the number of
- * these options.
- */
+/* Lists the long options that begin with @word, as "--of, --output". Returns their number. */
 static unsigned int list_matches(const struct option *options, const char *word, char *text,
 				 size_t len)
 {
@@ -163,10 +157,7 @@ static unsigned int list_matches(const struct option *options, const char *word,
 
 static int bad_option(const struct args *args, int opt, char **argv, const struct option *options)
 {
-	/*
-	 * getopt_long() stores the letter of a short option in optopt. For a long option it
-	 * advances optind.
-	 */
+	/* getopt() stores the letter of a short option in optopt, and skips a long option. */
 	const char *word = argv[optind - 1];
 	char letter[3] = { '-', (char)optopt, 0 };
 	bool is_long = !strncmp(word, "--", 2);
@@ -226,10 +217,7 @@ static int check_whole(char **argv, const char *option)
 	return usage_error("unknown option '%s': write --%s", word, option);
 }
 
-/*
- * Collects the shared options that a command accepts. Appends their letters to @letters. Returns
- * the number of these options.
- */
+/* Collects the shared options that a command accepts, appends their @letters. Returns how many. */
 static unsigned int take_shared(unsigned int takes, char *letters, struct option *options)
 {
 	unsigned int nr = 0;

@@ -22,23 +22,18 @@
 #include "lib/state/state_page.h"
 
 /*
- * The stream on which a graph was captured. The caller holds the lock. The stream's GPU may be
- * attached after the capture, and the stream may get its set after that, so the code searches
- * the tables of all GPUs.
+ * The stream that a graph was captured on. The caller holds the lock. Its GPU may be attached
+ * later, and its sets are given later still, so the tables of all GPUs are searched.
  */
 struct origin {
 	bool known, gone;
 	struct scope_id id;
-	uint64_t object;	/* the driver's object for the stream; 0: a default stream */
-	/* GPU of @set, the set of the destroyed stream; NULL: no set */
-	struct gpupart_gpu *gpu;
+	uint64_t object;	/* of the driver; 0 for a default stream */
+	struct gpupart_gpu *gpu;	/* destroyed with @set on this GPU; NULL: had none */
 	struct tmd_allow set;
 };
 
-/*
- * An entry of a hash table whose keys are driver handles. It is the first member of larger
- * structs.
- */
+/* An entry of a hash table by driver handles: the first member of larger structs. */
 struct entry {
 	struct entry *next;
 	const void *handle;
@@ -47,13 +42,11 @@ struct entry {
 struct executable {
 	struct entry entry;
 	struct graph_builds builds;
-	struct records_mark *mark;	/* the mark of the executable graph; all its builds share
-					 * it */
+	struct records_mark *mark;	/* of all its builds */
 	struct origin origin;
-	unsigned int nr_users;	/* number of threads that are launching it */
-	bool gone;		/* the executable graph is destroyed; the last thread that uses
-				 * this entry frees the entry */
-	unsigned int rules;	/* value of rules_generation when its functions were last matched */
+	unsigned int nr_users;	/* threads that are launching it */
+	bool gone;		/* destroyed; its last user frees it */
+	unsigned int rules;	/* rules_generation when its functions were last matched */
 };
 
 /* A graph that was captured. */
@@ -69,16 +62,12 @@ static pthread_mutex_t graph_lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_TAKES(graph_lock, 1);	/* acquired before the lock of scope.c */
 static struct entry *executables[NR_BUCKETS], *captures[NR_BUCKETS];
 
-static atomic_uint most_builds;	/* maximum number of builds of an executable graph; 0: not read
-				 * yet */
+static atomic_uint most_builds;	/* of an executable; 0: not read yet */
 
 /* Clones may no longer match their executables. */
 static atomic_bool changes_unseen;
 
-/*
- * The current call of this thread. Calls of one thread do not nest, except for calls that this
- * library makes.
- */
+/* What this thread is doing. Its calls do not nest, except for those of this library. */
 static _Thread_local struct {
 	struct scope_graph scope;
 	struct executable *launched;
@@ -86,15 +75,10 @@ static _Thread_local struct {
 	void *exec;		/* the program's handle */
 	struct scope_id stream;
 	uint64_t print;		/* fingerprint of the sets that apply to this launch */
-	uint64_t publications;	/* number of published changes of sets, read before the
-				 * fingerprint */
+	uint64_t publications;	/* read before the fingerprint */
 	bool stale, rebuilt, partial;
-	/*
-	 * @launch: the call is a launch, not an upload; @next: the launch used the thread's
-	 * next-launch set
-	 */
-	bool launch, next;
-	bool captured;		/* the call is captured into a graph, so nothing is launched */
+	bool launch, next;	/* not an upload; it used the thread's next-launch set */
+	bool captured;		/* captured into a graph: nothing is launched */
 	bool varies;		/* a variant is being instantiated */
 	void *made;		/* set by the instantiation that this thread executes */
 	uint64_t flags;		/* of that instantiation */
@@ -110,10 +94,7 @@ static unsigned int bucket_of(const void *handle)
 
 _Static_assert(NR_BUCKETS == 1 << (64 - 56), "bucket_of() returns one");
 
-/*
- * The caller of the next four functions holds the lock. They return NULL if @handle has no
- * entry.
- */
+/* The caller of these four holds the lock. They return NULL if @handle has no entry. */
 static struct entry **place_of(struct entry **table, const void *handle)
 {
 	struct entry **at = &table[bucket_of(handle)];
@@ -132,10 +113,7 @@ static void *take(struct entry **table, const void *handle)
 	return found;
 }
 
-/*
- * Adds @entry. If the table already has an entry for @handle, removes this old entry and returns
- * it. There is an old entry if the driver did not report that the old object was destroyed.
- */
+/* Returns the old entry of the handle, whose object was destroyed without notice. */
 static void *put(struct entry **table, struct entry *entry, const void *handle)
 {
 	void *old = take(table, handle);
@@ -172,10 +150,7 @@ static void executable_free(struct executable *e)
 	free(e);
 }
 
-/*
- * It is an error if a program destroys a graph that another thread is launching, but this code
- * must not crash.
- */
+/* A program that destroys what another thread launches is wrong, but must not crash here. */
 static struct executable *executable_use(const void *exec)
 {
 	struct executable *e;
@@ -254,10 +229,7 @@ static struct gpupart_gpu *find_stream_set(const struct scope_id *id, struct tmd
 	return gpu;
 }
 
-/*
- * Called when streams are being destroyed. At this time the sets of these streams still exist.
- * The caller holds the lock.
- */
+/* Called when streams are destroyed; their sets still exist. The caller holds the lock. */
 static void origin_gone(struct origin *origin, uint64_t object, const void *ctx,
 			const void *thread)
 {
@@ -279,10 +251,7 @@ void graph_stream_destroyed(uint64_t object, const void *ctx, const void *thread
 			struct executable *e = (struct executable *)at;
 
 			origin_gone(&e->origin, object, ctx, thread);
-			/*
-			 * The last launch may have been into the destroyed stream. A new stream
-			 * may get the same handle.
-			 */
+			/* It may have been that stream, and the next one may get its handle. */
 			atomic_store_explicit(&e->builds.stream_gone, true, memory_order_relaxed);
 			graph_builds_lost(&e->builds, ctx);
 		}
@@ -290,10 +259,7 @@ void graph_stream_destroyed(uint64_t object, const void *ctx, const void *thread
 	pthread_mutex_unlock(&graph_lock);
 }
 
-/*
- * Returns the GPU of the set that @e's capture stream has. If the stream was destroyed, returns
- * the GPU of the last set of the stream. Returns NULL if there is no such set.
- */
+/* The GPU of the set that @e's capture stream has, or had when it was destroyed; NULL: none. */
 static struct gpupart_gpu *origin_set(struct executable *e, struct tmd_allow *allow)
 {
 	struct gpupart_gpu *gpu = NULL;
@@ -314,17 +280,13 @@ void graph_captured(const struct scope_id *stream, void *graph)
 	struct captured *c, *old;
 	uint64_t object = 0;
 
-	/*
-	 * If this thread had no mark, a later thread's stream could be mistaken for the stream
-	 * of this thread.
-	 */
+	/* Without a mark, a later thread's stream could be mistaken for this one's. */
 	if (stream->thread && stream_mark_thread(NULL))
 		return;
 	/*
-	 * If a stream is destroyed, a later stream may get the same handle. But the handle then
-	 * points to a different object, and the driver reports this object when it destroys the
-	 * stream. self_check.c verifies this, perhaps after this code runs. If the check fails,
-	 * no stream ever has a set.
+	 * A created stream and a later one with the same handle differ in the object that the
+	 * handle points to, which the driver names when it destroys the stream. self_check.c
+	 * verifies that, perhaps after this; if it does not hold, no stream ever has a set.
 	 */
 	if (!stream->ctx && (!peek_word(stream->handle, &object) || !object))
 		return;
@@ -376,10 +338,7 @@ static uint64_t print_of_all(const struct scope_graph *graph)
 		print = hash_bytes(print, &one, sizeof(one));
 		functions |= atomic_load_explicit(&gpu->function_sets, memory_order_acquire);
 	}
-	/*
-	 * A next-launch set replaces the sets of functions, and all other sets do not. So the
-	 * fingerprint depends on the kind of the set.
-	 */
+	/* The same set, but it does not replace the sets of functions. */
 	functions = graph->is_next && functions;
 	return hash_bytes(print, &functions, sizeof(functions));
 }
@@ -462,10 +421,7 @@ void graph_instantiate_end(const struct cuda_api *cuda, void *source, int result
 		e->mark = now.scope.mark;
 		e->builds.clone = clone;
 		e->builds.flags = now.flags;
-		/*
-		 * If kernels on the GPU launch a graph, the handle of the graph must stay the
-		 * same.
-		 */
+		/* A graph that the GPU itself launches must keep its handle. */
 		if (now.flags & CUDA_DEVICE_LAUNCH)
 			e->builds.most = 1;
 		own->nodes = nodes;
@@ -484,10 +440,7 @@ void graph_instantiate_end(const struct cuda_api *cuda, void *source, int result
 
 /* ------------------------------------------------------------------------ launch */
 
-/*
- * No driver call names the functions of a graph. So if rules changed after the functions of @e
- * were last matched, match the functions in the clone of @e.
- */
+/* No driver call names a graph's functions: match rules newer than @e, using its clone. */
 static __attribute__((noinline)) void match_rules(const struct cuda_api *cuda,
 						  struct executable *e)
 {
@@ -518,10 +471,7 @@ static void rebuild(const struct cuda_api *cuda, struct graph_builds *builds,
 		state_count(STATE_GRAPH_STALE);
 }
 
-/*
- * Chooses the build to launch or upload. If the stream is being captured, this is the program's
- * own build.
- */
+/* Chooses the build to launch or upload: the program's own if the stream is being captured. */
 static struct graph_build *pick(const struct cuda_api *cuda, struct executable *e)
 {
 	struct graph_want want = { &now.scope, &now.stream, now.print, now.launch, false };
@@ -529,10 +479,7 @@ static struct graph_build *pick(const struct cuda_api *cuda, struct executable *
 	struct graph_build *b = builds->build;
 	bool same = graph_builds_in(builds, &now.stream);
 
-	/*
-	 * In the usual case nothing changed since the last launch, so no other build can have
-	 * run.
-	 */
+	/* Usual case: nothing changed since the last launch, so no other build can have run. */
 	if (same && !builds->event && graph_build_is_for(b, now.print) && !b->partial)
 		return b;
 	now.captured = now.captured || stream_is_captured(cuda, now.stream.handle);
@@ -600,10 +547,7 @@ void *graph_launch_begin(const struct cuda_api *cuda, void *exec, const struct g
 		scope->nodes = now.build->nodes;
 		records_mark_built(e->mark, now.build->counted);
 	} else if (launch && any_in_use()) {
-		/*
-		 * The graph was instantiated before the attach, so its nodes may be built for
-		 * any set.
-		 */
+		/* It was instantiated before the attach, so its nodes may hold any set. */
 		state_count(STATE_GRAPH_STALE);
 	}
 	scope_graph_begin(scope);
@@ -665,10 +609,7 @@ unsigned int graph_sets(const void *exec)
 
 /* ----------------------------------------------------------------------- changes */
 
-/*
- * @graph has the new state of the executable graph. If @graph is NULL, the executable graph has
- * the old state.
- */
+/* @graph: its new state; NULL: its old state. */
 static void clone_replace(void *exec, void *clone, const void *graph)
 {
 	struct executable *e;

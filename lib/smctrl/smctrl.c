@@ -19,17 +19,11 @@
 #pragma GCC visibility pop
 #include "lib/smctrl/smctrl.h"
 
-/*
- * The header has macros that select a function. This file defines the functions themselves, so
- * it must undefine these macros.
- */
+/* This file defines the functions, so the header's selection macros must be off here. */
 #undef libsmctrl_set_global_mask
 #undef libsmctrl_set_next_mask
 
-/*
- * Bit (tpc % 64) of word (tpc / 64) forbids TPC number tpc. TPC 128 and all later TPCs are always
- * forbidden.
- */
+/* Bit (tpc % 64) of word (tpc / 64) forbids that TPC; TPCs from 128 on are always forbidden. */
 struct mask {
 	uint64_t forbidden[2];
 };
@@ -71,10 +65,7 @@ bool smctrl_stands_aside(void)
 	return disabled;
 }
 
-/*
- * cap_lock is held only for a very short time. ready_lock is also held during calls of gpupart and
- * of the driver.
- */
+/* The first is held for moments; the second also across calls of gpupart and of the driver. */
 static pthread_mutex_t cap_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t ready_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -93,10 +84,7 @@ static void guard_forks(void)
 
 /* ---------------------------------------------------------------- LIBSMCTRL_MASK */
 
-/*
- * Reads LIBSMCTRL_MASK. Returns false if the variable is not set. If its value is invalid, prints
- * an error and returns false.
- */
+/* False if it is not set, or not valid, which is printed. */
 static bool cap_parse(struct mask *cap)
 {
 	const char *text = getenv("LIBSMCTRL_MASK"), *c = text;
@@ -126,10 +114,7 @@ static bool cap_parse(struct mask *cap)
 	return true;
 }
 
-/*
- * Returns true if the mask was already applied to @gpu. Otherwise records that the mask is
- * applied now, and returns false.
- */
+/* Whether the mask was already applied to @gpu; marks it as applied. */
 static bool cap_done(const struct gpupart_gpu *gpu)
 {
 	static const struct gpupart_gpu *done[SMCTRL_MAX_GPUS];
@@ -329,10 +314,7 @@ static int make_ready_for_streams(struct gpupart *gp, struct device *device)
 	return err;
 }
 
-/*
- * Returns CUDA's number of the calling thread's GPU. If the thread has no GPU yet, returns the
- * number of the first GPU.
- */
+/* CUDA's number of the calling thread's GPU; the first GPU if it has none yet. */
 static int current_device(void)
 {
 	int device;
@@ -344,10 +326,7 @@ static int current_device(void)
 
 static pthread_key_t context_key;
 static bool context_key_made;
-/*
- * The gpupart context of the calling thread. It is kept open, because programs set masks before
- * every launch.
- */
+/* The calling thread's context, kept because masks are set before every launch. */
 static _Thread_local struct gpupart *kept;
 static _Thread_local bool ending;
 
@@ -367,10 +346,7 @@ static void context_key_make(void)
 	context_key_made = !pthread_key_create(&context_key, context_close);
 }
 
-/*
- * Returns a gpupart context, which must be passed to end(). If it returns NULL, the caller must
- * change nothing.
- */
+/* NULL: change nothing. The result must be passed to end(). */
 static struct gpupart *begin(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;

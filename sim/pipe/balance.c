@@ -83,10 +83,7 @@ static unsigned int at_most(unsigned int limit, unsigned int used, unsigned int 
 	return used > limit ? 0 : each ? (limit - used) / each : MAX_RESIDENT;
 }
 
-/*
- * Computes how many more blocks fit on the SM, without counting them one at a time. This works
- * for blocks that have the same number of warps in each quarter.
- */
+/* The same without counting, for blocks with the same number of warps in each quarter. */
 static unsigned int room_on(const struct sm *sm, const struct pipe_chip *chip,
 			    const struct shape *shape)
 {
@@ -186,10 +183,7 @@ static void give_group(struct wave *wave, unsigned int group, const uint64_t *wh
 		}
 }
 
-/*
- * The first function returns the singleton with turn number @nth. The second function returns the
- * other group with turn number @nth.
- */
+/* Return the group with turn number @nth, among the singletons and among the other groups. */
 static unsigned int single_at(const struct machine *machine, unsigned int nth)
 {
 	unsigned int nr = machine->nr_singles;
@@ -231,10 +225,7 @@ static void pass_begins(const struct wave *wave, const uint64_t *which)
 		}
 }
 
-/*
- * Called if there are fewer blocks than SMs. First chooses the groups, and then assigns the blocks
- * in turn.
- */
+/* Fewer blocks than SMs: chooses the groups first, then assigns in turn. */
 static void give_rest(struct wave *wave)
 {
 	struct machine *machine = wave->task->machine;
@@ -288,10 +279,7 @@ static uint64_t whole_rounds(const struct wave *wave, unsigned int nr)
 #define SINGLES_FIRST	7
 #define SINGLES_AGAIN	8	/* turns between later blocks of a singleton */
 
-/*
- * Returns the number of turns of the singletons, which is one turn for each half that has an SM in
- * @found.
- */
+/* The turns of the singletons: one for each half that has a found SM. */
 static unsigned int halves(const struct wave *wave)
 {
 	const struct machine *machine = wave->task->machine;
