@@ -62,7 +62,7 @@ void sim_svg(struct out *out, const struct sim_run *run, const char *title, uint
 	     uint64_t to);
 void sim_rows(struct out *out, const struct sim_run *run, uint64_t from, uint64_t to);
 
-/* The result of one expectation of the file. */
+/* The result of an expectation of the file. */
 struct sim_outcome {
 	const char *text;
 	bool holds;
