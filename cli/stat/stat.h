@@ -92,8 +92,8 @@ bool stat_count(const struct stat_sample *from, const struct stat_sample *to,
 		struct stat_counts *c);
 
 /*
- * Formats two shares as "31.0 to 44.2%". If the shares differ by less than 2%, formats only one
- * of them.
+ * Formats two shares as "31.0 to 44.2%". If the shares differ by less than 2%, formats only
+ * their mean.
  */
 const char *stat_share(char text[48], double least, double most);
 /*
