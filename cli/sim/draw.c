@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Draws which block of a run was on which SM and when, either as SVG or as text of 80 columns. */
+/*
+ * Draws the blocks of a run, with the SM and the time of each block, as SVG or as text of 80
+ * columns.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include "cli/draw/timeline.h"

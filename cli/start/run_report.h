@@ -11,8 +11,8 @@
 #include "cli/target/args.h"
 
 /*
- * Returns whether a launch of @process was not confined, or whether the launches of the process
- * could not be refused.
+ * Returns true if a launch of @process was not confined, or if it was impossible to refuse the
+ * launches of @process.
  */
 bool run_report_breach(const struct gpupart_report_process *process);
 

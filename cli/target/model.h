@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The model of jobs and their programs on each GPU. It contains their busy time since the last
- * update, their memory and their QoS scores. Use a model from one thread at a time.
+ * The model of jobs and their programs on each GPU. The model contains the busy time of each job
+ * and program since the last update, its memory and its QoS score. Use a model from one thread
+ * at a time.
  */
 #ifndef GPUPART_CLI_TARGET_MODEL_H
 #define GPUPART_CLI_TARGET_MODEL_H

@@ -43,8 +43,8 @@ void neighbours_shown(const struct neighbours *neighbours);
 unsigned int neighbours_to_be(const struct neighbours *list, unsigned int nr);
 
 /*
- * Returns whether @pci and @source are those of the GPU of the search. For a simulated GPU the
- * capture must be the same.
+ * Returns whether @pci and @source are those of the GPU of the search. If the GPU is simulated,
+ * the captures must also be the same.
  */
 bool neighbours_is_here(const struct neighbours *neighbours, const char *pci, const char *source,
 			bool simulated);
