@@ -164,9 +164,9 @@ struct qos_driver {
 	int (*start)(struct qos_session *session);
 	/*
 	 * Waits for the end of an epoch, or for the end of a step of a swap. Then sets
-	 * session->time_ns and @measured. When wait() is called, @measured still has the values
-	 * of the previous call. Sets session->over after the last epoch. Returns 0 or an exit
-	 * status.
+	 * session->time_ns and @measured. When measure() is called, @measured still has the
+	 * values of the previous call. Sets session->over after the last epoch. Returns 0 or an
+	 * exit status.
 	 */
 	int (*measure)(struct qos_session *session, struct qos_measured *measured);
 	/*
