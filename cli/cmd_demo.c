@@ -66,8 +66,8 @@ static int launch(struct demo *demo, const struct gpupart_tpcset *set, const cha
 }
 
 /*
- * Chooses the set to show, which is the first uGPU if the GPU has several uGPUs, else the first
- * GPC.
+ * Chooses the set to show. If the GPU has several uGPUs, this set is the first uGPU. Otherwise
+ * it is the first GPC.
  */
 static struct gpupart_tpcset choose(const struct gpupart_topology *topo, char *words, size_t len)
 {

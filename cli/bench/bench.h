@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Declarations that the parts of `gpupart bench` share: the attached GPU, sets of TPCs, kernels
- * that record when and where they ran, series of launches, and a neighbour that runs next to a
- * victim. Functions with the type int return 0, or -errno with a message in bench->why. Each part
- * runs once in a separate process, so a part does not free its resources.
+ * that record their time and their SMs, series of launches, and a neighbour that runs next to a
+ * victim. Functions with the type int return 0, or -errno with a message in bench->why. Each
+ * part runs once in a separate process, so a part does not free its resources.
  */
 #ifndef GPUPART_CLI_BENCH_BENCH_H
 #define GPUPART_CLI_BENCH_BENCH_H

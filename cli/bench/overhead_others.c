@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Measures the cost of changing a partition with green contexts and with MPS. The children that
- * measure do not attach to the GPU.
+ * Measures the cost of changing a partition with green contexts and with MPS. The children make
+ * the measurements without attaching to the GPU.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -156,7 +156,7 @@ static struct stats report_case(struct protect *p, const char *where, const char
 	return s;
 }
 
-/* Adds a curve for the last case: its inferences, sorted by duration. */
+/* Adds a curve for the most recent case, with its inferences sorted by duration. */
 static void report_spread(struct protect *p, const char *where, const char *what, double alone)
 {
 	char name[64];

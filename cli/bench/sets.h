@@ -25,7 +25,7 @@ struct sets {
 	unsigned int nr_tpcs;	/* number of TPCs of each program */
 	struct {
 		struct gpupart_tpcset victim, neighbour;
-		char why_not[128];	/* the reason if this board has no such sets, else "" */
+		char why_not[128];	/* the reason why this board has no such sets, or "" */
 	} of[SETS_NR];
 };
 

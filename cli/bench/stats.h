@@ -37,8 +37,8 @@ double stats_covered(const struct stats_span *spans, unsigned int nr,
 		     const struct stats_span *span);
 
 /*
- * Returns the first index from which on all values are at most @factor times the last value.
- * Returns 0 if @nr is 0.
+ * Returns the lowest index for which all values from this index on are at most @factor times the
+ * final value. Returns 0 if @nr is 0.
  */
 unsigned int stats_settled(const double *values, unsigned int nr, double factor);
 

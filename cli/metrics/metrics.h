@@ -41,8 +41,8 @@ struct metrics {
 int metrics_collect(struct metrics *metrics, int age);
 
 /*
- * Returns the metrics as text that the caller frees. The format is OpenMetrics if @openmetrics
- * is true, else the text format of Prometheus.
+ * Returns the metrics as text that the caller frees. If @openmetrics is true, the format is
+ * OpenMetrics. Otherwise it is the text format of Prometheus.
  */
 char *metrics_text(const struct metrics *metrics, bool openmetrics);
 

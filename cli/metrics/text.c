@@ -136,7 +136,7 @@ void metrics_raise(struct metrics *metrics, const char *before)
 			file = alloc_file(&sample, &len);
 			print_row(file, name, row, NULL);
 			alloc_file_close(file);
-			/* The order of the samples is mostly the same as in the last text. */
+			/* The samples are mostly in the same order as in the previous text. */
 			found = strstr(from, sample) ?: strstr(before, sample);
 			free(sample);
 			/* Another process may have the pid now. */

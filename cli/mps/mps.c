@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * NVIDIA's MPS for `gpupart run`. Makes programs clients of a daemon that already runs. If no
- * daemon runs, gpupart starts a daemon for the user, which ends after the last program.
+ * daemon runs, gpupart starts a daemon for the user. This daemon ends after the user's last
+ * program.
  *
  * The user's daemon is in a directory of the user. gpupart has two files in this directory.
  * gpupart.lock is locked while a run searches, starts or ends a daemon. gpupart.users shows whether

@@ -493,8 +493,8 @@ void control_wait(struct control *c, uint64_t until_ns)
 		if (ppoll(fds, 2, &left, NULL) <= 0)
 			continue;
 		/*
-		 * At once: the socket has room for few lines, and a full one blocks its
-		 * writers.
+		 * Read the socket at once, because it has room for only a few lines and blocks
+		 * its writers when it is full.
 		 */
 		if (fds[1].revents)
 			live_listen(&c->live);

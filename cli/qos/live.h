@@ -111,8 +111,8 @@ struct live {
 };
 
 /*
- * Finds the processes of each tenant, and programs that are not tenants. A call does nothing if
- * the last search is less than a second ago, unless @now is true or something changed.
+ * Finds the processes of each tenant, and programs that are not tenants. If @now is false and
+ * nothing changed, does nothing within a second after the last search.
  */
 void live_find(struct live *live, bool now);
 
@@ -139,8 +139,8 @@ void live_listen(struct live *live);
 void live_read(struct live *live);
 
 /*
- * Fills *measured with the work of tenant @i since the last live_take(), @ns ago. Resets the
- * sums.
+ * Fills *measured with the work of tenant @i since the last live_take(), which was @ns ago.
+ * Resets the sums.
  */
 void live_take(struct live *live, unsigned int i, const struct qos_tenant *tenant,
 	       const struct qos_spec *spec, uint64_t ns, struct qos_measured *measured);

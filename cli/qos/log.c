@@ -422,7 +422,7 @@ bool qos_log_read_step(json_t *line, struct qos_session *s, struct qos_measured 
 
 /*
  * Finds the first difference between @a and @b, and describes it in @text. @at is the path of
- * both.
+ * both objects.
  */
 static bool find_difference(const char *at, json_t *a, json_t *b, char *text, size_t len)
 {

@@ -14,7 +14,10 @@
 #include "cli/util/yaml.h"
 
 #define QOS_MOST_PHASES	64
-/* most programs that are not tenants; if there are more, the last entry combines the rest */
+/*
+ * maximum number of listed programs that are not tenants; if there are more, the last entry
+ * stands for all further programs
+ */
 #define QOS_MOST_OTHERS	64
 
 /* The kinds of signals that can count as a program's progress. */
@@ -161,8 +164,9 @@ struct qos_driver {
 	int (*start)(struct qos_session *session);
 	/*
 	 * Waits for the end of an epoch, or for the end of a step of a swap. Then sets
-	 * session->time_ns and @measured. On entry @measured has the contents of the last call.
-	 * Sets session->over after the last epoch. Returns 0 or an exit status.
+	 * session->time_ns and @measured. When measure() is called, @measured still has the
+	 * values of the previous call. Sets session->over after the last epoch. Returns 0 or an
+	 * exit status.
 	 */
 	int (*measure)(struct qos_session *session, struct qos_measured *measured);
 	/*

@@ -40,7 +40,7 @@ static void draw_scale(const struct plot *plot, uint64_t most, unsigned int max,
 
 /* ------------------------------------------------------------- TPCs, on each other */
 
-/* Draws a box for each stretch of time in which the tenant's place in the stack is the same. */
+/* Draws a box for each interval during which the tenant's place in the stack does not change. */
 static void draw_share(struct plot *plot, unsigned int tenant)
 {
 	unsigned int first = 0, low = 0, high = 0, below, e;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Draws which block of a run was on which SM and when, either as SVG or as text of 80 columns. */
+/*
+ * Draws the blocks of a run, with the SM and the time of each block, as SVG or as text of 80
+ * columns.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include "cli/draw/timeline.h"
@@ -7,8 +10,8 @@
 #include "cli/util/alloc.h"
 
 /*
- * The kinds of blocks. Each of the first kernels is a kind with its own letter. One kind is for all
- * other kernels, and one kind is for copies.
+ * The kinds of blocks. Each of the first kernels is a separate kind and has its own letter. All
+ * other kernels together are one kind, and all copies together are another kind.
  */
 #define KINDS		(TIMELINE_KINDS - 2)
 #define COPY		(KINDS + 1)
@@ -178,7 +181,7 @@ static void make_blocks(struct blocks *b, unsigned int nr_slices)
 	nr = 0;
 	for (unsigned int i = 0; i < pipe->nr_gpus; i++)
 		nr = add_rows(b, i, nr);
-	/* The same run succeeded before, so it succeeds again. */
+	/* The same run has already succeeded, so it will succeed again. */
 	pipe_run(pipe, &watch, result);
 	free(result);
 }

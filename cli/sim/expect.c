@@ -13,7 +13,10 @@
 #include "cli/sim/sim.h"
 #include "cli/util/alloc.h"
 
-/* SIDE_NEVER is the time of an event that did not happen. No comparison with this time holds. */
+/*
+ * SIDE_NEVER is the time of an event that did not happen. All comparisons with this time are
+ * false.
+ */
 enum side_kind { SIDE_PLAIN, SIDE_TIME, SIDE_NEVER };
 
 struct side {
@@ -95,7 +98,8 @@ static bool unreadable(struct reader *reader, const char *fmt, ...)
 }
 
 /*
- * Finds the only object that has the name and the value @what. Several such objects are an error.
+ * Finds the object that has the name and the value @what. If several objects have both, this is
+ * an error.
  */
 static bool look_up(struct reader *reader, const struct sim_run *run, const char *name,
 		    const char *what, struct side *side)
@@ -286,8 +290,8 @@ static bool judge(struct reader *reader, const yaml_node_t *node, struct sim_out
 }
 
 /*
- * Checks the expectation in all runs. *counts is false if the run that the
- * expectation names was not selected. Returns false if the expectation cannot be read.
+ * Checks the expectation in all runs. If the expectation names a run that was not selected, sets
+ * *counts to false. Returns false if the expectation cannot be read.
  */
 static bool judge_all(struct sim *sim, const yaml_node_t *node, struct sim_outcome *outcome,
 		      bool *counts)

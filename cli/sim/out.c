@@ -63,7 +63,7 @@ static void text_gpu(struct out *out, const struct sim_run *run, unsigned int i)
 	fputs("\n", out->file);
 }
 
-/* Returns "GPU-bound" if the CPU mostly waits for the GPUs, else "CPU-bound". */
+/* Returns "GPU-bound" if the CPU mostly waits for the GPUs, and otherwise "CPU-bound". */
 static const char *bound(const struct sim_run *run, const struct pipe_program_result *program)
 {
 	uint64_t idle = sim_idle(run);

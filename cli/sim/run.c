@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Runs a scenario and records the results. These are the sums for each kernel, and the first
- * launches one by one.
+ * Runs a scenario and records the results. The results are the sums for each kernel, and
+ * separate records of the first launches.
  */
 #include <stdio.h>
 #include <stdlib.h>

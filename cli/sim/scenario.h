@@ -34,7 +34,7 @@ struct scenario {
  */
 bool scenario_run_name(struct yaml *yaml, unsigned int i, const char **name);
 
-/* Chooses run @i. From then on, $NAME has its value of this run. */
+/* Chooses run @i. After this call, each $NAME has the value that run @i gives it. */
 void scenario_choose_run(struct yaml *yaml, unsigned int i);
 
 /*

@@ -8,8 +8,8 @@
 struct dirent;
 
 /*
- * Lists the files of the first directory that has any files, in the same way as scandir(). Returns
- * the number of files.
+ * Finds the first directory that has any files, and lists its files in the same way as
+ * scandir(). Returns the number of files.
  */
 int scenario_list(struct dirent ***entries);
 

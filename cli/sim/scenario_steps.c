@@ -3,7 +3,8 @@
 #include <string.h>
 #include "cli/sim/scenario_parts.h"
 
-#define MOST_STEPS	1000000u	/* limit of all loops together, with aliases expanded */
+#define MOST_STEPS	1000000u	/* limit of the steps of all loops together, after aliases
+					 * are expanded */
 #define MOST_EVENTS	4096u
 
 /* ----------------------------------------------------------------- values of a step */
@@ -75,7 +76,7 @@ static void take_body(struct yaml *yaml, const struct yaml_key *key, yaml_node_t
 	s->depth++;
 	step->body = make_steps(s, list, &step->nr_body);
 	s->depth--;
-	/* A nest of loops with empty bodies would take no simulated time, but much real time. */
+	/* Nested loops with empty bodies would take no simulated time, but much real time. */
 	for (unsigned int i = 0; i < step->nr_body; i++)
 		endless &= step->body[i].kind == PIPE_LOOP && !step->body[i].amount;
 	if (endless)

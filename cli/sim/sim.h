@@ -42,7 +42,9 @@ struct sim {
 	unsigned int nr_expected, nr_failed;
 };
 
-/* Returns the time during which no GPU ran a block, between the first block and the last block. */
+/*
+ * Returns the sum of the times between the first and the last block in which no GPU ran a block.
+ */
 uint64_t sim_idle(const struct sim_run *run);
 /* Returns the number of SMs, on all GPUs, that ran a block. */
 unsigned int sim_nr_sms(const struct sim_kind *kind);
@@ -55,14 +57,14 @@ void sim_text(struct out *out, struct sim *sim);
 json_t *sim_json(struct sim *sim);
 
 /*
- * Draw which block ran on which SM between @from and @to. The first function draws SVG with the
- * title @title, and the second draws text of 80 columns.
+ * Draw the blocks that ran between @from and @to, with the SM of each block. The first function
+ * draws SVG with the title @title, and the second draws text of 80 columns.
  */
 void sim_svg(struct out *out, const struct sim_run *run, const char *title, uint64_t from,
 	     uint64_t to);
 void sim_rows(struct out *out, const struct sim_run *run, uint64_t from, uint64_t to);
 
-/* The result of one expectation of the file. */
+/* The result of an expectation of the file. */
 struct sim_outcome {
 	const char *text;
 	bool holds;

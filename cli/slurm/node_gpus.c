@@ -131,7 +131,7 @@ int node_gpus_write(const struct node_gpus *node)
 
 	if (mkdir(NODE_GPU_FOLDER, 0755) && errno != EEXIST)
 		return failure(NODE_GPU_FOLDER ": %s", strerror(errno));
-	/* Write the captures first, because the list must name only existing files. */
+	/* Write the captures before the list, because the list must name only existing files. */
 	for (unsigned int i = 0; !status && i < node->nr; i++) {
 		if (gpupart_topology_capture(cmd_gp, node->gpus[i].topo, "gpupart slurm-node",
 					     &text))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The GPUs of this node, for Slurm's plugin and slurm.conf. They are examined once and stored in a
- * file of root.
+ * The GPUs of this node, for Slurm's plugin and slurm.conf. The GPUs are examined once, and the
+ * results are stored in a file of root.
  */
 #ifndef GPUPART_CLI_SLURM_NODE_GPUS_H
 #define GPUPART_CLI_SLURM_NODE_GPUS_H

@@ -261,7 +261,8 @@ static int find(struct found *found)
 }
 
 /*
- * Finds the limit of the run around this run, from this process's environment. 0, or an error.
+ * Reads the limit of the run around this run from this process's environment. Returns 0 or an
+ * error.
  */
 static int find_within(void)
 {

@@ -46,8 +46,9 @@ void lend_prepare(const struct lend_wishes *wishes, struct gpupart_report *repor
 
 /*
  * Starts a process that watches the lender and prints on stderr why nothing is lent. The new
- * process ends when this process ends. @id identifies @report. The caller has blocked the
- * signals that the caller handles. Returns the pid of the process, or 0 if there is none.
+ * process ends when this process ends. @id identifies @report. Before the call, the caller
+ * blocks the signals that it handles itself. Returns the pid of the process, or 0 if there is
+ * none.
  */
 pid_t lend_watch(struct args *args, const struct lend_wishes *wishes,
 		struct gpupart_report *report, const char *id);

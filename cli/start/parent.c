@@ -55,9 +55,10 @@ static void pass_on(struct parent *parent, const siginfo_t *info)
 
 	/*
 	 * The kernel sends signals of the terminal to the whole group, so do not pass them on.
-	 * There are three exceptions. A hangup reaches only the session's leader, which would have
-	 * been the program. An alarm that was set before this command started belongs to this
-	 * process. waitpid() does not report a stop of a program that SIGSTOP has stopped already.
+	 * There are three exceptions. A hangup reaches only the session's leader, and this
+	 * process is the leader instead of the program. An alarm that was set before this
+	 * command started belongs to this process. waitpid() does not report a stop of a program
+	 * that SIGSTOP has stopped already.
 	 */
 	if (info->si_code > 0) {
 		if (info->si_signo == SIGALRM ||

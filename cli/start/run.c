@@ -209,8 +209,8 @@ static const char *job_name(const char *name)
 }
 
 /*
- * Records the job, so that `gpupart set` finds the program before the program uses the GPU. Returns
- * 0. If a quota needs the job and the job cannot be recorded, returns an error.
+ * Records the job, so that `gpupart set` finds the program before the program uses the GPU.
+ * Returns 0. If the job cannot be recorded although a quota needs it, returns an error.
  */
 static int begin_job(const struct gpupart_topology *topo, const struct run_wishes *wishes,
 		     const char *gpu, const struct gpupart_tpcset *set, const char *called,
@@ -231,7 +231,10 @@ static int begin_job(const struct gpupart_topology *topo, const struct run_wishe
 	if (wishes->name)
 		remark("'gpupart set %s' will not reach processes that start later: %s",
 		       wishes->name, gpupart_error(cmd_gp));
-	/* Print nothing if the directory is missing or read-only, which is usual in containers. */
+	/*
+	 * Print nothing if the directory is missing or read-only, because this is usual in
+	 * containers.
+	 */
 	advice = err == -EPERM || err == -EACCES || err == -ENOSPC ?
 		 state_dir_advice(why, sizeof(why)) : NULL;
 	if (advice && !wishes->name)
@@ -301,8 +304,8 @@ static void add_part(char **list, const char *separator, const char *part)
 }
 
 /*
- * Takes all steps for one GPU: from reading the topology to setting the environment. Returns 0 or
- * an error.
+ * Takes all steps for one GPU, from the reading of its topology to the setting of the
+ * environment. Returns 0 or an error.
  */
 static int prepare(const struct args *args, const struct gpupart_topology *topo,
 		   const struct run_wishes *wishes, struct parts *parts)
@@ -318,8 +321,8 @@ static int prepare(const struct args *args, const struct gpupart_topology *topo,
 
 	memset(check, 0, sizeof(*check));
 	/*
-	 * Check the mask bits first. The check may take long, and -n holds a lock while the set is
-	 * computed.
+	 * Check the mask bits before the set is computed, because the check may take long and -n
+	 * holds a lock during the computation.
 	 */
 	status = check_in_child(gpu, check) ?: work_out_set(args, topo, gpu, &set);
 	if (!status)
@@ -341,8 +344,8 @@ static int prepare(const struct args *args, const struct gpupart_topology *topo,
 	called = job_name(wishes->name);
 	status = begin_job(topo, wishes, gpu, &set, called, id);
 	/*
-	 * All GPUs have one tenant. If the job has no name, the tenant's name is the id of the
-	 * first GPU's job.
+	 * All GPUs have the same tenant. If the job has no name, the tenant has the id of the
+	 * first GPU's job as its name.
 	 */
 	tenant = !wishes->mem || called ? called : parts->nr ? getenv("GPUPART_TENANT") : id;
 	if (!status)
@@ -419,7 +422,7 @@ static int prepare_list(struct args *args, const struct run_wishes *wishes, stru
 	return status;
 }
 
-/* Returns an error if an outer run uses several GPUs and one of these GPUs would have no limit. */
+/* If an outer run uses several GPUs and one of these would have no limit, returns an error. */
 static int check_outer(const struct parts *parts)
 {
 	const char *words = getenv("GPUPART_SET"), *gpus = getenv("GPUPART_GPU");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * gpupart run as the parent of its program. The parent watches for processes that are not confined,
- * and reports them at the end. The child computes the set and then executes the program. One
- * thread.
+ * gpupart run as the parent of its program. The parent finds processes that are not confined,
+ * and reports these processes at the end. The child computes the set and then executes the
+ * program. One thread.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -20,10 +20,10 @@
 
 /*
  * Milliseconds between two scans of /proc. The interval begins with LOOK_FIRST and doubles up to
- * LOOK_LAST. When a process starts to use CUDA, one scan follows LOOK_SOON later. Another scan
- * follows LOOK_AGAIN after the first one, because the process may be confined by then. Processes of
- * other users also cause scans, so at least LOOK_LEAST is between two scans. STRICT_EVERY is the
- * interval for reading the report.
+ * LOOK_LAST. When a process starts to use CUDA, one scan follows after LOOK_SOON. A second scan
+ * follows LOOK_AGAIN after this scan, because the process may have become confined in the
+ * meantime. Processes of other users also cause scans, so the time between two scans is at least
+ * LOOK_LEAST. STRICT_EVERY is the interval for reading the report.
  */
 #define LOOK_FIRST	100
 #define LOOK_SOON	20
@@ -33,7 +33,8 @@
 #define LOOK_LAST_STRICT 2000
 #define STRICT_EVERY	50
 #define MAX_ENDED	512	/* more than a report and a witness together can hold */
-#define RAN_ON_MS	2000	/* after this time since SIGTERM, a running program is reported */
+#define RAN_ON_MS	2000	/* if the program still runs at this time after SIGTERM, it is
+				 * reported */
 
 struct run {
 	struct args *args;
@@ -139,7 +140,7 @@ static long look(void *arg, pid_t child)
 	return STRICT_EVERY;
 }
 
-/* Returns whether --strict was violated, including by processes that have ended. */
+/* Returns whether any process violated --strict, even if this process has ended. */
 static bool was_breached(const struct run *run)
 {
 	struct gpupart_report_process p;
@@ -161,7 +162,9 @@ static int supervise(struct run *run, int fd)
 
 	if (err)
 		return failure("cannot create a process: %s", strerror(-err));
-	/* Start the lending process here, because other descriptors are closed now. */
+	/*
+	 * Start the lending process only here, because all other descriptors are already closed.
+	 */
 	lend_watch(run->args, &run->wishes->lend, run->report, run->id);
 	run->watch = witness_watch(run->args->simulated);
 	wstatus = parent_wait(&parent);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The report of 'gpupart run'; see run_report.h. If several processes launched the same kernel, the
- * report has one line for this kernel. The report may suggest a set of the same size that has room
- * for a cluster. For this purpose it reads the topology of the process and searches inside the
- * limit of an outer run. It searches first among the TPCs that no other program uses now.
+ * The report of 'gpupart run'; see run_report.h. If several processes launched the same kernel,
+ * the report has one line for this kernel. The report may suggest a set of the same size that
+ * has room for a cluster. For this purpose it reads the topology of the process and searches
+ * inside the limit of an outer run. It first searches the TPCs that no other program uses now.
  */
 #include <stdio.h>
 #include <string.h>

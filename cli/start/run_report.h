@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The report that 'gpupart run' prints when its program has ended: which launches were not
- * confined, and why.
+ * The report that 'gpupart run' prints after its program has ended: the launches that were not
+ * confined, and the reasons.
  */
 #ifndef GPUPART_CLI_START_RUN_REPORT_H
 #define GPUPART_CLI_START_RUN_REPORT_H
@@ -11,16 +11,16 @@
 #include "cli/target/args.h"
 
 /*
- * Returns whether a launch of @process was not confined, or whether the launches of the process
- * could not be refused.
+ * Returns true if a launch of @process was not confined, or if it was impossible to refuse the
+ * launches of @process.
  */
 bool run_report_breach(const struct gpupart_report_process *process);
 
 enum run_report_found { RUN_REPORT_ABSENT, RUN_REPORT_UNKNOWN, RUN_REPORT_PRESENT };
 
 /*
- * Returns whether process @p is in @report. The result is unknown if an entry may be @p, but is
- * from another pid or time namespace, or if the start time of @p cannot be read.
+ * Returns whether process @p is in @report. The result is unknown in two cases: an entry may be
+ * @p but is from another pid or time namespace, or the start time of @p cannot be read.
  */
 enum run_report_found run_report_find(const struct gpupart_report *report,
 				      const struct process *p);

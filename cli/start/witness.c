@@ -37,8 +37,9 @@ static bool is_in_namespace(int pid)
 
 /*
  * Returns whether process @pid of this user has the report of this run in its environment. This
- * finds processes whose parent has ended. A child subreaper would find all such processes. But it
- * would replace init as the parent of daemons, and some daemons check their parent.
+ * finds processes whose parent has ended. A child subreaper would find all processes whose
+ * parent has ended. But it would become the parent of daemons instead of init, and some daemons
+ * check their parent.
  */
 static bool has_report(int pid)
 {
@@ -80,8 +81,8 @@ enum { UNKNOWN, BELOW, NOT_BELOW };
 
 /*
  * Returns whether @found is a descendant of @root. @memo stores the results of this scan by pid.
- * @memo bounds the cost, because another user may have many processes, each with MAX_DEPTH
- * ancestors.
+ * @memo limits the cost, because another user may have many processes, and each of them may have
+ * MAX_DEPTH ancestors.
  */
 static bool is_below(const struct process_parent *found, int root, unsigned char *memo)
 {

@@ -16,8 +16,8 @@ struct witness {
 		unsigned int looks;
 	} processes[WITNESS_MAX];
 	/*
-	 * The first process that this user cannot examine. @more_hidden: there were other such
-	 * processes.
+	 * The first process that this user cannot examine. @more_hidden is true if there were
+	 * more processes of this kind.
 	 */
 	struct process hidden;
 	char hidden_name[16];

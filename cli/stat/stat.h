@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The report of `gpupart stat`. Its source is the completion records that the GPU writes for
- * launches of processes. One thread.
+ * The report of `gpupart stat`. The report comes from the completion records that the GPU writes
+ * for the launches of processes. One thread.
  */
 #ifndef GPUPART_CLI_STAT_STAT_H
 #define GPUPART_CLI_STAT_STAT_H
@@ -39,7 +39,7 @@ struct stat_program {
 	const char *set;	/* the set of the command in list form, or NULL */
 	struct gpupart_tpcset tpcs;		/* the TPCs of the set; empty: no set */
 	struct gpupart_stat_process sum;	/* the counts of all processes of the command */
-	/* number of processes that called CUDA; number of these processes without a row */
+	/* number of processes that called CUDA; number of those that have no row */
 	unsigned int nr_processes, nr_lost;
 };
 
@@ -91,7 +91,10 @@ int running_watch(struct stat_report *report);
 bool stat_count(const struct stat_sample *from, const struct stat_sample *to,
 		struct stat_counts *c);
 
-/* Formats "31.0 to 44.2%", or one value if the two values differ by less than 2%. */
+/*
+ * Formats two shares as "31.0 to 44.2%". If the shares differ by less than 2%, formats only
+ * their mean.
+ */
 const char *stat_share(char text[48], double least, double most);
 /*
  * Formats two other values in the same way. @to is the text between the values, and @unit is the

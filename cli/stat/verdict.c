@@ -6,8 +6,8 @@
 #include "cli/stat/stat.h"
 
 /*
- * A program is GPU-bound if its busy share is above the first value, and CPU-bound if it is below
- * the second value.
+ * If the busy share of a program is above the first value, the program is GPU-bound. If it is
+ * below the second value, the program is CPU-bound.
  */
 #define BUSY_GPU_BOUND	0.90
 #define BUSY_CPU_BOUND	0.50

@@ -44,10 +44,7 @@ static int look(struct stat_row *row)
 	row->ended = err;
 	if (err && err != -ESRCH)
 		return error_of(err, "%s", gpupart_error(cmd_gp));
-	/*
-	 * If the process has ended, the sample consists of the values that its records still
-	 * contain.
-	 */
+	/* If the process has ended, its sample consists of the last values in its records. */
 	if (err && !row->looks)
 		return 0;
 	row->last = now;

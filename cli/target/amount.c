@@ -78,7 +78,10 @@ static void note_overlap(unsigned int nr, const struct gpupart_tpcset *part, con
 	remark("-n %u: TPCs %s are also used by running programs: %s", nr, text, why);
 }
 
-/* Chooses all free TPCs. Adds packed TPCs that other programs also use, up to @nr TPCs. */
+/*
+ * Chooses all free TPCs. If there are fewer than @nr, adds packed TPCs that other programs also
+ * use.
+ */
 static void choose_packed(const struct gpupart_topology *topo, const struct gpupart_tpcset *from,
 			  const struct gpupart_tpcset *unused, unsigned int nr,
 			  struct gpupart_tpcset *set)

@@ -206,7 +206,9 @@ static bool output_is_json(const struct args *args, const struct args_option *ow
 	return ending && !strcasecmp(ending, ".json");
 }
 
-/* Rejects abbreviations. getopt_long() accepts them, and --sm would mean --sm-count. */
+/*
+ * Rejects abbreviations, because getopt_long() accepts them and would read --sm as --sm-count.
+ */
 static int check_whole(char **argv, const char *option)
 {
 	/* The value may be a separate argument. */
@@ -479,8 +481,8 @@ int args_input(struct args *args)
 	if (!source || !*source) {
 		status = settings_default("input", &setting);
 		/*
-		 * Remove an invalid setting, because a restarted command would report the
-		 * mistake again.
+		 * Remove an invalid setting, because otherwise the restarted command would
+		 * report the mistake a second time.
 		 */
 		setting = status ? NULL : setting;
 		source = setting ? setting->value : NULL;

@@ -73,9 +73,9 @@ int args_gpu(struct args *args, const char **gpu);
 
 /*
  * Computes the set that -t, -g, -u, -n, --sms and --hex select together. The set must be inside
- * @within (NULL: all TPCs). -n and --sms choose TPCs that the other options did not select, in the
- * shape of --shape. They avoid TPCs in the limits of other programs on the GPU at @pci. If this is
- * impossible, they print a remark. Returns 0 or an error.
+ * @within (NULL: all TPCs). -n and --sms choose TPCs that the other options did not select, in
+ * the shape of --shape. They avoid TPCs in the limits of other programs on the GPU at @pci. If
+ * these TPCs cannot be avoided, -n and --sms print a remark. Returns 0 or an error.
  */
 int args_set(const struct args *args, const struct gpupart_topology *topo, const char *pci,
 	     const struct gpupart_tpcset *within, struct gpupart_tpcset *set);

@@ -30,8 +30,8 @@ static bool names(const char *list, const char *path)
 }
 
 /*
- * Appends @path to LD_AUDIT. The library is then the last one, so its answers pass through the
- * other libraries.
+ * Appends @path to LD_AUDIT. This makes it the last library in the list, so its answers pass
+ * through the other libraries.
  */
 static int put_last(const char *path)
 {

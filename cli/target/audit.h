@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The consequence for a program of a tenant if the library is missing. */
+/* The text that describes the consequence of a missing library for a tenant's program. */
 #define AUDIT_WHOLE "programs that use NVML, such as nvidia-smi, see the whole GPU's memory"
 
 /*

@@ -25,8 +25,8 @@ void check_attach_gpu(void *selector, void *result)
 	struct gpupart *gp;
 
 	/*
-	 * The map belongs to the GPU. Therefore check it without the limit of an outer run and
-	 * without the library of another tool.
+	 * The map belongs to the GPU. Therefore check the map without the limit of an outer run
+	 * and without the library of another tool.
 	 */
 	unsetenv("GPUPART_SET");
 	unsetenv("CUDA_INJECTION64_PATH");

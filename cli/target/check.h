@@ -41,9 +41,10 @@ void check_attach_tools(void *selector, void *check);
 int check_in_child(const char *pci, struct check *check);
 
 /*
- * Finds out whether the node's configuration makes all runs strict. If so, *node describes the
- * setting; otherwise *node is NULL. Returns 0, or an error if the setting is invalid. If @told is
- * true, does not report a setting that is ignored or cannot be read.
+ * Finds out whether the node's configuration makes all runs strict. If it does, sets *node to a
+ * description of the setting. Otherwise sets *node to NULL. Returns 0, or an error if the
+ * setting is invalid. If @told is true, prints no message about a setting that is ignored or
+ * cannot be read.
  */
 int check_node_strict(bool told, const char **node);
 

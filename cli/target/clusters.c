@@ -17,7 +17,10 @@ void clusters_add(const struct gpupart_topology *topo, const struct gpupart_tpcs
 		*set = all;
 }
 
-/* Returns false for a GPU without virtual GPCs, because such a GPU may not support clusters. */
+/*
+ * Returns false for a GPU without virtual GPCs, because a GPU of this kind may not support
+ * clusters.
+ */
 static bool holds_none(const struct gpupart_topology *topo, const struct gpupart_tpcset *set)
 {
 	return gpupart_topology_end_vgpc(topo) &&

@@ -6,8 +6,8 @@
 #include <gpupart_manage.h>
 
 /*
- * Adds the TPCs of @part to @set. Adds the same number of TPCs of @from instead if only these give
- * @set room for such a cluster.
+ * Adds the TPCs of @part to @set. If @set has no room for such a cluster with @part, but has
+ * room with the same number of other TPCs of @from, adds those TPCs instead.
  */
 void clusters_add(const struct gpupart_topology *topo, const struct gpupart_tpcset *part,
 		  const struct gpupart_tpcset *from, struct gpupart_tpcset *set);
@@ -27,8 +27,8 @@ void clusters_note(const char *whose, const struct gpupart_topology *topo,
 		   const struct gpupart_tpcset *set, const struct gpupart_tpcset *free);
 
 /*
- * Prints a remark on stderr if @set, which the user gave, has no room for such a cluster and no
- * other set of its size has room either.
+ * The user gave @set. If neither @set nor any other set of the same size has room for such a
+ * cluster, prints a remark on stderr.
  */
 void clusters_note_size(const struct gpupart_topology *topo, const struct gpupart_tpcset *set);
 

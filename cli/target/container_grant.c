@@ -39,8 +39,8 @@ int hold_container(const char *folder, const struct gpupart_grant *grant)
 	if (status)
 		return status;
 	/*
-	 * Both grants apply to user 0 of the container. If both had a quota, the quotas would add
-	 * up.
+	 * Both grants apply to user 0 of the container. If both grants had a quota, the sum of
+	 * the two quotas would apply.
 	 */
 	copy.memory = 0;
 	if (*copy.id)

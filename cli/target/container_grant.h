@@ -6,7 +6,7 @@
 #include <limits.h>
 #include <gpupart_manage.h>
 
-/* The directories of the devices of `gpupart cdi`, by class and device. */
+/* This directory has a subdirectory for each class and device of `gpupart cdi`. */
 #define HOLD_ROOT "/run/gpupart/cdi"
 
 /*

@@ -59,7 +59,7 @@ static bool descends(int pid, int ancestor)
 
 /*
  * Returns whether to wait for @process. A process of the job may run as another user. But any
- * user can also write a state page that names this job and reports launches that never end.
+ * user can also write a state page with the id of this job and with launches that never end.
  */
 static bool is_known(const struct gpupart_process *process, const struct gpupart_job *jobs,
 		     int nr_jobs, const char *job)

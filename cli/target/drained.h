@@ -29,7 +29,10 @@ struct drained {
 int drained_add(struct drained *drained, int pid, const char *job, const char *pci,
 		const struct gpupart_job *jobs, int nr_jobs);
 
-/* Waits until each process is drained or unknown. Waits at most @most_ns; 0 stands for no limit. */
+/*
+ * Waits until each process is drained or unknown. Waits at most @most_ns. If @most_ns is 0,
+ * waits without a limit.
+ */
 void drained_wait(struct drained *drained, uint64_t most_ns);
 
 /*

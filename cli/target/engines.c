@@ -17,7 +17,8 @@
 struct view {
 	struct gpupart_gpu_info info;
 	struct gpupart_engine_use *list;
-	int nr, owner;		/* owner of the TSGs on the graphics engine; 0: unknown */
+	int nr, owner;		/* the owner of the TSGs on the graphics engine; 0: the owner is
+				 * unknown */
 	double seconds;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gpupart ps --engines: the share of each engine's time that each TSG uses. */
+/* gpupart ps --engines: shows for each TSG the share of an engine's time that the TSG uses. */
 #ifndef GPUPART_CLI_TARGET_ENGINES_H
 #define GPUPART_CLI_TARGET_ENGINES_H
 

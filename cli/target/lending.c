@@ -11,8 +11,8 @@ bool lending_of(const struct gpupart_process *p, struct gpupart_lending *lending
 	struct stat st;
 
 	/*
-	 * If the process is in another pid namespace, its id would refer to the file of a
-	 * different process.
+	 * If the process is in another pid namespace, its id does not select its own file but
+	 * the file of a different process.
 	 */
 	if (!p->pid || p->other_version)
 		return false;

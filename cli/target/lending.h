@@ -12,9 +12,9 @@
 #define LENDING_STRLEN (OUT_SET_STRLEN + 256)
 
 /*
- * Reads the state of lending of process @p. Returns false if no bound applies to the process's
- * launches, or if the state is not known. The counts are the sums over all processes of the same
- * run.
+ * Reads the state of lending of process @p. If no bound applies to the launches of the process,
+ * or if the state is not known, returns false. The counts are the sums over all processes of the
+ * same run.
  */
 bool lending_of(const struct gpupart_process *p, struct gpupart_lending *lending);
 

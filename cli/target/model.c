@@ -74,8 +74,8 @@ struct model_row *model_find(const struct model *model, const char *key)
 }
 
 /*
- * Writes the run of job @id in printable ASCII, because the job's user can write any bytes to the
- * id.
+ * Writes the id of the run to which job @id belongs. Writes printable ASCII, because the job's
+ * user can write any bytes to the id.
  */
 static void put_run(char run[GPUPART_JOB_STRLEN], const char *id, int pid)
 {
@@ -163,8 +163,8 @@ static double sum(double a, double b)
 }
 
 /*
- * Finds the memory that is charged to the process's tenant, or else the memory that the management
- * library reports.
+ * Finds the memory that is charged to the tenant of the process. If there is no such charge,
+ * finds the memory that the management library reports.
  */
 static void find_memory(const struct model *model, struct model_row *row)
 {
@@ -186,8 +186,8 @@ static void find_memory(const struct model *model, struct model_row *row)
 }
 
 /*
- * A bound without a lender applies on all GPUs of the process, but only the row of the first GPU
- * shows it.
+ * A bound without a lender applies on all GPUs of the process, but only the row for the
+ * process's first GPU shows this bound.
  */
 static void find_lending(const struct model *model, unsigned int n, struct model_row *row,
 			 bool first)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The model of jobs and their programs on each GPU. It contains their busy time since the last
- * update, their memory and their QoS scores. Use a model from one thread at a time.
+ * The model of jobs and their programs on each GPU. The model contains the busy time of each job
+ * and program since the last update, its memory and its QoS score. Use a model from one thread
+ * at a time.
  */
 #ifndef GPUPART_CLI_TARGET_MODEL_H
 #define GPUPART_CLI_TARGET_MODEL_H
@@ -47,12 +48,12 @@ struct model_row {
 	int64_t launches, outside, memory, quota;
 	double score;			/* progress relative to the goal; 1 is the goal */
 	bool goal_met;
-	/* NULL: no bound applies to its launches; the counts are those of the whole job */
+	/* NULL: no bound applies to its launches. The counts are for the whole job */
 	const struct gpupart_lending *lending;
 	const char *problem;		/* why the program is not confined, or "" */
 	/*
-	 * The caller's values, which are -1 and false at first. Updates keep these values for
-	 * the row with this key.
+	 * Values that only the caller sets. They are initially -1 and false. An update copies
+	 * them to the new row with the same key.
 	 */
 	int letter;
 	bool open;

@@ -72,8 +72,8 @@ static size_t left_of(struct reading *reading, int fd, struct user **user)
 
 /*
  * Reads the environment of a process, which consists of strings, with two 0 bytes at the end.
- * Returns NULL if the environment cannot be read. Also returns NULL if the environment, or all
- * environments of its user together, are too long. Counts such environments.
+ * Returns NULL if the environment cannot be read. Also returns NULL if the environment is too
+ * long, or if all environments of its user together are too long. Counts such environments.
  */
 static char *read_environment(const char *pid, struct reading *reading)
 {
@@ -248,8 +248,8 @@ struct beside {
 };
 
 /*
- * Returns whether the set of @found is the outer limit, or @found belongs to an outer job and its
- * set contains the outer limit.
+ * Returns true in two cases: the set of @found is the outer limit, or @found belongs to an outer
+ * job and its set contains the outer limit.
  */
 static bool is_around(const struct beside *beside, const struct neighbour *found)
 {
@@ -300,7 +300,10 @@ static void look(struct neighbours *list, struct beside *besides, unsigned int n
 	}
 	if (to_be && nr_processes < 0)
 		remark("-n: running programs cannot be listed, so the set may contain their TPCs");
-	/* These entries report files that were not read, because their user has too many files. */
+	/*
+	 * These entries report that files of a user were not read, because the user has too many
+	 * files.
+	 */
 	for (int i = 0; to_be && i < nr_processes; i++)
 		if (!processes[i].pid && !*processes[i].pci && *processes[i].problem)
 			remark("-n: %s: the set may contain their TPCs", processes[i].problem);
@@ -349,10 +352,10 @@ void neighbours_note(const struct args *args, const struct gpupart_topology *top
 }
 
 /*
- * The lock is private to the user, because other users could hold a shared lock forever. Therefore
- * runs of one user that start at the same time never get the same TPCs. Runs of different users may
- * get the same TPCs: an ordinary user cannot see other users' programs in any case. Root sees such
- * programs after they have started.
+ * The lock is private to the user, because other users could hold a shared lock forever.
+ * Therefore runs of one user that start at the same time never get the same TPCs. Runs of
+ * different users may get the same TPCs: an ordinary user can never see programs of other users.
+ * Root sees such programs after they have started.
  */
 int neighbours_lock(void)
 {
@@ -375,7 +378,8 @@ int neighbours_lock(void)
 	for (int i = 0; fd >= 0 && i < LOCK_SECONDS * 100; i++) {
 		if (!flock(fd, LOCK_EX | LOCK_NB)) {
 			/*
-			 * From the new time, waiting runs can see that another run got the lock.
+			 * The new time of the file shows waiting runs that another run got the
+			 * lock.
 			 */
 			futimens(fd, NULL);
 			locked = true;

@@ -28,7 +28,8 @@ struct neighbours {
 	int nr_processes, nr_jobs;	/* below 0 if they could not be listed */
 	void (*found)(void *user, const struct neighbour *found);
 	void *user;
-	bool (*is_left_out)(int pid);	/* returns whether to ignore a process; NULL: ignore none */
+	bool (*is_left_out)(int pid);	/* returns true if a process must be ignored; NULL: ignore
+					 * no process */
 };
 
 /* Finds programs in the lists by their state pages. */
@@ -42,17 +43,17 @@ void neighbours_shown(const struct neighbours *neighbours);
 unsigned int neighbours_to_be(const struct neighbours *list, unsigned int nr);
 
 /*
- * Returns whether @pci and @source are those of the GPU of the search. For a simulated GPU the
- * capture must be the same.
+ * Returns whether @pci and @source are those of the GPU of the search. If the GPU is simulated,
+ * the captures must also be the same.
  */
 bool neighbours_is_here(const struct neighbours *neighbours, const char *pci, const char *source,
 			bool simulated);
 
 /*
  * Returns the TPCs in the limits of all other visible programs on the GPU at @pci, except the
- * programs that @args ignores. @within is the limit of the outer run, or NULL. A program with
- * exactly that limit belongs to the outer run and is ignored. On a simulated GPU, ignores programs
- * with other captures.
+ * programs that @args ignores. @within is the limit of the outer run, or NULL. If a program has
+ * exactly the limit @within, it belongs to the outer run and is ignored. On a simulated GPU,
+ * ignores programs with other captures.
  */
 struct gpupart_tpcset neighbours_tpcs(const struct args *args, const struct gpupart_topology *topo,
 				      const char *pci, const struct gpupart_tpcset *within);
@@ -68,10 +69,10 @@ void neighbours_note(const struct args *args, const struct gpupart_topology *top
 		     const struct gpupart_tpcset *within, const struct gpupart_tpcset *set);
 
 /*
- * Takes a lock, so that only one process of a user at a time chooses a set that avoids other
- * programs. The lock is released when this process ends or when the program starts. From then on,
- * other processes can see the program. If locking is impossible, prints a remark and returns 0. If
- * other processes hold the lock for a minute, returns an error.
+ * Takes a lock. Only one process of a user can have this lock and choose a set that avoids other
+ * programs. The lock is released when this process ends or when the program starts. From then
+ * on, other processes can see the program. If locking is impossible, prints a remark and returns
+ * 0. If other processes hold the lock for a minute, returns an error.
  */
 int neighbours_lock(void);
 

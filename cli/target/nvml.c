@@ -66,8 +66,8 @@ int64_t nvml_memory(const char *pci, int pid)
 	if (!ready())
 		return -1;
 	/*
-	 * List the processes only once for each GPU, because callers ask for many processes of a
-	 * GPU in a row.
+	 * List the processes of each GPU only once, because callers query many processes of the
+	 * same GPU in succession.
 	 */
 	if (strcmp(listed_pci, pci)) {
 		nr = MAX_PROCESSES;

@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 /*
- * Returns how many bytes of the GPU at @pci process @pid uses, or -1 if this is not known. The list
- * of a GPU's processes is kept until a call for another GPU or until nvml_forget().
+ * Returns how many bytes of the GPU at @pci process @pid uses, or -1 if this is not known. Keeps
+ * the list of a GPU's processes until a caller queries another GPU or calls nvml_forget().
  */
 int64_t nvml_memory(const char *pci, int pid);
 void nvml_forget(void);

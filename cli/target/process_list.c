@@ -24,8 +24,9 @@
 #define SAMPLE_END ".capture"
 
 /*
- * Initial length of a list. It is so large that one pass is enough for most lists, because a pass
- * takes a second for each user with many files. The unused part of the memory is never touched.
+ * Initial length of a list. A pass takes a second for each user with many files. Therefore the
+ * length is so large that one pass is enough for most lists. The unused part of the memory is
+ * never touched.
  */
 #define ROOM 4096
 
@@ -115,7 +116,10 @@ static int become(unsigned int uid, int pid)
 	struct stat st;
 	gid_t gid = 65534;
 
-	/* Any group except root's is suitable, because the files give no rights to a group. */
+	/*
+	 * Any group except root's group is suitable, because the files give no rights to a
+	 * group.
+	 */
 	snprintf(path, sizeof(path), "/proc/%d", pid);
 	if (!stat(path, &st) && st.st_uid == uid)
 		gid = st.st_gid;

@@ -23,7 +23,7 @@ int shown_rows(struct gpupart *gp, const struct gpupart_process *list, int nr,
 /* Returns whether job @id is the job @around or was started inside it. */
 bool shown_is_inside(const struct gpupart_job *jobs, int nr, const char *id, const char *around);
 
-/* Returns whether the process @p, or a job that contains it, has the name @name. */
+/* Returns whether the process @p or a job that contains @p has the name @name. */
 bool shown_is_named(const struct gpupart_job *jobs, int nr, const struct gpupart_process *p,
 		    const char *name);
 

@@ -166,8 +166,8 @@ const struct gpupart_topology *look_topology(const struct gpupart_process *p)
 	known[nr].uid = p->uid;
 	known[nr].topo = NULL;
 	/*
-	 * Do not store a failure for another user's GPU, because such failures could fill the
-	 * table.
+	 * If the topology of another user's GPU cannot be opened, do not store this failure,
+	 * because such failures could fill the table.
 	 */
 	if (shown_topology(&gpu, false, &known[nr].topo, why, sizeof(why)) && p->uid != geteuid())
 		return NULL;
@@ -205,8 +205,8 @@ static const char *pid_text(char *text, size_t len, int pid)
 }
 
 /*
- * Returns whether there are grants, and processes of other users. In this case the column USER is
- * printed.
+ * Returns whether there are both grants and processes of other users. If there are, the column
+ * USER is printed.
  */
 static bool has_others(const struct look *now)
 {
@@ -237,7 +237,7 @@ static const char *container_text(char text[16], const struct gpupart_process *p
 	return text;
 }
 
-/* The counters of a process of another version are not known. */
+/* If a process uses another version of gpupart, its counters are not known. */
 static const char *count_text(char text[24], const struct gpupart_process *p, uint64_t nr)
 {
 	snprintf(text, 24, p->other_version ? "-" : "%llu", (unsigned long long)nr);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Writes and reads the file of QoS scores. The first line contains the process that wrote the file,
- * and the time until which the scores are valid, in ms since boot. Each further line is for a
- * tenant.
+ * Writes and reads the file of QoS scores. The first line identifies the process that wrote the
+ * file, and has the time, in ms since boot, until which the scores are valid. Each further line
+ * is for a tenant.
  */
 #include <fcntl.h>
 #include <stdio.h>

@@ -10,7 +10,7 @@
 
 #define SCORES_MAX 64	/* maximum number of scores for one GPU */
 
-/* A tenant with a goal that was measured in the last epoch, or that had no requests. */
+/* A tenant with a goal. The tenant was measured in the last epoch, or had no requests in it. */
 struct score {
 	char job[GPUPART_JOB_STRLEN];	/* its job, or "" */
 	int pid;			/* its process, if it has no job */

@@ -24,9 +24,9 @@ int settings_default(const char *key, const struct setting **setting);
 int settings_set(const char *name, const struct setting **setting);
 
 /*
- * Prints once that the user's file is ignored, if this is the case. Call this after
+ * If the user's file is ignored, prints a message about this once. Call this after
  * args_simulate(), which may execute the command again. For the node's file, 'gpupart run' and
- * 'gpupart doctor' print this.
+ * 'gpupart doctor' print such a message.
  */
 void settings_note(void);
 

@@ -194,7 +194,7 @@ int tenants_check_size(const char *pci, uint64_t memory, uint64_t bytes)
 
 struct change {
 	const struct gpupart_tenant *tenant;
-	const char *pci;	/* NULL: for GPUs that the tenant will use later */
+	const char *pci;	/* NULL: the change is for GPUs that the tenant will use later */
 	uint64_t bytes;
 	int pid;		/* a process of the tenant, or 0 */
 };

@@ -10,8 +10,8 @@
 
 /*
  * CPU time limit in ns for the processes of another user in one update. This time is enough for
- * some thousand processes. But if a process does not hold the lock on its file, megabytes of
- * /proc/PID/maps may have to be read.
+ * some thousand processes. But if a process does not hold the lock on its file, the search may
+ * have to read megabytes of /proc/PID/maps.
  */
 #define USER_NS 200000000ull
 

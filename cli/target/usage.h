@@ -43,8 +43,8 @@ struct usage {
 	struct usage_row **rows;
 	unsigned int nr, nr_readers, nr_users;
 	/*
-	 * Cost of an update for each user. Slow files of one user must not spoil the values of
-	 * other users.
+	 * The cost of an update for each user. If one user has slow files, the values of other
+	 * users must remain correct.
 	 */
 	struct usage_user {
 		unsigned int uid, nr_readers;

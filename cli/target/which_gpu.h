@@ -18,8 +18,8 @@ struct which_gpu {
 /*
  * Returns whether @which selects the GPU at @pci by its address, UUID or index. The index is an
  * index on this machine. For a simulated GPU, it is the index in the simulated driver of this
- * process. If this process has no simulated driver, it is @index, which is the position among the
- * GPUs of the program.
+ * process. If this process has no simulated driver, the index is @index, which is the position
+ * of the GPU among the GPUs of the program.
  */
 bool which_gpu_is(struct which_gpu *which, const char *pci, const char *source, bool simulated,
 		  unsigned int index);

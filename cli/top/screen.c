@@ -121,7 +121,7 @@ static int attributes(unsigned int style)
 				  COLOR_PAIR(PAIR_TENANT + style - TOP_TENANT);
 }
 
-/* Chooses the first GPU that has a job. */
+/* Returns the first GPU that has a job. */
 static unsigned int first_gpu(const struct top *top)
 {
 	unsigned int gpu = top->model.nr_gpus;
@@ -150,7 +150,7 @@ static void show(const struct top_view *view)
 	refresh();
 }
 
-/* Waits for keys until @until and handles them. False: it ends. */
+/* Waits for keys until @until and handles them. Returns false if top must end. */
 static bool do_keys(struct top *top, struct top_view *view, uint64_t until)
 {
 	struct pollfd terminal = { .fd = 0, .events = POLLIN };

@@ -12,7 +12,7 @@
 #define MAX_NAME	72	/* columns for the name of a set */
 
 /*
- * Adds the rows of a GPC, which are its SMs in the order of its TPCs. Returns the index after these
+ * Adds a row for each SM of a GPC, in the order of the GPC's TPCs. Returns the index after these
  * rows.
  */
 static unsigned int add_rows(struct timeline *t, const struct trace *trace,

@@ -100,7 +100,7 @@ static int launch(struct run *run, unsigned int set, unsigned int blocks, cuda_p
 		  run->shared, run->streams[set], arguments, NULL);
 }
 
-/* The records of each launch follow those of the set's previous launch. */
+/* The records of a launch follow the records of the previous launch in the same set. */
 static cuda_ptr records_of(const struct run *run, unsigned int set, unsigned int number)
 {
 	uint64_t at = (uint64_t)run->trace->blocks[set] * number;
@@ -116,8 +116,8 @@ static int launch_all(struct run *run)
 	int err = 0;
 
 	/*
-	 * The first launch of a kernel takes longer, and so does the first launch on a stream. Make
-	 * these launches first and do not show them.
+	 * The first launch of a kernel takes longer, and so does the first launch on a stream.
+	 * Make these two launches before the others, and do not show them.
 	 */
 	for (unsigned int i = 0; !err && i < trace->picture.nr_tenants; i++)
 		err = launch(run, i, 1, records_of(run, i, 0), 1);

@@ -9,7 +9,9 @@
 #include "cli/draw/picture.h"
 
 #define TRACE_MAX_SETS		PICTURE_SHORT_TAGS	/* one letter for each set */
-/* maximum number of blocks of all launches together, which is the limit of a picture */
+/*
+ * maximum number of blocks of all launches together, because a picture cannot show more blocks
+ */
 #define TRACE_MAX_BLOCKS	20000
 #define TRACE_MAX_NS		10000000
 #define TRACE_MAX_ITERATIONS	1000000

@@ -5,8 +5,10 @@
 #include "cli/bench/stats.h"
 #include "cli/tune/tune.h"
 
-#define LEAST_TPCS	4 /* enough for a cluster of 8 blocks, which libraries launch */
-#define LEAST_MARGIN	0.02 /* share of a speed; smaller differences do not stop a measurement */
+#define LEAST_TPCS	4 /* enough TPCs for a cluster of 8 blocks, because libraries launch such
+			   * clusters */
+#define LEAST_MARGIN	0.02 /* fraction of a speed; a smaller difference does not stop a
+			      * measurement */
 
 static void add(struct tune *tune, const struct tune_candidate *x)
 {
@@ -46,7 +48,7 @@ int tune_list(struct tune *tune, const struct gpupart_topology *topo,
 		x.sets[0] = room[0];
 		add(tune, &x);
 	} else if (make_candidate(tune, topo, &room[0], &room[1], least, &x)) {
-		/* Give nearly all TPCs to one program, if the allowed sets permit this. */
+		/* If the allowed sets permit this, give nearly all TPCs to one program. */
 		swapped = x;
 		if (make_candidate(tune, topo, &room[1], &room[0], least, &swapped)) {
 			swapped.sets[1] = swapped.sets[0];

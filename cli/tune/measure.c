@@ -10,7 +10,8 @@
 /* Time to wait for a report. If a program makes no report, its completed launches are measured. */
 #define RECORDS_NS	2000000000ull
 #define STALL_NS	500000000ull	/* a program without progress for this time has stalled */
-#define STALL_REPORTS	8		/* .. and for at least this number of report intervals */
+#define STALL_REPORTS	8		/* a program has stalled only after at least this number
+					 * of report intervals */
 /* a stalled program must make progress with its old set within this time */
 #define RESUME_NS	10000000000ull
 
@@ -22,8 +23,8 @@ static void give(struct tune_run *run, const struct gpupart_tpcset *sets)
 }
 
 /*
- * Waits until @until_ns at most. Handles signals, programs that end, and progress. Returns 0 or an
- * exit status.
+ * Waits at most until @until_ns. Handles signals, programs that end, and progress. Returns 0 or
+ * an exit status.
  */
 static int watch(struct tune_run *run, uint64_t until_ns)
 {
@@ -52,9 +53,9 @@ static int watch(struct tune_run *run, uint64_t until_ns)
 }
 
 /*
- * Finds a program that has made no progress for much longer than its smaller set can explain. If
- * @since_ns is not 0, also finds a program that has made no progress since @since_ns. Returns -1 if
- * there is no such program.
+ * Finds a program that has made no progress for a long time, which its smaller set alone cannot
+ * explain. If @since_ns is not 0, also finds a program that has made no progress since
+ * @since_ns. Returns -1 if there is no such program.
  */
 static int find_stalled(const struct tune_run *run, const struct tune_candidate *x,
 			uint64_t since_ns)
@@ -133,8 +134,8 @@ static void take_slice(struct tune_run *run, struct tune_candidate *x, struct ti
 }
 
 /*
- * Restores the old sets of all programs. Waits until the stalled program makes progress. Returns 0
- * or an exit status, which is an error if the program makes no progress.
+ * Restores the old sets of all programs. Waits until the stalled program makes progress. Returns
+ * 0, or the exit status of an error if the program makes no progress.
  */
 static int resume(struct tune_run *run, unsigned int i)
 {
@@ -151,8 +152,8 @@ static int resume(struct tune_run *run, unsigned int i)
 }
 
 /*
- * Measures candidate @x. If @whole is true, does not stop early, even if other candidates are
- * better. Returns 0 or an exit status.
+ * Measures candidate @x. If @whole is true, measures for the whole time, even if other
+ * candidates are better. Returns 0 or an exit status.
  */
 static int measure(struct tune_run *run, struct tune_candidate *x, uint64_t ns, bool whole)
 {

@@ -10,7 +10,8 @@
 
 #define TUNE_PROGRAMS	2
 #define TUNE_MOST	64	/* candidates */
-#define TUNE_SLICES	10	/* number of parts of a candidate's time; each part has a speed */
+#define TUNE_SLICES	10	/* the time of a candidate has this number of parts; each part has
+				 * a speed */
 #define TUNE_BEST	3	/* number of candidates that are measured again */
 
 enum tune_state {
@@ -29,8 +30,10 @@ struct tune_candidate {
 	double speed[TUNE_PROGRAMS];		/* median of @slices */
 	double noise[TUNE_PROGRAMS]; /* half the interquartile range, as a fraction of the speed */
 	uint64_t nr_times[TUNE_PROGRAMS]; /* number of requests, or of times between reports */
-	double time_ns[TUNE_PROGRAMS];		/* percentile of these times; 0: no times */
-	bool again;	/* one of the best, so it was measured again for longer */
+	double time_ns[TUNE_PROGRAMS];		/* percentile of the times of requests or between
+						 * reports; 0: no times */
+	bool again;	/* one of the best candidates, so it was measured a second time, and
+			 * longer */
 };
 
 enum tune_kind { TUNE_SUM, TUNE_FAIR, TUNE_GOAL };
@@ -58,7 +61,9 @@ struct tune_run {
 	uint64_t budget_ns, wait_ns, took_ns;
 	struct gpupart_tpcset room[TUNE_PROGRAMS];
 	uint64_t each_ns[TUNE_PROGRAMS];	/* report interval with the old sets */
-	/* the last progress of a program: its count and its time */
+	/*
+	 * the last progress of a program: the count of its work, and the time of this progress
+	 */
 	uint64_t moved_to[TUNE_PROGRAMS], moved_ns[TUNE_PROGRAMS];
 	bool applied;
 };
@@ -76,7 +81,8 @@ int tune_list(struct tune *tune, const struct gpupart_topology *topo,
  */
 void tune_compute(struct tune *tune, struct tune_candidate *x);
 /*
- * Returns whether a measured candidate is better than @x in everything, and by more than the noise.
+ * Returns whether a measured candidate is better than @x in every respect, by more than the
+ * noise.
  */
 bool tune_is_dominated(const struct tune *tune, const struct tune_candidate *x);
 double tune_share(const struct tune *tune, const struct tune_candidate *x, unsigned int i);

@@ -14,8 +14,8 @@ extern bool alloc_before_start;
 void alloc_failed(void) __attribute__((noreturn));
 
 /*
- * Allocates @nr times @size zeroed bytes. The caller frees the results of this function and of the
- * next three functions.
+ * Allocates @nr times @size zeroed bytes. The caller frees the results of this function and of
+ * the three functions below it.
  */
 void *alloc_zeroed(size_t nr, size_t size);
 /* Resizes @old, which may be NULL, to @nr times @size bytes. */

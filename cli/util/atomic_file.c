@@ -47,8 +47,8 @@ int atomic_file_open(const char *path, int flags)
 	if (link < 0)
 		return link;
 	/*
-	 * Do not wait for a reader of a pipe. But let later writes wait, because the reader may
-	 * be slow.
+	 * Do not wait until a pipe has a reader. But later writes may wait for the reader,
+	 * because it may be slow.
 	 */
 	fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | flags | (link ? 0 : O_NOFOLLOW), 0666);
 	return fd < 0 || fcntl(fd, F_SETFL, 0) ? -errno : fd;

@@ -6,11 +6,11 @@
 #include <stdbool.h>
 
 /*
- * Atomically replaces the file at @path by a file with the content @text. If the old file belongs
- * to this user, the new file gets the mode of the old file. Otherwise the mode is 0644. If @path is
- * a pipe or a device, the text is written to it, and it is not replaced. Returns 0 or -errno.
- * -ELOOP means that @path is a symbolic link of a user other than this user and root. -ENXIO means
- * that @path is a pipe without a reader.
+ * Atomically replaces the file at @path by a file with the content @text. If the old file
+ * belongs to this user, the new file gets the mode of the old file. Otherwise the mode is 0644.
+ * If @path is a pipe or a device, writes the text to @path and does not replace it. Returns 0 or
+ * -errno. -ELOOP means that @path is a symbolic link that belongs neither to this user nor to
+ * root. -ENXIO means that @path is a pipe without a reader.
  */
 int atomic_file_write(const char *path, const char *text);
 
@@ -21,9 +21,9 @@ int atomic_file_write(const char *path, const char *text);
 int atomic_file_write_with(const char *path, const char *text, int (*then)(void *arg), void *arg);
 
 /*
- * Checks whether @path is a symbolic link. Returns 0 if it is not a link, and 1 if the link belongs
- * to this user or root. If the link belongs to another user, returns -ELOOP, because that user
- * could make the link point to any file of this user.
+ * Checks whether @path is a symbolic link. Returns 0 if it is not a link, and 1 if the link
+ * belongs to this user or root. If the link belongs to another user, returns -ELOOP, because its
+ * owner could make it point to any file of this user.
  */
 int atomic_file_check_link(const char *path);
 

@@ -46,8 +46,8 @@ be_child(void (*fn)(void *, void *), void *arg, size_t len, int fd, pid_t parent
 }
 
 /*
- * Reads @len bytes. Returns 0, -ECHILD if the other end was closed, or -ETIMEDOUT at @deadline
- * (ms).
+ * Reads @len bytes. Returns 0. If the other end was closed, returns -ECHILD. If @deadline (ms)
+ * has passed, returns -ETIMEDOUT.
  */
 static int collect(int fd, char *result, size_t len, long deadline)
 {

@@ -9,8 +9,8 @@
 #include "cli/util/input.h"
 
 /*
- * Returns whether the pipe @file has data or a writer. @file does not block. Puts the first byte
- * back after reading it.
+ * Returns whether the pipe @file has data or a writer. Reads from @file must not block. Puts the
+ * first byte back after reading it.
  */
 static bool has_writer(FILE *file)
 {

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 /*
- * The result of a function of the command. 0 means continue. Any other result is one of these
+ * The results of the command's functions. 0 means continue. Any other result is one of these
  * errors, or CMD_ENDED; see struct cmd. The values are the exit statuses that
  * Documentation/man/gpupart.1 promises.
  */
@@ -17,13 +17,17 @@ enum {
 	EXIT_RUN_FAILED = 125,	/* run: a failure before the program starts */
 	EXIT_RUN_NOT_EXECUTABLE = 126,
 	EXIT_RUN_NOT_FOUND = 127,
-	CMD_ENDED = 256,	/* ORed with an exit status; no error, but the command stops */
+	CMD_ENDED = 256,	/* ORed with an exit status; this is not an error, but the command
+				 * stops */
 };
 
 /* Returns the exit status for @result. @starts is true if the command starts a program. */
 int cmd_exit_status(int result, bool starts);
 
-/* The name of the command, with which its messages begin. main() sets it. It is NULL before. */
+/*
+ * The name of the command. All messages of the command begin with this name. main() sets it. It
+ * is NULL before.
+ */
 extern const char *cmd_name;
 
 /*
@@ -47,8 +51,8 @@ void cmd_note(const char *cmd, const char *fmt, ...);
 int cmd_status(int err);
 
 /*
- * Replaces each byte of @text that belongs to a control character or to invalid UTF-8 by '?'.
- * Returns @text.
+ * Overwrites each byte of @text that belongs to a control character or to invalid UTF-8 with
+ * '?'. Returns @text.
  */
 char *out_clean(char *text);
 

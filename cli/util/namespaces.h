@@ -8,8 +8,8 @@
 #include <stddef.h>
 
 /*
- * Describes the namespaces in @how. Returns advice, or NULL if they are the namespaces of the
- * machine.
+ * Describes the namespaces in @how. Returns advice, or NULL if this process is in the namespaces
+ * of the machine.
  */
 const char *namespaces_advice(char *how, size_t len);
 

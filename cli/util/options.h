@@ -7,7 +7,7 @@
 
 #define ARGS_MAX_TERMS	64
 
-/* Values of an option that may be given more than once. */
+/* The values of an option that a user may give more than once. */
 struct args_texts {
 	unsigned int nr;
 	const char *texts[ARGS_MAX_TERMS];
@@ -24,14 +24,16 @@ struct args_option {
 
 struct args {
 	const char *cmd;
-	int ignored_pid;	/* -n may use TPCs of this process and of the job ignored_name */
+	int ignored_pid;	/* -n may use the TPCs of this process and of the job with the
+				 * name ignored_name */
 	const char *ignored_name;
 	const char *job;	/* job that gets the set; NULL: the job of this process */
 	const char *source;	/* -i or its default, or NULL */
 	const char *source_from; /* origin of the default, such as "GPUPART_INPUT="; NULL: -i */
 	bool has_defaults;	/* the defaults were read */
 	bool wants_sim;		/* -i takes a capture */
-	bool lenient;		/* a wrong configuration file is reported, but is no error */
+	bool lenient;		/* mistakes in a configuration file are reported, but do not stop
+				 * the command */
 	const char *gpu;	/* --gpu or NULL */
 	const char *output;	/* -o or NULL */
 	bool json;

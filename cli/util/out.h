@@ -55,8 +55,8 @@ __attribute__((format(printf, 3, 4)))
 void out_append(char *text, size_t len, const char *fmt, ...);
 
 /*
- * Prints "    LABEL text" wrapped to 80 columns. Further lines begin below the text. A line breaks
- * after a blank or, if it has no blank, after a comma.
+ * Prints " LABEL text" wrapped to 80 columns. Further lines begin below the text. Breaks a line
+ * after a blank. If the line has no blank, breaks it after a comma.
  */
 void out_wrap(struct out *out, int indent, const char *label, const char *text);
 
@@ -77,8 +77,8 @@ void out_advice(struct out *out, const char *advice);
 void out_counters_text(struct out *out, const struct gpupart_counters *counters);
 
 /*
- * Formats ascending numbers in list form. The numbers are not TPCs but, for example, SMs or
- * positions.
+ * Formats ascending numbers in list form. The numbers are not the numbers of TPCs but, for
+ * example, of SMs or positions.
  */
 void out_numbers(char *text, size_t len, const unsigned int *numbers, unsigned int nr);
 
@@ -99,8 +99,8 @@ json_t *out_json_count(unsigned int value);
 json_t *out_json_gpu(const struct gpupart_gpu_info *info);
 json_t *out_json_set(const struct gpupart_topology *topo, const struct gpupart_tpcset *set);
 /*
- * Returns the same as out_json_set() without "hex" and "whole_gpcs", which need a topology. Returns
- * null for an empty set.
+ * Returns the same object as out_json_set(), but without "hex" and "whole_gpcs", because these
+ * keys need a topology. Returns null for an empty set.
  */
 json_t *out_json_tpcs(const struct gpupart_tpcset *set);
 json_t *out_json_counters(const struct gpupart_counters *counters);

@@ -59,7 +59,8 @@ void out_numbers(char *text, size_t len, const unsigned int *numbers, unsigned i
 }
 
 /*
- * Returns the length of the longest part of the first @room characters that ends with @end, or 0.
+ * Returns the length of @text up to the last @end in its first @room characters, or 0 if there
+ * is no @end.
  */
 static int break_after(const char *text, int room, char end)
 {

@@ -16,9 +16,9 @@ int paths_full(const char *path, char *full, size_t len);
 const char *paths_source(const char *path, char *text, size_t len);
 
 /*
- * Writes the path of file @name in LIBDIR/gpupart to @path. LIBDIR is the directory of the library
- * that this process uses. Therefore a build, an installation, and an installation that was moved
- * use their own files. Returns 0 or -errno.
+ * Writes the path of file @name in LIBDIR/gpupart to @path. LIBDIR is the directory of the
+ * library that this process uses. Therefore a build, an installation and a moved installation
+ * each use their own files. Returns 0 or -errno.
  */
 int paths_package(const char *name, char *path, size_t len);
 
@@ -49,8 +49,8 @@ void paths_set_argv(char **argv);
 int paths_enter_sim(const char *capture);
 
 /*
- * Returns whether @source is a source of this machine, which is the kernel module or NVIDIA's
- * driver.
+ * Returns whether @source is the kernel module or NVIDIA's driver, which read this machine's
+ * GPUs.
  */
 bool paths_is_live(const char *source);
 

@@ -105,8 +105,8 @@ int process_signal(const struct process *process, int signal)
 	if (pidfd < 0)
 		return -errno;
 	/*
-	 * Check the process again. The pidfd refers to one process, but the pid may have been
-	 * reused before the pidfd was opened.
+	 * Check the process again. The pidfd always refers to the same process, but the pid may
+	 * have been reused before the pidfd was opened.
 	 */
 	if (!process_lives(process))
 		err = -ESRCH;

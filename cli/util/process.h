@@ -67,9 +67,9 @@ void process_pause(long waited_ms);
 int process_wait(pid_t pid, unsigned int seconds);
 
 /*
- * Makes @in stdin, and makes @out stdout and stderr (-1: /dev/null). Closes all other
- * descriptors except @keep and @keep_too (-1: none). Then this process does not keep a pipe open
- * whose reader waits for the end of the file.
+ * Uses @in as stdin, and uses @out as stdout and stderr (-1: /dev/null). Closes all other
+ * descriptors except @keep and @keep_too (-1: none). Otherwise this process could keep a pipe
+ * open, and the reader of this pipe would not see its end.
  */
 void process_let_go(int in, int out, int keep, int keep_too);
 

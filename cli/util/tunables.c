@@ -52,8 +52,8 @@ static bool names_tsan(const char *program)
 		at = memcmp(file, "\177ELF", 4) ? NULL : memmem(file, st.st_size - 1, name,
 							       strlen(name));
 		/*
-		 * Search for the name with a version, because the file of this command contains the
-		 * name without a version.
+		 * Search for the name of the library with its version, because this command's
+		 * own file contains the name without a version.
 		 */
 		found = at && at[strlen(name)] == '.';
 		munmap(file, st.st_size);

@@ -26,7 +26,8 @@ struct yaml {
 };
 
 enum yaml_form {
-	YAML_OTHER,	/* take() reads the value; if take is NULL, another function reads it */
+	YAML_OTHER,	/* take() reads the value; if take is NULL, a function outside the table
+			 * reads it */
 	YAML_NUMBER,	/* a whole number */
 	YAML_DECIMAL,	/* "0.6", in units of @unit thousandths */
 	YAML_PERCENT,	/* "12.5%", in units of @unit thousandths of a percent */
@@ -72,7 +73,7 @@ void yaml_fail(struct yaml *yaml, const yaml_node_t *node, const char *fmt, ...)
 int yaml_line(const yaml_node_t *node);
 
 /*
- * Reads the mapping @map into @to. First checks the keys of the mapping, then reads the values in
+ * Reads the mapping @map into @to. Checks the keys of the mapping, and then reads the values in
  * the order of the table. @what is the name of the mapping in messages. Returns false after an
  * error message.
  */
@@ -96,7 +97,10 @@ unsigned int yaml_size(const yaml_node_t *node);
 /* Returns false after an error message if @node is not a list. */
 bool yaml_is_list(struct yaml *yaml, const yaml_node_t *node, const char *what);
 
-/* Returns a scalar's text, or NULL if it is not a scalar or contains a zero byte. */
+/*
+ * Returns the text of a scalar. If the node is not a scalar or the text contains a zero byte,
+ * returns NULL.
+ */
 const char *yaml_scalar(const yaml_node_t *node);
 /* Copies a scalar's text to @text, which has YAML_TEXT bytes. Expands the variables in the text. */
 bool yaml_text(struct yaml *yaml, const yaml_node_t *node, const char *what, char *text);

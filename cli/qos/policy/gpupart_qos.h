@@ -51,7 +51,7 @@ struct qos_tenant {
 	char name[64];		/* unique */
 	enum qos_goal goal;
 	uint32_t alpha;		/* for QOS_ALPHA: thousandths of the solo speed, 1 .. 1000 */
-	uint64_t alone;		/* solo speed; 0: not known, which QOS_ALPHA does not allow */
+	uint64_t alone;		/* solo speed; 0: not known; QOS_ALPHA requires a known speed */
 	uint64_t rate;		/* for QOS_RATE */
 	uint64_t latency_ns;	/* for QOS_LATENCY */
 	unsigned int weight;	/* 1 .. 1000; 0 means 1 */
@@ -89,14 +89,14 @@ struct qos_measured {
 	bool gone;		/* the program ended */
 	bool drained;		/* no block runs any more on the TPCs that it gave up */
 	bool lent;		/* other programs could use its TPCs while it was idle */
-	bool disturbed;		/* its set was not the decided set: the epoch does not count */
+	bool disturbed;		/* its set was not the decided set, so the epoch does not count */
 	uint64_t ns;		/* length of the epoch */
 	uint64_t work;		/* work done in the epoch, in thousandths of a unit */
 	uint64_t reports;	/* number of reports of that work; 0: not known, @work is exact */
 	bool exact;		/* @work includes the parts of units that cross an epoch's ends */
 	/*
-	 * number of launches on lent TPCs; if it is not 0, the speed does not show the speed on
-	 * the tenant's own TPCs
+	 * number of launches on lent TPCs; if there were such launches, the speed is not the
+	 * speed on the tenant's own TPCs
 	 */
 	uint64_t borrowed;
 	uint64_t told;	/* reported work, if @work does not come from reports; only displayed */
@@ -177,9 +177,9 @@ void qos_policy_hold(struct qos_policy *policy, const struct gpupart_tpcset *hel
 
 /*
  * Ends an epoch and decides about the next one. If the last decision was `swapping`, the call
- * ends no epoch and reads only `drained` and `gone` of @measured. While decisions are `swapping`,
- * the caller calls again whenever a tenant has drained. It starts to measure after a decision
- * that is not `swapping`.
+ * does not end an epoch, and reads only the members `drained` and `gone` of @measured. While
+ * decisions are `swapping`, the caller calls again whenever a tenant has drained. When a
+ * decision is not `swapping`, the caller starts to measure the next epoch.
  */
 void qos_policy_step(struct qos_policy *policy, const struct qos_measured *measured,
 		     struct qos_decision *decision);

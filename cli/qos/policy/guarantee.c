@@ -164,8 +164,8 @@ static unsigned int keep_all(struct qos_policy *p, struct qos_actor *a)
 }
 
 /*
- * A small loss of speed long after the last change of the load is usually temporary. It would be
- * too much to raise the count by the loss and by the whole margin.
+ * If the load has not changed for a long time, a small loss of speed is usually temporary. It
+ * would be too much to raise the count by the loss and by the whole margin.
  */
 static uint32_t score_wanted(const struct qos_policy *p, const struct qos_actor *a, bool slight)
 {
@@ -389,9 +389,9 @@ static unsigned int fewer(const struct qos_policy *p, const struct qos_actor *a)
 }
 
 /*
- * Once for each new load, tries an eighth fewer TPCs than the tenant seems to need. If that makes
- * no difference, the count can be lowered further. If it makes a difference, the next epoch raises
- * the count again.
+ * Once for each new load, gives the tenant an eighth fewer TPCs than it seems to need. If that
+ * makes no difference, the count can be lowered further. If it makes a difference, the next
+ * epoch raises the count again.
  */
 static unsigned int try_fewer(const struct qos_policy *p, struct qos_actor *a)
 {
@@ -430,7 +430,10 @@ static unsigned int lower_it(struct qos_policy *p, struct qos_actor *a)
 {
 	unsigned int nr, patience = a->patience;
 
-	/* If no lowering was wrong so far and the load is new, the first good epoch is enough. */
+	/*
+	 * If the load is new and no earlier lowering was wrong, the first good epoch is enough
+	 * for a lowering.
+	 */
 	if (a->fresh && patience == p->rules.dwell)
 		patience = 1;
 	else if (p->calm < QOS_CALM)

@@ -151,7 +151,8 @@ struct qos_policy {
 	uint8_t drains[GPUPART_MAX_TPCS];
 	/* TPCs of other programs: tenants do not get @held, but they do get @shared */
 	struct gpupart_tpcset held, shared;
-	struct gpupart_tpcset told;	/* the TPCs in the last message about such programs */
+	struct gpupart_tpcset told;	/* the TPCs in the last message about programs that are
+					 * not tenants */
 	unsigned int calm;			/* epochs since the last change */
 	unsigned int wants[QOS_MAX_TENANTS];	/* number of TPCs each guaranteed tenant needs */
 	char words[QOS_MESSAGE_SIZE];
@@ -227,7 +228,10 @@ bool qos_answer(const struct qos_actor *a, int *answer);
  * tenants share because too few TPCs are left for the floors.
  */
 void qos_find_held(struct qos_policy *p);
-/* Returns whether other programs have started to use TPCs of @a since the last message. */
+/*
+ * Returns whether other programs have started to use TPCs of @a since the last message about
+ * them.
+ */
 bool qos_newly_held(const struct qos_policy *p, const struct qos_actor *a);
 /* Adds a message about the changes since the last message about other programs. */
 void qos_report_held(struct qos_policy *p);

@@ -61,9 +61,9 @@ static uint64_t preference(const struct qos_policy *p, const struct gpupart_tpcs
 }
 
 /*
- * Of the tenants that will grow, except @a, finds the last owner of @tpc. Stores this tenant in
- * @who. Returns 1 + the last epoch in which this tenant had @tpc, or 0 if there is no such
- * tenant.
+ * Of the tenants other than @a that will grow, finds the tenant that had @tpc most recently.
+ * Stores this tenant in @who. Returns 1 + the last epoch in which this tenant had @tpc, or 0 if
+ * there is no such tenant.
  */
 static uint32_t missed_since(const struct qos_policy *p, const unsigned int *more,
 			     unsigned int tpc, unsigned int *who)

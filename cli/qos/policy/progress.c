@@ -381,7 +381,9 @@ static void idle(struct qos_actor *a)
 	a->state = QOS_IDLE;
 }
 
-/* The tenant ran with TPCs that were not decided, so its measurements are not used. */
+/*
+ * The tenant ran with other TPCs than those of the decision, so its measurements are not used.
+ */
 static void disturb(struct qos_actor *a)
 {
 	a->state = QOS_DISTURBED;
