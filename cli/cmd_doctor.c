@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * gpupart doctor: checks this machine, and prints a row with advice for each check. A check that
- * may hang runs in a child.
- */
+/* gpupart doctor: checks this machine. A check that may hang runs in a child. */
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
@@ -73,14 +70,11 @@ struct doctor {
 struct question {
 	const char *name;
 	void (*ask)(struct doctor *d);	/* NULL: print @note */
-	const char *advice;		/* default advice for rows with the result "bad" or "note"
-					 * */
-	const char *simulated;		/* reason to skip the check on the simulated GPU, or NULL
-					 * */
+	const char *advice;		/* for rows "bad" and "note" */
+	const char *simulated;		/* reason to skip it on the simulated GPU, or NULL */
 	bool launches;			/* skipped with --no-launch */
 	const char *note, *good;
-	/* offset in struct check of the reason why the feature is missing, or "" */
-	size_t lack;
+	size_t lack; /* offset in struct check: why the feature is missing, or "" */
 };
 
 /*
@@ -276,10 +270,7 @@ static void ask_mask_bits(struct doctor *d)
 		    check->layout, check->nr_proven, check->nr_launches);
 }
 
-/*
- * Reports whether the feature of the row works. check_attach_tools() has already tried this
- * feature.
- */
+/* Reports whether the feature of the row works. check_attach_tools() has tried it. */
 static void ask_feature(struct doctor *d)
 {
 	const char *lack = (const char *)&d->check + d->question->lack;
@@ -413,10 +404,7 @@ static void ask_mps(struct doctor *d)
 	glob_t found;
 
 	if (!glob("/proc/[0-9]*/comm", GLOB_NOSORT, NULL, &found)) {
-		/*
-		 * The kernel shortens nvidia-cuda-mps-control and nvidia-cuda-mps-server to 15
-		 * letters.
-		 */
+		/* The kernel shortens names of processes to 15 letters. */
 		for (size_t i = 0; i < found.gl_pathc && !runs; i++)
 			runs = paths_read_line(found.gl_pathv[i], comm, sizeof(comm)) &&
 			       !strcmp(comm, "nvidia-cuda-mps");

@@ -22,14 +22,11 @@
 #define SIM_MAX_GRID_YZ		65535
 #define SIM_MAX_BLOCK_Z		64
 #define SIM_TMD_BYTES		384
-/* number of bits in the widest layouts: V04_01 and V05_00 */
-#define SIM_TMD_BITS		256
+#define SIM_TMD_BITS		256	/* of the widest layouts: V04_01 and V05_00 */
 #define SIM_MAX_SUBSCRIBERS	4
-/* the driver splits a GPU for green contexts in units of this number of SMs */
-#define SIM_PART_SMS		8
+#define SIM_PART_SMS		8	/* unit in which green contexts are split */
 #define SIM_MASK_WORDS		(SIM_TMD_BITS / 64)
-/* a clock value of 0 would look like a missing value */
-#define SIM_CLOCK_START		1000000000
+#define SIM_CLOCK_START		1000000000	/* a clock value of 0 would look like none */
 #define SIM_SHARED_DEFAULT	49152	/* bytes of shared memory that a block may use by default */
 #define SIM_CLUSTER_PORTABLE	8	/* blocks */
 #define SIM_PRIORITIES		6	/* number of stream priorities: 0 to -5 */
@@ -62,16 +59,13 @@ struct sim_gpu {
 	uint64_t memory, memory_taken;	/* size of the memory, and use by this process, in bytes */
 	uint64_t graph_memory;		/* bytes that memory nodes of graphs use */
 	unsigned int graph_trims;	/* number of times that graph_memory was trimmed */
-	/* number of users of the primary context; a reset does not change this number */
-	unsigned int primary_users;
-	struct sim_pool *pool, *default_pool;	/* @pool: the current pool; NULL: not used yet */
+	unsigned int primary_users;	/* holders of the primary context; resets keep it */
+	struct sim_pool *pool, *default_pool;	/* @pool: the current one; NULL: not used yet */
 };
 
 /* ----------------------------------------------------------------- a launch */
 
-/*
- * The place where a kernel is launched. In a graph, the driver's release slot has other values.
- */
+/* Where a kernel is launched. In a graph, the driver's release slot has other values. */
 enum sim_place { SIM_IN_STREAM, SIM_IN_GRAPH, SIM_LAST_OF_GRAPH };
 
 /* A launch that a program requested. tmd_build.c makes a TMD from it. */
@@ -79,8 +73,7 @@ struct sim_launch {
 	unsigned int grid[3], block[3], cluster[3];	/* cluster 0: none */
 	unsigned int registers;
 	unsigned int shared;		/* bytes of static and dynamic shared memory */
-	/* a kernel of the driver, for which no shared memory is reserved for the system */
-	bool bare;
+	bool bare;	/* a kernel of the driver: no shared memory is reserved for the system */
 	enum sim_place place;
 	bool cooperative;
 	enum cu_cluster_policy policy;
@@ -93,8 +86,7 @@ struct sim_launch {
 struct sim_release {
 	uint64_t address, payload;
 	unsigned int words;		/* 4: payload and time; 1: only the payload */
-	bool adds;			/* a single word: the GPU adds the payload to the old
-					 * value */
+	bool adds;			/* a single word is added to the old value */
 	bool wide;			/* the payload has 64 bits */
 	bool own;			/* the record belongs to the driver */
 };
@@ -149,14 +141,12 @@ enum sim_op_kind {
 struct sim_op {
 	struct sim_op *next;
 	enum sim_op_kind kind;
-	uint64_t last;			/* number of the operation's last command in the
-					 * pipeline */
+	uint64_t last;			/* the number of its last command in the pipeline */
 	struct sim_kernel *kernel;
 	struct sim_event *event;
 	struct sim_run *run;
-	/* the operation starts after this moment; NULL: the operation need not wait */
-	struct sim_moment *after;
-	struct sim_moment *moment;	/* the moment when the operation ends; NULL: not needed */
+	struct sim_moment *after;	/* the operation starts after this; NULL: no such wait */
+	struct sim_moment *moment;	/* marks the end of the operation; NULL: not needed */
 	struct sim_args args;
 	enum pipe_way way;		/* for a copy */
 };
@@ -183,8 +173,7 @@ struct sim_run {
 struct sim_function {
 	struct sim_module *module;
 	const struct sim_code *code;
-	/* the function was launched at least once, so its code is loaded */
-	bool launched;
+	bool launched;			/* launched at least once, so its code is loaded */
 	char *name;
 	unsigned int registers;
 	/* shared_dynamic: the limit that the program has set for dynamic shared memory */
@@ -196,12 +185,9 @@ struct sim_function {
 struct sim_module {
 	struct sim_ctx *ctx;
 	uint64_t bytes;			/* the size of its variables and its code */
-	/* opaque: a binary, in which any function name is accepted */
-	bool live, opaque;
-	bool untold;	/* was unloaded with its context, but the unload was not reported to
-			 * subscribers yet */
-	/* the image of a library whose code is not loaded yet; NULL: the code is loaded */
-	void *image;
+	bool live, opaque;		/* opaque: a binary; any function name is accepted */
+	bool untold;	/* unloaded with its context, but not yet reported to subscribers */
+	void *image;	/* the image of a library whose code is not loaded yet; NULL: loaded */
 	size_t image_size;
 	struct sim_function *functions;
 	struct sim_module *next;
@@ -212,12 +198,9 @@ struct sim_event {
 	bool live, recorded;
 	unsigned int pending;		/* number of records that are queued */
 	uint64_t time;
-	struct sim_moment *moment;	/* the moment of the most recent record; NULL: never
-					 * recorded */
-	uint64_t capture;		/* the capture of the most recent record; 0: this record
-					 * was not captured */
-	struct sim_node **tips;		/* if the event was recorded in a capture: the nodes that
-					 * the record covers */
+	struct sim_moment *moment;	/* the moment of the last record; NULL: never recorded */
+	uint64_t capture;		/* the capture of the last record; 0: not captured */
+	struct sim_node **tips;		/* the nodes that the last record of a capture covers */
 	unsigned int nr_tips;
 	struct sim_event *next;
 };
@@ -267,8 +250,7 @@ struct sim_handle {
 struct sim_node {
 	struct sim_handle handle;
 	struct sim_graph *graph;
-	/* unique, because an address can be reused but a serial cannot */
-	uint64_t serial;
+	uint64_t serial;		/* unique: an address can be reused, a serial is not */
 	uint64_t clone_of;		/* serial of the original node; 0: not a clone */
 	unsigned int at;		/* index in graph->nodes */
 	enum cu_node_type type;
@@ -290,10 +272,7 @@ struct sim_ctx {
 	struct sim_gpu *gpu;
 	CUdevice device;
 	bool live, primary;
-	/*
-	 * For a green context, @base is its primary context, and @off has the TPCs outside its
-	 * mask.
-	 */
+	/* For a green context: its primary context, and the TPCs outside its mask. */
 	struct sim_ctx *base;
 	uint64_t off[SIM_MASK_WORDS];
 	CUresult error;			/* an error that stays set until the context ends */
@@ -336,9 +315,7 @@ struct sim_gpu *gpu_get(CUdevice device);
 
 /* ------------------------------------------------------------------ fault.c */
 
-/*
- * Faults and settings for tests. Only builds with SIM_FAULTS can set these values. See README.md.
- */
+/* Faults and settings for tests. Only builds with SIM_FAULTS can set them. See README.md. */
 struct sim_faults {
 	uint64_t tmd_version;		/* 0x23, 0x24, 0x30 or 0x50; any other value means V04_00 */
 	const char *order;		/* order of the mask bits; NULL: the order in the capture */
@@ -349,8 +326,7 @@ struct sim_faults {
 	bool stale_tmd;	/* slot 4 of cbid 1 always points to a copy of the first TMD */
 	bool no_stream_pointer, no_stream_events, move_tmd, capturing, no_mps_attribute;
 	bool reuse_contexts, no_api, host_clock, host_thread;
-	/* how much faster the GPU's clock is than the host's clock, in ppm */
-	uint64_t clock_drift;
+	uint64_t clock_drift;		/* how much faster than the host's clock, in ppm */
 	bool fixed_arguments, no_memory_figure;
 	bool lazy_libraries;	/* a library's code is loaded when a kernel of it is first used */
 	uint64_t other_memory;	/* bytes that another process allocates at each memory query */
@@ -358,14 +334,12 @@ struct sim_faults {
 	uint64_t graphs;		/* maximum number of executable graphs */
 	uint64_t graph_memory;	/* bytes that the first upload of an executable graph uses */
 	uint64_t lazy_code;	/* bytes that the first launch of a function allocates */
-	/* number of clusters that is reported; 0: the real number */
-	uint64_t nr_clusters;
+	uint64_t nr_clusters;		/* reported number of clusters; 0: the real one */
 	bool release_busy, release_lost;
 	uint64_t release_late, release_torn;	/* delays in us */
 	uint64_t release_wrong;	/* wrong offset in bytes; 0: no record; UINT64_MAX: no fault */
 	uint64_t lose_context;		/* number of the launch that fails; 0: no launch fails */
-	/* number of the call that gets a wrong name; 0: no such call */
-	uint64_t renamed;
+	uint64_t renamed;		/* number of the call with a wrong name; 0: no such call */
 	uint64_t subscribers;		/* maximum number of subscribers at the same time */
 	int move_bit[2];		/* a TPC and its new mask bit; -1: no TPC is moved */
 	int cc[2];			/* compute capability */
@@ -479,9 +453,8 @@ bool engine_step(struct sim_gpu *gpu);
  */
 void engine_polled(struct sim_gpu *gpu);
 /*
- * Handles the events that are due by the host's clock. Returns the time in ns until the next event.
- * The caller sleeps for this time without the lock. Returns 0 if the clock is simulated or nothing
- * runs.
+ * Handles the events that are due by the host's clock. Returns the ns until the next event, for
+ * which the caller sleeps without the lock. Returns 0 if the clock is simulated or nothing runs.
  */
 uint64_t engine_idle_ns(struct sim_gpu *gpu);
 /* Releases the lock, sleeps for @ns, and acquires the lock again. */
@@ -492,8 +465,7 @@ void engine_sleep(uint64_t ns);
 struct sim_code {
 	const char *name;
 	unsigned int registers;
-	/* the parameters are: u64 address, u32 value, u64 (ignored), u32 count */
-	unsigned int nr_params;
+	unsigned int nr_params;		/* u64 address, u32 value; ignored u64, u32 count */
 	unsigned int record;		/* bytes that each block writes at args.address */
 	unsigned int slot;		/* bytes that the whole launch writes at args.address */
 	/* Sets how much of its SM and of the memory rate a block of @kernel demands. */
@@ -566,10 +538,7 @@ bool hook_no_green(void);
  * lock.
  */
 struct sim_ctx *ctx_current(CUresult *error);
-/*
- * Returns the calling thread's current green context if this context belongs to @ctx. Otherwise
- * returns NULL.
- */
+/* Returns the calling thread's current green context if it belongs to @ctx, or else NULL. */
 struct sim_ctx *ctx_current_green(const struct sim_ctx *ctx);
 /*
  * Creates a green context of @device with the mask @off. The green context holds a reference to
@@ -716,10 +685,7 @@ bool launch_accepts_edit(const struct sim_work *work, const uint8_t *built, cons
  */
 struct sim_kernel *launch_kernel(const struct sim_work *work, const uint8_t *tmd,
 				 uint64_t number, CUresult *error);
-/*
- * Reports that a kernel has failed, for example because it wrote outside memory. Later waits in
- * @ctx return @error.
- */
+/* Reports a failed kernel, such as a write outside memory. Later waits in @ctx return @error. */
 void launch_failed(struct sim_ctx *ctx, CUresult error);
 /*
  * Builds the TMD, calls the subscribers, reads the TMD back and queues the launch. @work must be

@@ -69,8 +69,8 @@ static void next_renamed(void)
 }
 
 /*
- * The library can detect this property of the driver only at the program's launch, because
- * cuLaunchKernel is reported as expected.
+ * The driver reports cuLaunchKernel correctly. So the library cannot detect this property of the
+ * driver before the program launches a kernel.
  */
 static void next_renamed_other(void)
 {
