@@ -432,7 +432,7 @@ int topo_kernel_open(struct gpupart *gp, const char *gpu, struct gpupart_topolog
 		err = gpu ? ctx_fail(gp, -ENODEV,
 				     "the module has no GPU %s (the module has %u GPUs and does not know UUIDs)",
 				     gpu, list->nr)
-			  : ctx_fail(gp, -ENODEV, "the module has no NVIDIA GPU");
+			  : ctx_fail(gp, -ENODEV, "the module found no NVIDIA GPU");
 	else if (found->trouble[0])
 		err = ctx_fail(gp, -EOPNOTSUPP, "%s: %s", found->info.pci, found->trouble);
 	else

@@ -55,9 +55,9 @@ struct told {
 nvmlReturn_t usage_read(unsigned int gpu, struct told *told);
 
 /*
- * If the fault nvml-ioctl names a descriptor, requests a list of processes through this
- * descriptor, and keeps only the processes in that list. Returns NVML_ERROR_UNKNOWN if the
- * driver does not answer.
+ * Requests a list of processes through the descriptor that the fault nvml-ioctl names, and
+ * keeps only the processes in that list. Does nothing if the fault names no descriptor. Returns
+ * NVML_ERROR_UNKNOWN if the driver does not answer.
  */
 nvmlReturn_t kernel_keep_listed(struct told *told);
 

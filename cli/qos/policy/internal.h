@@ -210,7 +210,7 @@ static inline unsigned int qos_free(const struct qos_policy *p)
  * the class of @a.
  */
 void qos_take(struct qos_policy *p, struct qos_actor *a, const struct qos_measured *m);
-/* Returns the score that a raise or a lowering aims at. */
+/* Returns the score that a change of the number of TPCs should reach. */
 uint32_t qos_target(const struct qos_policy *p, const struct qos_actor *a);
 /*
  * Returns whether some best-effort tenant temporarily has less than its share. Such a tenant will

@@ -211,10 +211,10 @@ static uint64_t tolerance_of(const struct qos_actor *a, unsigned int guaranteed)
 
 /*
  * Returns whether the speed proves that the load has changed. The speed proves this if the
- * tenant is slower than it was with fewer TPCs, by more than one load can explain. For a
- * best-effort tenant, the speed also proves this if the tenant is faster than it was with more
- * TPCs. The second case does not count for a guaranteed tenant, because its neighbours may have
- * changed together with its TPCs.
+ * tenant is slower than it was with fewer TPCs, and one constant load cannot explain the
+ * difference. For a best-effort tenant, the speed also proves this if the tenant is faster than
+ * it was with more TPCs. The second case does not count for a guaranteed tenant, because its
+ * neighbours may have changed together with its TPCs.
  */
 static bool contradicts(const struct qos_actor *a, uint64_t value)
 {

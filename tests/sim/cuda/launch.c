@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests launches of the simulated driver alone. It tests on which SM a block runs, what a TMD
- * contains, and which launches can never finish. Other tests rely on these facts.
+ * Tests launches on the simulated driver, without the library. It tests on which SM a block runs,
+ * what a TMD contains, and which launches can never finish. Other tests rely on these facts.
  */
 #include "tests/sim/cuda/program.h"
 
