@@ -271,8 +271,8 @@ static void read_again(struct work_struct *work)
 static DECLARE_DELAYED_WORK(again_work, read_again);
 
 /*
- * Adds all GPUs that are not in the list, then reads them. If a GPU is removed meanwhile, the
- * notice BUS_NOTIFY_REMOVED_DEVICE arrives after the GPU was added.
+ * Adds all GPUs that are not in the list, then reads them. If a GPU is removed meanwhile,
+ * BUS_NOTIFY_REMOVED_DEVICE arrives only after the GPU was added to the list.
  */
 static void scan(struct work_struct *work)
 {

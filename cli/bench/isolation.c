@@ -225,10 +225,9 @@ static void tell(struct isolation *i, json_t *report)
 	mean_memory(i, report);
 	report_note(report, "In 'no partition' both programs use two GPCs of different uGPUs. In "
 		    "'interleaved' each program has half of the TPCs of each of two GPCs. In "
-		    "'own GPC' each program has its own GPC, and both GPCs are in the same "
-		    "uGPU. In 'own uGPU' each "
-		    "program has a GPC in a different uGPU. In 'all the rest' the victim has one "
-		    "GPC, and the neighbour has all other TPCs of the GPU.");
+		    "'own GPC' each program has its own GPC, and both GPCs are in the same uGPU. "
+		    "In 'own uGPU' each program has a GPC in a different uGPU. In 'all the rest' "
+		    "the victim has one GPC, and the neighbour has all other TPCs of the GPU.");
 	report_note(report,
 		    "Each figure comes from %u consecutive launches of the victim, timed by the "
 		    "GPU. The victim runs first alone, then next to the neighbour, and then "
