@@ -411,7 +411,7 @@ touch "$go"
 "$gpupart" run --exec $e -t 0-3 --name "$name" -- "$tmp/launch" "$go" >"$tmp/one" 2>/dev/null &
 pid=$!
 wait_rows "$name" 1
-bad 2 "is on" set "$name" --gpu 1 -t 9
+bad 2 "runs on GPU" set "$name" --gpu 1 -t 9
 try set "$name" --gpu 0 -t 9
 is "$status" 0 "a job on the one GPU of a capture: --gpu 0"
 last "$tmp/one" 2 "it obeys"

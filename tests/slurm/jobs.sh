@@ -270,8 +270,8 @@ six=$(spread_list "$(said set)")
 is "$(count "$six")" 6 "a job of six TPCs, of a user who wants more"
 has "$(said run)" "outside the limit" "he cannot by a run"
 has "$(said note)" "only root can change it" "nor by its job"
-has "$(said pid)" "can only have TPCs that were granted" "nor by its process"
-has "$(said quota)" "more than" "nor has his quota changed"
+has "$(said pid)" "can have only the TPCs that were granted to its user" "nor by its process"
+has "$(said quota)" "exceeds the" "nor has his quota changed"
 is "$(said seen | sed 's/ .*//')" "$six" "the program stayed inside"
 is "$(said env | sed 's/ .*//')" "$six" "another GPUPART_SET is cut down"
 [ "$(said env | sed 's/.* //')" -lt 1024 ]
