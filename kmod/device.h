@@ -90,8 +90,8 @@ enum gpu_wake {
 };
 
 /*
- * A user of a GPU's registers, from gp_gpu_open() to gp_gpu_close(). It holds gpu->lock, except
- * during a wake-up.
+ * The access to a GPU's registers from gp_gpu_open() to gp_gpu_close(). The caller holds gpu->lock
+ * during this time, except during a wake-up.
  */
 struct gpu_session {
 	struct topo_reader reader;

@@ -37,7 +37,7 @@ struct qos_spec {
 	int pid;			/* the pid to adopt; 0: none */
 	char job[64];			/* the name of the job to adopt; "": none */
 	char stream[64];		/* the name of a stream in a scenario */
-	int line;			/* the line of the file, for later messages */
+	int line;			/* its line number in the file, for messages */
 };
 
 struct qos_phase {

@@ -268,7 +268,7 @@ int scope_add(struct gpupart *gp, struct gpupart_gpu *gpu, struct scope_table *t
 	if (!table->entries)
 		table->entries = calloc(SCOPE_TABLE_SIZE, sizeof(*table->entries));
 	if (!table->entries) {
-		err = ctx_fail(gp, -ENOMEM, "out of memory for %s with sets", what);
+		err = ctx_fail(gp, -ENOMEM, "out of memory while giving sets to %s", what);
 		goto unlock;
 	}
 	for (int probe = 0; probe < SCOPE_MAX_PROBES; probe++, at = (at + 1) % SCOPE_TABLE_SIZE) {

@@ -595,7 +595,7 @@ static void on_other_call(const struct driver_function *fn, const struct cuda_ca
 		break;
 	}
 	/*
-	 * The program may have meant its next-launch set for this call. The set must not apply
+	 * This call may be the launch for which the program gave its next-launch set. The set must not apply
 	 * to a later launch.
 	 */
 	if ((fn->kind == WHAT_LAUNCH || fn->kind == WHAT_GRAPH_LAUNCH) && !scope_thread.own &&

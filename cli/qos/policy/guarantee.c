@@ -213,7 +213,7 @@ static unsigned int raise_it(struct qos_policy *p, struct qos_actor *a)
 	if (a->deaf || a->nr >= a->most) {
 		if (effort_is_least(p) && p->calm >= 2)
 			return give_up(p, a);
-		qos_set_reason(a, "missed, and %s: reducing best effort",
+		qos_set_reason(a, "missed, and %s: taking TPCs from best effort",
 			a->deaf ? "more TPCs do not help" : "it has all the TPCs that it may get");
 		return a->nr;
 	}
