@@ -293,8 +293,9 @@ static void tell(struct protect *p, json_t *report, const struct stats *whole,
 		report,
 		"The paper reports a quotient of two times: the time of an inference with sets "
 		"next to a faulty neighbour, and its time without sets next to a good neighbour. "
-		"Here the quotient is %s. In the paper it is 1.10 (44 ms and 40 ms): the inference has half of "
-		"a GPU with sets, and without sets two good programs compete for the GPU.",
+		"Here the quotient is %s. In the paper it is 1.10 (44 ms and 40 ms): the "
+		"inference has half of a GPU with sets, and without sets two good programs "
+		"compete for the GPU.",
 		text);
 	report_note(report, "Table III of \"Hardware Compute Partitioning on NVIDIA GPUs\" shows "
 		    "this for YOLOv2. Here an inference runs %d small kernels, which alternate "

@@ -595,8 +595,8 @@ static void on_other_call(const struct driver_function *fn, const struct cuda_ca
 		break;
 	}
 	/*
-	 * This call may be the launch for which the program gave its next-launch set. The set must not apply
-	 * to a later launch.
+	 * This call may be the launch for which the program gave its next-launch set. The set must
+	 * not apply to a later launch.
 	 */
 	if ((fn->kind == WHAT_LAUNCH || fn->kind == WHAT_GRAPH_LAUNCH) && !scope_thread.own &&
 	    scope_next_drop())

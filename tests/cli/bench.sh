@@ -73,7 +73,7 @@ is "$(ask "$dir/scaling.json" '[[r[1] >= s[1], r[2] >= s[2]] for r, s in zip(d["
 	True "scaling: more TPCs are never slower there"
 
 is "$(ask "$dir/protect.json" '(lambda rows: [sorted(set(r[0].split(" / ")[1] for r in rows)), len(rows) % 3,
-	"and without sets next to a good neighbour. Here this quotient is: interleaved" in " ".join(d["meaning"])])(d["tables"][0]["rows"])')" \
+	"and its time without sets next to a good neighbour. Here the quotient is interleaved" in " ".join(d["meaning"])])(d["tables"][0]["rows"])')" \
 	"[['alone', 'faulty neighbour', 'good neighbour'], 0, True]" "protect: each of three in every shape, and as the paper compares"
 
 # Some parts, in any order among the options, as JSON.
