@@ -390,7 +390,8 @@ int cmd_slurm_conf(int argc, char **argv)
 	if (!status && !mem != !captures.nr)
 		status = usage_error(
 			"%s",
-			mem ? "--mem is only for captures (-i): the GPUs of this node report the size of their memory"
+			mem ? "--mem is only for captures (-i): the GPUs of this node report "
+			      "the size of their memory"
 			    : "-i: captures do not contain the memory size of a GPU: use --mem");
 	if (status)
 		return status;

@@ -222,7 +222,8 @@ int gpupart_remote_open(struct gpupart *gp, int pid, const char *pci,
 				pid);
 	new = calloc(1, sizeof(*new));
 	if (!new)
-		return ctx_fail(gp, -ENOMEM, "out of memory while opening the state page of process %d", pid);
+		return ctx_fail(gp, -ENOMEM,
+				"out of memory while opening the state page of process %d", pid);
 	new->pid = pid;
 	/* Check this only once, because the check takes longer than setting a limit. */
 	new->exempt = gpupart_grant_exempts(geteuid());

@@ -106,9 +106,10 @@ static int stray(struct gpupart *gp, const struct list_kind *kind, const char *p
 	if (c == ':')
 		return ctx_fail(gp, -EINVAL, "%s: a stride must follow a range, as in \"0-10:2\"",
 				quote(piece, len).text);
-	return ctx_fail(gp, -EINVAL,
-			"%s in %s is not valid: write a list of %s numbers as \"0,5,8-11\" or \"0-10:2\"",
-			quote(&c, 1).text, quote(piece, len).text, kind->noun);
+	return ctx_fail(
+		gp, -EINVAL,
+		"%s in %s is not valid: write a list of %s numbers as \"0,5,8-11\" or \"0-10:2\"",
+		quote(&c, 1).text, quote(piece, len).text, kind->noun);
 }
 
 /* Parses one piece between commas. Its form is N, N-M or N-M:S. */

@@ -155,7 +155,8 @@ static void test_device_launches(void)
 	state_page_own->lanes[0].counters[STATE_DEVICE_LAUNCHES] = 7;
 	snprintf(state_page_own->header.name, sizeof(state_page_own->header.name), "sorter");
 	ask("");
-	snprintf(wanted, sizeof(wanted), "kernelsthatlaunchotherkernels:%dsorter(7launches)", getpid());
+	snprintf(wanted, sizeof(wanted), "kernelsthatlaunchotherkernels:%dsorter(7launches)",
+		 getpid());
 	tap_ok(strstr(row_of("device-launches"), wanted), "such launches: the process is named: %s",
 	       row_of("device-launches"));
 	tap_ok(strstr(own_row(), "9 launches, 9 confined") &&

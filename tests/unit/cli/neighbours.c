@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Tests the limit of the environments that root reads for another user. The limit is a total
- * number of bytes. It is independent of the number of processes, and separate for each user. Also tests
- * how long a run waits for the lock. If other runs acquire the lock in turn, it waits as long as
- * they do. If one run keeps the lock, it waits only a minute.
+ * number of bytes. It is independent of the number of processes, and separate for each user.
+ * Also tests how long a run waits for the lock. If other runs acquire the lock in turn, it waits
+ * as long as they do. If one run keeps the lock, it waits only a minute.
  */
 #include <signal.h>
 #include <sys/prctl.h>
