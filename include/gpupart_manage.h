@@ -824,9 +824,9 @@ struct gpupart_verify_row {
  * gpupart_limit_set() set, the set of the calling thread, the set of this thread's next launch,
  * and the sets of the default streams of this thread's context. The following stay in force: a
  * limit from outside, the sets of functions, and the sets of the streams that the program
- * created. No other thread should launch kernels or set sets during the call. Returns the number
- * of rows that failed, which is 0 if all statements are proven, or a negative errno if the proof
- * could not run.
+ * created. No other thread should launch kernels or set sets during the call. Returns 0 if
+ * all statements are proven, the number of failed rows if some are not, or a negative errno if
+ * the proof could not run.
  *
  * -EINVAL: invalid flags, or @gpu is not attached. -EBUSY: a default stream of the context is
  * being captured, or a stream that synchronizes with the legacy default stream is being

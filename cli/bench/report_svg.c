@@ -19,7 +19,7 @@
 #define ROW_HEIGHT	22
 #define ROW_LEFT	190
 #define MANY_US		10000	/* an axis with larger values is in ms */
-#define FEW		4	/* each line has this number of markers with its letter */
+#define FEW		4	/* number of markers on each line; they show the line's letter */
 #define MAX_LABELS	256
 
 struct axis {

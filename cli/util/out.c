@@ -56,7 +56,7 @@ void out_use(struct out *out, const struct args *args, FILE *file)
 	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
 	bool colour;
 
-	/* A closed pipe must be a write error. 'gpupart run' does not call this function. */
+	/* Writing to a closed pipe must fail with an error. 'gpupart run' does not call this. */
 	signal(SIGPIPE, SIG_IGN);
 	setlocale(LC_CTYPE, "");
 	if (args && args->json)

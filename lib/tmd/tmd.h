@@ -57,8 +57,8 @@ struct tmd_map {
 	struct tmd_allow vgpc[TOPO_MAX_VGPCS];	/* the TPCs of each virtual GPC that has TPCs */
 	uint16_t bit_of_tpc[GPUPART_MAX_TPCS];
 	/*
-	 * The allowed bits for each group of 4 TPCs and for each of the 16 values of a group.
-	 * With this table, the conversion of a set needs one look-up for each group.
+	 * A table of allowed bits. Its indices are a group of 4 TPCs and the 4 bits of a set for
+	 * this group. With this table, the conversion of a set needs one look-up for each group.
 	 */
 	struct tmd_allow nibble[GPUPART_MAX_TPCS / 4][16];
 	/*

@@ -76,8 +76,8 @@ static int driver_start(void)
 }
 
 /*
- * Makes one launch. Sets *called to the time when the driver's function had returned. Returns its
- * TPCs.
+ * Makes one launch. Stores in *called the time at which the driver's function returned. Returns
+ * the TPCs that ran the launch.
  */
 static int launch(const struct gpupart_topology *topo, struct gpupart_tpcset *seen, double *called)
 {

@@ -211,7 +211,7 @@ static void memory(int nr)
 	DO(cuCtxSynchronize());
 }
 
-/* Makes copies in a separate stream at the same time as kernels, or one after the other. */
+/* Makes copies in a separate stream, either while kernels run or between kernels. */
 static void copies(int nr, int beside)
 {
 	void *kernels = stream(), *s = beside ? stream() : kernels, *pinned;
