@@ -214,7 +214,7 @@ yaml 'tenants:\n  a: {min: 8, mem: 20G}\n'
 try plan -i $h200 -f "$tmp/y" --json
 is "$(get "d['tenants'][0]['mem_bytes']")" 21474836480 "mem: in a file of demands"
 wrong 'tenants:\n  a:\n    mem: much\n' "y:3: a.mem: mem=much: 'much' is not a size"
-refused 2 "--only a: the tenant's mem=" plan -i $h200 --tenant a:mem=1G --only a --of env
+refused 2 "cannot set the tenant's mem=" plan -i $h200 --tenant a:mem=1G --only a --of env
 refused 125 "must be a file" run -i $h200 --plan "-:a" -- true
 
 # For a shell: all tenants, and one whose lines confine a program as run does.
