@@ -317,6 +317,8 @@ static bool has_turn(const struct plant *plant, unsigned int i, unsigned int len
 		if (n < i)
 			before = all;
 	}
+	if (!all)
+		return false;
 	at = plant->session.now.epoch % all;
 	return at >= before && at < before + (setup->tenants[i].weight ?: 1);
 }
