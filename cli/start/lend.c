@@ -192,12 +192,14 @@ static void find_tenant(struct found *found, const struct gpupart_process *p,
 	struct score scores[SCORES_MAX];
 	unsigned int nr = scores_read(geteuid(), watch.pci, scores);
 
-	for (unsigned int n = 0; !found->is_tenant && n < nr; n++) {
-		found->is_tenant = *scores[n].job ? shown_is_inside(jobs, nr_jobs, p->job,
-								    scores[n].job) :
-						    scores[n].pid == p->pid;
+	for (unsigned int n = 0; n < nr; n++) {
+		if (*scores[n].job ? !shown_is_inside(jobs, nr_jobs, p->job, scores[n].job) :
+				     scores[n].pid != p->pid)
+			continue;
+		found->is_tenant = true;
 		strcpy(found->score_job, scores[n].job);
 		found->score_pid = scores[n].pid;
+		return;
 	}
 }
 
@@ -217,6 +219,12 @@ static uint64_t read_slack(const struct found *found)
 	return 0;
 }
 
+/* Returns true if neither a controller nor an option sets the limit. */
+static bool uses_slack(void)
+{
+	return !watch.wishes->orders && !watch.wishes->limit_ns;
+}
+
 /* Returns the limit that applies now; 0: nothing may be lent. */
 static uint64_t limit_now(const struct found *found)
 {
@@ -234,7 +242,6 @@ static uint64_t limit_now(const struct found *found)
 static void set_limit(uint64_t limit_ns)
 {
 	const struct lend_wishes *wishes = watch.wishes;
-
 	uint64_t depth_ns = wishes->depth || !limit_ns ? wishes->depth_ns : depth_of(limit_ns);
 
 	gpupart_lend_change(watch.report, depth_ns, limit_ns);
@@ -251,7 +258,8 @@ static int find(struct found *found)
 	for (int i = 0; !err && i < nr; i++)
 		if (shown_is_named(jobs, nr_jobs, &processes[i], watch.wishes->job)) {
 			err = add(found, &processes[i]);
-			find_tenant(found, &processes[i], jobs, nr_jobs);
+			if (uses_slack() && !found->is_tenant)
+				find_tenant(found, &processes[i], jobs, nr_jobs);
 		}
 	free(processes);
 	free(jobs);
@@ -344,11 +352,12 @@ static unsigned int look(void)
 	if (!watch.lender && (!find_own() || open_lender()))
 		return FIND_US;
 	limit = limit_now(&watch.found);
-	if (!limit)
+	if (!limit) {
 		close_lender();
-	set_limit(limit);
-	if (!limit)
+		set_limit(0);
 		return ORDER_US;
+	}
+	set_limit(limit);
 	found = gpupart_lender_look(cmd_gp, watch.lender);
 	if (found >= 0) {
 		*watch.reason = 0;

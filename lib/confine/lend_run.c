@@ -76,9 +76,7 @@ static struct gpupart_lend_counts counts_of(const struct lend_block *lend)
 
 void gpupart_lend_counts(const struct gpupart_report *report, struct gpupart_lend_counts *counts)
 {
-	const struct lend_block *lend = lend_of(report);
-
-	*counts = counts_of(lend);
+	*counts = counts_of(lend_of(report));
 }
 
 void gpupart_lend_name(struct gpupart_report *report, const char *job, unsigned int weight)
@@ -107,7 +105,7 @@ int gpupart_lending_get(struct gpupart *gp, const char *id, struct gpupart_lendi
 	const struct lend_block *lend;
 	struct memfd_head *head;
 	int err = memfd_map(gp, id, REPORT_NAME, REPORT_MAGIC, sizeof(struct report_block), &head);
-	uint64_t number;
+	uint64_t now = clock_monotonic_ns(), number;
 
 	if (err)
 		return err;
@@ -128,7 +126,7 @@ int gpupart_lending_get(struct gpupart *gp, const char *id, struct gpupart_lendi
 		lending->tpcs = lender.tpcs;
 	}
 	for (unsigned int n = 0; n < LEND_MAX_BORROWERS; n++)
-		lending->nr_borrowers += atomic_load(&lend->borrowers[n]) >= clock_monotonic_ns();
+		lending->nr_borrowers += atomic_load(&lend->borrowers[n]) >= now;
 	munmap(head, sizeof(struct report_block));
 	return 0;
 }
@@ -216,10 +214,8 @@ static bool has_turn(struct gpupart_lender *lender, bool idle)
 	atomic_store(&lends->borrowers[lender->place], now + LEASE_NS);
 	/* If the borrower of this turn has ended, one of the other borrowers takes the turn. */
 	if (turn != lender->place &&
-	    (turn < LEND_MAX_BORROWERS && atomic_load(&lends->borrowers[turn]) >= now))
-		return false;
-	if (turn != lender->place &&
-	    !atomic_compare_exchange_strong(&lends->turn, &turn, lender->place))
+	    ((turn < LEND_MAX_BORROWERS && atomic_load(&lends->borrowers[turn]) >= now) ||
+	     !atomic_compare_exchange_strong(&lends->turn, &turn, lender->place)))
 		return false;
 	if (next == lender->place) {
 		lender->used_ns = lender->ends_ns = 0;

@@ -183,11 +183,12 @@ static int add(struct gpupart *gp, struct records *records, const struct cuda_ap
 		if (!result || !again)
 			break;
 	}
-	return !result ? 0
-	       : result < 0 || again
-		       ? ctx_fail(gp, -EBUSY, "this process has more than %d contexts",
-				  RECORDS_MAX_CONTEXTS)
-		       : ctx_fail(gp, -EIO, "cuMemHostRegister: %s", cuda_strerror(cuda, result));
+	if (!result)
+		return 0;
+	if (result < 0 || again)
+		return ctx_fail(gp, -EBUSY, "this process has more than %d contexts",
+				RECORDS_MAX_CONTEXTS);
+	return ctx_fail(gp, -EIO, "cuMemHostRegister: %s", cuda_strerror(cuda, result));
 }
 
 bool records_context(struct records *records, const struct cuda_api *cuda, void *ctx)
