@@ -53,7 +53,7 @@ const char bench_help[] =
 "      --seconds S     seconds for each way in a round (5)\n"
 "      --rounds N      number of rounds; each measures all ways (3)\n"
 "      --only WAYS     some of alone,slices,mps,mps-percent,priority,green,packed,\n"
-"                      gpcs,balanced,spread,qos\n"
+"                      gpcs,balanced,spread,qos,lending\n"
 "\n"
 "The GPU should be idle: the work of other programs on it changes the figures.\n"
 "\n"

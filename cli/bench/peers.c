@@ -36,7 +36,7 @@
 #define LEAST_SECONDS	10		/* fewer seconds would give a useless interval */
 
 static const char families[] =
-	"alone,slices,mps,mps-percent,priority,green,packed,gpcs,balanced,spread,qos";
+	"alone,slices,mps,mps-percent,priority,green,packed,gpcs,balanced,spread,qos,lending";
 
 enum kind { ALONE, PEER, OURS };
 
@@ -211,25 +211,30 @@ static void add_sets(struct peers *p)
 	}
 }
 
-static void add_qos(struct peers *p)
+/*
+ * The way @family is `qos`, with the words @keys for tenant A. The default limit of lending is the
+ * slack of a latency goal, and `qos` leaves slack only to a tenant with a floor.
+ */
+static void add_qos(struct peers *p, const char *family, const char *keys)
 {
-	struct way *way = p->options->goal ? add_way(p, OURS, "qos", "qos") : NULL;
+	struct way *way = p->options->goal ? add_way(p, OURS, family, family) : NULL;
 	char *a, *b, *path;
 	FILE *file;
 
 	if (!way)
 		return;
-	path = alloc_text("%s/qos.yaml", p->dir);
+	path = alloc_text("%s/%s.yaml", p->dir, family);
 	a = plain_command(0);
 	b = plain_command(1);
 	file = fopen(path, "we");
 	if (file) {
-		fprintf(file, "tenants:\n  a: { goal: { %s }, program: [sh, -c, '%s'] }\n"
-			"  b: { program: [sh, -c, '%s'] }\n", p->options->goal, a, b);
+		fprintf(file, "tenants:\n  a: { goal: { %s }, %sprogram: [sh, -c, '%s'] }\n"
+			"  b: { program: [sh, -c, '%s'] }\n", p->options->goal, keys, a, b);
 		fclose(file);
 	}
-	way->command[0] = alloc_text("exec \"$PEERS_GPUPART\" qos run --mps "
-				     "-f \"$PEERS_DIR/qos.yaml\" -o \"$PEERS_DIR/qos\"");
+	way->command[0] = alloc_text("exec \"$PEERS_GPUPART\" qos run --mps -f "
+				     "\"$PEERS_DIR/%s.yaml\" -o \"$PEERS_DIR/%s\"", family,
+				     family);
 	way->warm_ns = warm(p, QOS_WARM_NS);
 	free(a);
 	free(b);
@@ -586,7 +591,9 @@ static int make_pipes(struct peers *p)
 
 static void remove_all(const struct peers *p)
 {
-	static const char *const names[] = { "a", "b", "error-a", "error-b", "qos.yaml", "qos" };
+	static const char *const names[] = {
+		"a", "b", "error-a", "error-b", "qos.yaml", "qos", "lending.yaml", "lending"
+	};
 	char path[PATH_LEN];
 
 	for (unsigned int i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -651,6 +658,7 @@ int peers_check(const struct peers_options *options)
 int bench_peers(struct bench *b, json_t *report)
 {
 	static struct peers p;
+	char lending[64];
 	int err;
 
 	p.b = b;
@@ -664,7 +672,11 @@ int bench_peers(struct bench *b, json_t *report)
 	add_alone(&p);
 	add_peers(&p);
 	add_sets(&p);
-	add_qos(&p);
+	add_qos(&p, "qos", "");
+	snprintf(lending, sizeof(lending), "lend: auto, floor: %u, ",
+		 (gpupart_topology_nr_tpcs(b->topo) + 1) / 2);
+	if (p.options->goal && !strncmp(p.options->goal, "latency", 7))
+		add_qos(&p, "lending", lending);
 	measure_all(&p);
 	remove_all(&p);
 	/* The computation may take long, so let signals end this command again. */

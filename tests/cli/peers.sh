@@ -59,6 +59,13 @@ for bad in "--seconds 0" "--rounds x" "--a x"; do
 	try bench peers -i sample:h200 $bad
 	is "$status" 2 "peers $bad: refused"
 done
+try bench peers -i sample:h200 --a "$tmp/a" --b "$tmp/b" --goal 'latency: 8ms' --seconds 1 --rounds 1 --only qos,lending -o "$tmp/lending"
+is "$status" 0 "qos, and qos with lending"
+if python3 -c '' 2>/dev/null; then
+	is "$(ask "$tmp/lending/peers.json" "sorted($rows)")" "['lending', 'qos']" "are both measured"
+fi
+try bench peers -i sample:h200 --a "$tmp/a" --b "$tmp/b" --goal 'rate: 8' --seconds 1 --rounds 1 --only lending
+has "$status $err" "1 " "without a latency goal nothing can be lent"
 try bench isolation --seconds 3
 has "$status $err" "2 gpupart bench: --a, --b" "options of peers without peers"
 
