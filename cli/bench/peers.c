@@ -186,17 +186,22 @@ static bool nearest_set(const struct bench *b, enum gpupart_shape shape, unsigne
 	return false;
 }
 
+/*
+ * Fixed sets of four sizes in each shape. MPS percentages and green contexts report the number of
+ * SMs that a program can use, so --sm-count does the same here.
+ */
 static void add_sets(struct peers *p)
 {
+	static const unsigned int eighths[] = { 2, 3, 4, 6 };
 	const struct gpupart_tpcset all = gpupart_topology_all(p->b->topo);
 	char list[GPUPART_TPCSET_STRLEN], name[48];
 	struct gpupart_tpcset sets[2];
 	struct way *way;
 
-	for (unsigned int i = 0; i < GPUPART_NR_SHAPES * 3; i++) {
-		const char *shape = gpupart_shape_name(i / 3);
+	for (unsigned int i = 0; i < GPUPART_NR_SHAPES * 4; i++) {
+		const char *shape = gpupart_shape_name(i / 4);
 
-		if (!nearest_set(p->b, i / 3, gpupart_tpcset_count(&all) * (1 + i % 3) / 4,
+		if (!nearest_set(p->b, i / 4, gpupart_tpcset_count(&all) * eighths[i % 4] / 8,
 				 &sets[0]))
 			continue;
 		sets[1] = gpupart_tpcset_andnot(&all, &sets[0]);
@@ -206,7 +211,7 @@ static void add_sets(struct peers *p)
 		for (unsigned int n = 0; way && n < 2; n++) {
 			gpupart_tpcset_format_list(&sets[n], list, sizeof(list));
 			way->command[n] = command_with_prefix(
-				n, "\"$PEERS_GPUPART\" run --mps -t %s --", list);
+				n, "\"$PEERS_GPUPART\" run --mps --sm-count -t %s --", list);
 		}
 	}
 }
