@@ -228,6 +228,8 @@ kills() {
 }
 kills_case() {
 	kills kills
+}
+kills_mps_case() {
 	if [ -z "$sim" ] && command -v nvidia-cuda-mps-control >/dev/null; then
 		kills kills_mps --mps
 		# The effect of MPS itself on the other program.
@@ -266,7 +268,7 @@ timeout -k 5 60 "$gpupart" doctor ${sim:+-i $sim} >"$out/records-doctor.txt" 2>&
 grep -qE '^ok +records ' "$out/records-doctor.txt"
 ok $? "doctor: $(grep -E '^[a-z]+ +records ' "$out/records-doctor.txt")"
 torch=$(python3 -c 'import torch; print(torch.__version__)' 2>/dev/null)
-for part in ${CASES-${PARTS-counts graphs times profiler stat reading cost order kills}}; do
+for part in ${CASES-${PARTS-counts graphs times profiler stat reading cost order kills kills_mps}}; do
 	part_began=$(date +%s)
 	case $part in
 	counts|graphs|times|profiler)
@@ -283,7 +285,7 @@ for part in ${CASES-${PARTS-counts graphs times profiler stat reading cost order
 			skip "stat: no PyTorch here"
 		fi
 		;;
-	reading|cost|order|kills) "${part}_case" ;;
+	reading|cost|order|kills|kills_mps) "${part}_case" ;;
 	*) ok 1 "$part is no part" ;;
 	esac
 	echo "# $part took $(($(date +%s) - part_began)) s"
