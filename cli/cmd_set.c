@@ -469,7 +469,7 @@ static int change_others(struct targets *t, const struct target *job,
 		/* Ignore a process that has ended or does not use this GPU. */
 		if (changed.result.err && changed.result.err != -ESRCH &&
 		    (changed.result.err != -ENODEV || !strcmp(now[i].pci, job->pci)))
-			failed = failure("pid %d, which now runs as user %u: %s", one.pid, one.uid,
+			failed = failure("pid %d, now with user %u: %s", one.pid, one.uid,
 					 changed.result.why);
 	}
 	free(jobs);

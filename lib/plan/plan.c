@@ -363,7 +363,7 @@ int gpupart_plan_check(struct gpupart *gp, const struct gpupart_topology *topo,
 	if (hash == topology_hash)
 		return 0;
 	return ctx_fail(gp, -ESTALE,
-			"the plan was made for topology %016llx, but %s has topology %016llx, whose TPCs are in other GPCs: make a new plan",
+			"the plan was made for topology %016llx, but %s has topology %016llx with TPCs in other GPCs: make a new plan",
 			(unsigned long long)topology_hash, *info->pci ? info->pci : info->source,
 			(unsigned long long)hash);
 }

@@ -190,7 +190,7 @@ edited "a tenant has no name" "a['name'] = 1"
 edited "this is not a valid name of a tenant: -a" "a['name'] = '-a'"
 edited "'mem_bytes' is not a number of bytes: a" "a['mem_bytes'] = '20G'"
 edited "'mem_bytes' is not a number of bytes: a" "a['mem_bytes'] = 0"
-edited "the file has more tenants than a plan can have" "d['tenants'] *= 5"
+edited "the file has too many tenants for one plan" "d['tenants'] *= 5"
 edited "TPC 70" "b['set'] = dict(list='70', hex=hex(1 << 70), nr_tpcs=1)"
 
 # A quota: as text, in the file, in the program's environment; --mem takes precedence.
