@@ -127,7 +127,7 @@ static int read_demand(struct gpupart *gp, const struct gpupart_demand *d, struc
 	t->home = plan_home(gpu, t->cluster);
 	if (t->home > t->max)
 		return ctx_fail(gp, -EINVAL,
-				"tenant %s: cluster=%u needs %u TPCs in one GPC, which is more than max=%u",
+				"tenant %s: cluster=%u needs %u TPCs in one GPC, but max=%u allows fewer",
 				d->name, t->cluster, t->home, t->max);
 	if (t->min < t->home)
 		t->min = t->home;

@@ -23,7 +23,7 @@ try plan -i $e --tenant a:tpcs=6,gpcs --json
 is "$(set_of a)" 0,8,16,24,62,65 "board e: six TPCs in whole GPCs are its GPC of six"
 try plan -i $e --tenant a:tpcs=6,gpcs,cluster=8 --json
 is "$(set_of a)" 0,8,16,24,62,65 "board e: its virtual GPC of four holds a cluster of 8"
-refused 2 "tenant a: cluster=16 needs 8 TPCs in one GPC, which is more than max=6" \
+refused 2 "tenant a: cluster=16 needs 8 TPCs in one GPC, but max=6 allows fewer" \
 	plan -i $e --tenant a:tpcs=6,gpcs,cluster=16
 # GPC 1 of board b has 8 TPCs, of which 4 are singletons; GPC 5 is the next with 8.
 try plan -i $h200 --tenant a:tpcs=8,gpcs --json
