@@ -537,7 +537,7 @@ static int report_job(struct targets *t, struct out *out, json_t *rows, const st
 	free(now);
 	if (!seen) {
 		remark(
-			"job %s was started in another pid namespace, and none of its processes is visible: the set applies to processes that start later",
+			"job %s was started in another pid namespace, and its processes are not visible: the set applies to processes that start later",
 			*job->name ? job->name : job->job);
 		return failed;
 	}
