@@ -357,7 +357,7 @@ static void ask_cache(struct doctor *d)
 	struct stat st;
 
 	if (!named && (!home || *home != '/')) {
-		say(d, NOTE, NULL, "neither XDG_CACHE_HOME nor HOME is set");
+		say(d, NOTE, NULL, "XDG_CACHE_HOME and HOME are not set");
 		return;
 	}
 	/* The library does not create a home directory. */
@@ -443,7 +443,7 @@ static void ask_environment(struct doctor *d)
 		    !strncmp(*word, MPS_DAEMON_PIPES "=", sizeof(MPS_DAEMON_PIPES)))
 			out_append(text, sizeof(text), "%s%s", *text ? " " : "", *word);
 	say(d, *text ? NOTE : OK, NULL, "%s", *text ? text :
-	    "no GPUPART_* variable, no CUDA_VISIBLE_DEVICES and no CUDA_MPS_PIPE_DIRECTORY is set");
+	    "not set: GPUPART_*, CUDA_VISIBLE_DEVICES, CUDA_MPS_PIPE_DIRECTORY");
 }
 
 #define DEVICE_LAUNCHES_ADVICE "see gpupart-device-launches(7)"

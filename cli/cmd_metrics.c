@@ -277,7 +277,7 @@ int cmd_metrics(int argc, char **argv)
 		return usage_error("--of %s: must be openmetrics or prometheus", form);
 	if (where && (form || args.output))
 		return usage_error(
-			"%s cannot be used with --listen: each reader asks for its own format",
+			"%s cannot be used with --listen: each client requests its own format",
 			form ? "--of" : "-o");
 	settings_report();
 	model_begin(&metrics.model, NULL, NULL);

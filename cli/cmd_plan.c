@@ -446,7 +446,7 @@ static int check_wishes(const struct args *args, const struct wishes *wishes)
 				   args_source_from(args), args->source);
 	if (env && wishes->only && !is_live(args->source) && limit && *limit)
 		return usage_error(
-			"--of env and %s%s: this process has the limit %.100s (GPUPART_SET), which a set of another GPU cannot replace",
+			"--of env and %s%s: this process has the limit %.100s (GPUPART_SET), and a set of another GPU cannot replace this limit",
 			args_source_from(args), args->source, limit);
 	return 0;
 }

@@ -132,7 +132,7 @@ static int take_mem(struct run_wishes *wishes)
 	/* A process belongs to one tenant only, and this tenant's quota applies. */
 	if (tenant && *tenant && quota && *quota)
 		return failure(
-			"--mem %s: this process belongs to tenant %s, whose quota applies: change it with 'gpupart set %s --mem'",
+			"--mem %s: this process belongs to tenant %s, and that tenant's quota applies: change the quota with 'gpupart set %s --mem'",
 			wishes->mem, tenant, tenant);
 	return args_memory(wishes->mem, &wishes->mem_bytes);
 }

@@ -469,7 +469,7 @@ static int change_others(struct targets *t, const struct target *job,
 		/* Ignore a process that has ended or does not use this GPU. */
 		if (changed.result.err && changed.result.err != -ESRCH &&
 		    (changed.result.err != -ENODEV || !strcmp(now[i].pci, job->pci)))
-			failed = failure("pid %d, which now runs as user %u: %s", one.pid, one.uid,
+			failed = failure("pid %d, now with user %u: %s", one.pid, one.uid,
 					 changed.result.why);
 	}
 	free(jobs);
@@ -537,7 +537,7 @@ static int report_job(struct targets *t, struct out *out, json_t *rows, const st
 	free(now);
 	if (!seen) {
 		remark(
-			"job %s was started in another pid namespace, and none of its processes is visible: the set applies to processes that start later",
+			"job %s was started in another pid namespace, and its processes are not visible: the set applies to processes that start later",
 			*job->name ? job->name : job->job);
 		return failed;
 	}

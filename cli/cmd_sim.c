@@ -270,7 +270,7 @@ static int read_span(struct options *options)
 	if (!dash || !yaml_read_time(from, &options->from) ||
 	    !yaml_read_time(dash + 1, &options->to) || options->from >= options->to)
 		return usage_error(
-			"--span %s: must be two points in time such as 1ms-1.5ms, with the earlier one first",
+			"--span %s: must be two points in time such as 1ms-1.5ms, with the earlier point first",
 			options->span);
 	return 0;
 }

@@ -333,8 +333,8 @@ static int check_processes(const struct running *running)
 		if (is_slurms(list[i].job) && !runs(running, list[i].name) &&
 		    !has_job(running, list[i].uid)) {
 			remark(
-				"pid %d of user %u remains from job %s, which has ended, and uses %s",
-			       list[i].pid, list[i].uid, list[i].name, list[i].pci);
+				"pid %d of user %u still uses %s, but its job %s has ended",
+				list[i].pid, list[i].uid, list[i].pci, list[i].name);
 			found++;
 		}
 	free(list);

@@ -245,7 +245,7 @@ int slurm_spank_task_init_privileged(spank_t spank, int ac, char **av)
 	if (allocate_find(job, &grant) || grant.uid != uid) {
 		if (asked)
 			refuse(job,
-			       "the job has no TPCs on this node: either --gpupart was used for a step but not for its job, or slurmd ran no prolog for the job, as Slurm 22.05 does if a job restarts within about 2 s; submit the job again");
+			       "the job has no TPCs on this node: either --gpupart was used for a step but not for its job, or slurmd ran no prolog for the job (Slurm 22.05 runs no prolog if a job restarts within about 2 s); submit the job again");
 		return 0;
 	}
 	if (!allocate_is_granted(&grant)) {

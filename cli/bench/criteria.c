@@ -51,8 +51,8 @@ static int measure_share(struct bench *b, json_t *report)
 	report_check(report, true, "launches in random sets with a block outside their set",
 		     nr_outside,
 		     REPORT_AT_MOST, 0);
-	report_mean(report, "A launch never uses more than its set: of %u launches in random sets "
-		    "of 1 to %u TPCs, %u used exactly their set and %u had a block outside their "
+	report_mean(report, "A launch never uses more than its set. Of %u launches in random sets "
+		    "of 1 to %u TPCs, %u used exactly their set, and %u had a block outside their "
 		    "set.", nr,
 		    nr < nr_tpcs ? nr : nr_tpcs, nr_exact, nr_outside);
 	return 0;

@@ -91,11 +91,10 @@ static void tell(struct dynamic *d, json_t *report)
 		     REPORT_AT_MOST, 0);
 	report_check(report, true, "launches that began before the previous one on their "
 		     "stream had ended", nr_early, REPORT_AT_MOST, 0);
-	report_mean(report, "Each launch can have a different set: of %d launches, %u ran on "
-		    "exactly the TPCs of their set, %u had a block outside their set, and %u began "
-		    "before the previous launch on their stream had ended.",
-		    NR_LAUNCHES, nr_exact, nr_outside,
-		    nr_early);
+	report_mean(report, "Each launch can have a different set. Of %d launches, %u ran on "
+		    "exactly the TPCs of their set, and %u had a block outside their set. Of the "
+		    "same launches, %u began before the previous launch on their stream had ended.",
+		    NR_LAUNCHES, nr_exact, nr_outside, nr_early);
 	report_note(report, "Figure 10 of \"Hardware Compute Partitioning on NVIDIA GPUs\".");
 }
 

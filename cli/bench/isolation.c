@@ -174,16 +174,16 @@ static void explain_cores(struct isolation *i, json_t *report)
 		report_mean(
 			report,
 			"Next to a compute neighbour, a compute kernel takes %.2f times "
-			"its solo time without a partition, and %.3f times its solo time in its "
-			"own set, even if both sets are in the same GPCs: blocks of the "
+			"its solo time without a partition. In its own set, it takes %.3f times "
+			"its solo time, even if both sets are in the same GPCs: blocks of the "
 			"neighbour do not run on the kernel's SMs.",
 			i->slowdown[SETS_NONE][WORK_FMA][WORK_FMA],
 			i->slowdown[SETS_INTERLEAVED][WORK_FMA][WORK_FMA]);
 	if (rest->slowdown > 0)
 		report_mean(report, "Next to a compute neighbour on all other TPCs, a compute "
 			    "kernel takes %.3f times its solo time. The clock changes from %.0f "
-			    "to %.0f MHz; corrected for the clock, the kernel takes %.3f times "
-			    "its solo time.",
+			    "to %.0f MHz. After a correction for the clock, the kernel takes "
+			    "%.3f times its solo time.",
 			    rest->slowdown, rest->mhz_alone, rest->mhz_beside, rest->mhz_alone > 0 ?
 			    rest->slowdown * rest->mhz_beside / rest->mhz_alone : 0);
 }
@@ -194,10 +194,9 @@ static void mean_memory(struct isolation *i, json_t *report)
 
 	if (l2 > 0)
 		report_mean(report,
-			    "Next to a neighbour that reads the L2, a kernel that reads the "
-			    "L2 takes %.2f times its solo time in interleaved sets, %.3f times its "
-			    "solo time in its own GPC, and %.3f times its solo time in a GPC of "
-			    "another uGPU.",
+			    "A kernel and its neighbour both read the L2. The kernel takes %.2f "
+			    "times its solo time in interleaved sets, %.3f times its solo time in "
+			    "its own GPC, and %.3f times its solo time in a GPC of another uGPU.",
 			    i->slowdown[SETS_INTERLEAVED][WORK_L2][WORK_L2],
 			    i->slowdown[SETS_GPC][WORK_L2][WORK_L2], l2);
 	for (int where = SETS_INTERLEAVED; where < SETS_NR; where++) {
@@ -229,13 +228,13 @@ static void tell(struct isolation *i, json_t *report)
 		    "In 'own uGPU' each program has a GPC in a different uGPU. In 'all the rest' "
 		    "the victim has one GPC, and the neighbour has all other TPCs of the GPU.");
 	report_note(report,
-		    "Each figure comes from %u consecutive launches of the victim, timed by the "
-		    "GPU. The victim runs first alone, then next to the neighbour, and then "
-		    "alone again, always in the same set. Each program has %u TPCs. The "
-		    "neighbour launches on two streams without a gap, with grids that fill the "
-		    "SMs of its set, and records when it ran. The clock is read from the "
-		    "victim's own cycle counter, and from NVML before, during and after the "
-		    "launches (-1 means unknown).",
+		    "Each figure comes from %u consecutive launches of the victim, and the GPU "
+		    "measures their time. The victim runs first alone, then next to the "
+		    "neighbour, and then alone again, always in the same set. Each program has "
+		    "%u TPCs. The neighbour launches on two streams without a gap, with grids "
+		    "that fill the SMs of its set. It records the times at which it ran. The "
+		    "clock is read from the victim's own cycle counter, and from NVML before, "
+		    "during and after the launches (-1 means unknown).",
 		    i->meter.nr, i->b->sets.nr_tpcs);
 }
 

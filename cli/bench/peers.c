@@ -560,7 +560,7 @@ static void judge(struct peers *p, json_t *report)
 	if (p->options->rounds * p->options->seconds < LEAST_SECONDS) {
 		report_note(
 			report,
-			"A way to share the GPU is not judged if it was measured for less than %d s.",
+			"If a way to share the GPU was measured for less than %d s, it is not judged.",
 			LEAST_SECONDS);
 		return;
 	}

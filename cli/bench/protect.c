@@ -293,20 +293,20 @@ static void tell(struct protect *p, json_t *report, const struct stats *whole,
 		report,
 		"The paper reports a quotient of two times: the time of an inference with sets "
 		"next to a faulty neighbour, and its time without sets next to a good neighbour. "
-		"Here the quotient is %s. In the paper it is 1.10 (44 ms and 40 ms): the "
-		"inference has half of a GPU with sets, and without sets two good programs "
+		"Here the quotient is %s. In the paper, the quotient is 1.10 (44 ms and 40 ms): "
+		"with sets, the inference has half of a GPU there; without sets, two good programs "
 		"compete for the GPU.",
 		text);
 	report_note(report, "Table III of \"Hardware Compute Partitioning on NVIDIA GPUs\" shows "
-		    "this for YOLOv2. Here an inference runs %d small kernels, which alternate "
+		    "results for YOLOv2. Here an inference runs %d small kernels, which alternate "
 		    "between reads and multiply-adds. An inference starts every %d us. The "
 		    "faulty neighbour launches grids that fill all of its set for %d us, without "
 		    "a pause. The faulty neighbour only computes. The neighbours in the part "
 		    "'isolation' also read the L2 or DRAM. Each program has %u TPCs, but in "
 		    "\"%s\" the faulty neighbour has all TPCs that the inference does not use. "
 		    "The arrangement that is judged is \"%s\". A case ends after %.0f s, even if "
-		    "it has not made all its inferences. MHz is the clock of the SMs, as NVML "
-		    "reports it at the end of a case (-1 means unknown).",
+		    "it has not made all its inferences. MHz is the clock of the SMs; NVML "
+		    "reports this clock at the end of a case (-1 means unknown).",
 		    NR_STEPS, PERIOD_US, FLOOD_US, p->b->sets.nr_tpcs, sets_name[SETS_REST],
 		    sets_name[p->where], LIMIT_US / 1e6);
 }

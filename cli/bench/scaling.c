@@ -104,8 +104,8 @@ static void explain_all(struct scaling *s, json_t *report)
 	for (unsigned int w = 0; w < NR_WORKS; w++)
 		enough[w] = stats_settled(s->us[w][1], s->nr_sizes, 1.05);
 	report_mean(report,
-		    "With %u of %u TPCs, a packed set takes this multiple of the time of a "
-		    "spread set: %.3f for compute, %.3f for L2 reads, and %.3f for a DRAM stream.",
+		    "With %u of %u TPCs, the time in a packed set, divided by the time in a spread "
+		    "set, is %.3f for compute, %.3f for L2 reads, and %.3f for a DRAM stream.",
 		    s->sizes[some], s->nr_tpcs, s->us[0][0][some] / s->us[0][1][some],
 		    s->us[1][0][some] / s->us[1][1][some], s->us[2][0][some] / s->us[2][1][some]);
 	report_mean(report,

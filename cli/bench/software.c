@@ -140,11 +140,11 @@ static int measure_all(struct software *s, json_t *report)
 	if (err)
 		return err;
 	report_mean(report, "On the same SMs, blocks that loop take %.3f times as long as the "
-		    "unchanged kernel with a mask, and the kernel must be rewritten to loop. "
-		    "Without a mask, blocks run on any SM that has free resources: next to "
-		    "another such program their median time is %.2f times their solo median, and "
-		    "the slowest 1%% take %.1f times the median. With a mask, the same two "
-		    "figures are %.3f and %.3f.",
+		    "unchanged kernel with a mask. The kernel must be rewritten to loop. "
+		    "Without a mask, blocks run on any SM that has free resources. Next to a "
+		    "second such program, the median time of the blocks is %.2f times their solo "
+		    "median, and the slowest 1%% take %.1f times the median. With a mask, the "
+		    "same two figures are %.3f and %.3f.",
 		    outcome[0].alone > 0 ? outcome[1].alone / outcome[0].alone : 0,
 		    outcome[2].slowdown, outcome[2].tail, outcome[1].slowdown,
 		    outcome[1].tail);

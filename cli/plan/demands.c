@@ -139,8 +139,8 @@ static int take_names(struct demands *demands, const struct key *key, const char
 	if (!*value)
 		return wrong(where, "%s= must list names of tenants, joined by +", key->name);
 	if (strlen(text) + strlen(value) + 2 > DEMANDS_TEXT)
-		return wrong(where, "%s=%s has more names than a plan can have tenants", key->name,
-			     value);
+		return wrong(where, "%s=%s: there are more names than tenants in the largest plan",
+			     key->name, value);
 	if (*text)
 		strcat(text, "+");
 	strcat(text, value);

@@ -139,7 +139,7 @@ static int read_tenants(const char *words, json_t *tenants, struct plan_file *fi
 	json_t *json;
 
 	if (json_array_size(tenants) > GPUPART_PLAN_MAX_TENANTS)
-		return refuse(words, "the file has more tenants than a plan can have", NULL);
+		return refuse(words, "the file has too many tenants for one plan", NULL);
 	json_array_foreach(tenants, i, json) {
 		t = &file->tenants[file->nr];
 		status = read_tenant(words, json, t);

@@ -48,7 +48,7 @@ static int calibrate_one(struct control *c, unsigned int i, struct alone *alone)
 		return CMD_ENDED | (128 + c->ended_by);
 	if (m->work == INT64_MAX)
 		remark(
-			"%s reports more units than can be counted: its real speed is higher than this figure",
+			"%s reports too many units to count: its real speed is higher than this figure",
 		       t->name);
 	/*
 	 * A count of tokens or bytes may be large: the count fits in 64 bits, but its product

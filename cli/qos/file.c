@@ -53,8 +53,8 @@ static void take_goal(struct yaml *yaml, const struct yaml_key *key, yaml_node_t
 		yaml_fail(yaml, node, "percentile: only a latency goal can have a percentile");
 	if (e->tenant.goal == QOS_ALPHA && !e->tenant.alone && e->kind == QOS_FILE_PROGRAMS)
 		yaml_fail(yaml, node,
-			  "alpha needs the solo speed: add 'alone: UNITS_PER_SECOND', which "
-			  "'gpupart qos calibrate' measures");
+			  "alpha needs the solo speed: add 'alone: UNITS_PER_SECOND'; "
+			  "'gpupart qos calibrate' measures this speed");
 }
 
 /* ----------------------------------------------------------------------- a tenant */
@@ -140,7 +140,7 @@ static void check_tenant(const struct qos_setup *setup, struct yaml *yaml, const
 						      e->kind == QOS_FILE_PROGRAMS))
 			yaml_fail(yaml, node,
 				  "%s: 'signal: kernels' needs alpha or rate, and 'durations: "
-				  "FILE', which 'gpupart qos calibrate --json' writes",
+				  "FILE'; 'gpupart qos calibrate --json' writes this file",
 				  e->tenant.name);
 		return;
 	}

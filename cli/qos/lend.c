@@ -48,7 +48,8 @@ void lend_open(struct control *c, unsigned int i)
 		return;
 	if (gpupart_report_open(cmd_gp, &t->report, &t->report_id)) {
 		t->report = NULL;
-		remark("%s: neither lends nor borrows TPCs: %s", t->name, gpupart_error(cmd_gp));
+		remark("%s: does not lend and does not borrow TPCs: %s", t->name,
+		       gpupart_error(cmd_gp));
 		return;
 	}
 	if (lender == QOS_MAX_TENANTS)

@@ -319,8 +319,8 @@ static void make_gpu(struct scenario *s, yaml_node_t *node, struct pipe_gpu *gpu
 	 * than a switch makes no progress.
 	 */
 	if (gpu->chip.slice_ns < gpu->chip.switch_ns)
-		yaml_fail(s->yaml, yaml_get(s->yaml, node, "slice"), "slice: %uns is shorter than "
-			  "a switch, which takes %uus", gpu->chip.slice_ns,
+		yaml_fail(s->yaml, yaml_get(s->yaml, node, "slice"), "slice: %uns is too short: a "
+			  "switch between processes takes %uus", gpu->chip.slice_ns,
 			  gpu->chip.switch_ns / 1000);
 }
 

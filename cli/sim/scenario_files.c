@@ -60,7 +60,7 @@ int scenario_find(const char *name, char *path, size_t len)
 	snprintf(path, len, "%s", name);
 	if (strchr(name, '/') || !access(name, F_OK))
 		return 0;
-	return usage_error("'%s' is neither a file nor an installed scenario: see 'gpupart sim "
+	return usage_error("there is no file and no installed scenario '%s': see 'gpupart sim "
 			   "--list'",
 			   name);
 }

@@ -215,7 +215,7 @@ static uint64_t read_slack(const struct found *found)
 	for (unsigned int n = 0; n < nr; n++)
 		if (is_same_tenant(found, &scores[n]) && scores[n].has_slack)
 			return scores[n].lend_ns;
-	say("it has no latency goal of a running 'gpupart qos run': give --lend-limit");
+	say("no running 'gpupart qos run' has a latency goal for it: use --lend-limit");
 	return 0;
 }
 
@@ -424,6 +424,6 @@ void lend_say(const struct lend_wishes *wishes, const struct gpupart_report *rep
 			(unsigned long long)counts.lent, wishes->job,
 			simulated ? " (simulated)" : "", (unsigned long long)counts.revoked);
 	if (counts.expired)
-		remark("%llu launches gave up waiting until earlier launches ended%s",
+		remark("%llu launches stopped waiting before earlier launches had ended%s",
 		       (unsigned long long)counts.expired, simulated ? " (simulated)" : "");
 }

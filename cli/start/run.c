@@ -255,7 +255,7 @@ static int begin_tenant(const struct args *args, const char *tenant, const char 
 		if (tenant && !gpupart_tenant_get(cmd_gp, tenant, gpu, &now) && now.quota &&
 		    !getenv("GPUPART_TENANT"))
 			remark(
-				"tenant %s has a quota of %s on %s: the quota does not apply to this program, which runs without --mem",
+				"tenant %s has a quota of %s on %s: the quota does not apply to this program, because it runs without --mem",
 				tenant, tenants_size(old, now.quota), gpu);
 		return 0;
 	}

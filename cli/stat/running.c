@@ -75,7 +75,7 @@ int running_find(struct stat_report *report, const char *pid, const char *name)
 		status = pid ? fail_pid(wanted) :
 			 usage_error(
 				"no process named '%s' has called cuInit: see 'gpupart ps'; to "
-				"start a program, put -- before it",
+				"start a program, write -- before the program",
 				name);
 	free(processes);
 	free(jobs);

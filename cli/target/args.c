@@ -513,7 +513,7 @@ int args_simulate(struct args *args)
 		return sim && *sim ? choose_simulated(args, sim) : 0;
 	if (paths_is_live(args->source))
 		return usage_error(
-			"-i %s: must be a capture (sample:h200 or a file), which is simulated; without -i the real GPU is used",
+			"-i %s: must be a capture (sample:h200 or a file) for the simulated GPU; without -i the real GPU is used",
 			args->source);
 	status = capture_path(args, path, sizeof(path)) ?: paths_enter_sim(path);
 	settings_note();

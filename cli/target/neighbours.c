@@ -310,7 +310,7 @@ static void look(struct neighbours *list, struct beside *besides, unsigned int n
 	nr_too_long = to_be ? neighbours_to_be(list, nr) : 0;
 	if (nr_too_long)
 		remark(
-			"-n: the environments of %u processes were not read: each is longer than %u KiB, or all environments of its user together are longer than %u MiB; the set may contain the TPCs of these processes",
+			"-n: the environments of %u processes were not read: each environment is longer than %u KiB, or all environments of one user together are longer than %u MiB; the set may contain the TPCs of these processes",
 			nr_too_long, MAX_ENVIRONMENT >> 10, MAX_ENVIRONMENTS >> 20);
 	free(processes);
 	free(jobs);

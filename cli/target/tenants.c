@@ -170,7 +170,7 @@ void tenants_note_above(const struct gpupart_tenant *tenant)
 
 	if (tenant->quota && tenant->used > tenant->quota)
 		remark(
-			"tenant %s uses %s of %s, which is more than its quota of %s: the tenant keeps this memory, but allocations fail until it has freed enough",
+			"tenant %s uses %s of %s, but its quota is only %s: the tenant keeps this memory, but allocations fail until it has freed enough",
 			tenant->name, tenants_size(used, tenant->used), tenant->pci,
 			tenants_size(quota, tenant->quota));
 }

@@ -158,7 +158,7 @@ int tune_show(const struct tune_run *run, const struct args_texts *outputs)
 	json_decref(report);
 	if (status || met)
 		return status;
-	return failure("no candidate reaches %s: the best one gives %s %u TPCs",
+	return failure("no candidate reaches %s: the best candidate gives %s %u TPCs",
 		       run->goal, run->c.live.tenants[0].name,
 		       gpupart_tpcset_count(&run->tune.best->sets[0]));
 }

@@ -423,7 +423,7 @@ static void refuse(struct yaml *yaml, const struct yaml_key *key, const yaml_nod
 			  key->name, text, most);
 	else
 		yaml_fail(yaml, node, "%s: '%.60s'%s%s%s", key->name, text,
-			  key->form == YAML_BOOL ? " is neither yes nor no" : key->wants,
+			  key->form == YAML_BOOL ? " must be yes or no" : key->wants,
 			  *zero ? "," : "", zero);
 }
 

@@ -127,7 +127,7 @@ static int read_demand(struct gpupart *gp, const struct gpupart_demand *d, struc
 	t->home = plan_home(gpu, t->cluster);
 	if (t->home > t->max)
 		return ctx_fail(gp, -EINVAL,
-				"tenant %s: cluster=%u needs %u TPCs in one GPC, which is more than max=%u",
+				"tenant %s: cluster=%u needs %u TPCs in one GPC, but max=%u allows fewer",
 				d->name, t->cluster, t->home, t->max);
 	if (t->min < t->home)
 		t->min = t->home;
@@ -363,7 +363,7 @@ int gpupart_plan_check(struct gpupart *gp, const struct gpupart_topology *topo,
 	if (hash == topology_hash)
 		return 0;
 	return ctx_fail(gp, -ESTALE,
-			"the plan was made for topology %016llx, but %s has topology %016llx, whose TPCs are in other GPCs: make a new plan",
+			"the plan was made for topology %016llx, but %s has topology %016llx with TPCs in other GPCs: make a new plan",
 			(unsigned long long)topology_hash, *info->pci ? info->pci : info->source,
 			(unsigned long long)hash);
 }

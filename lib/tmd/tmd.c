@@ -190,11 +190,11 @@ static int tmd_bit_of(struct gpupart *gp, const struct gpupart_topology *topo,
 	case TMD_BIT_BY_VGPC:
 		if (!info->max_gpcs || !info->max_tpcs_per_gpc)
 			return ctx_fail(gp, -EOPNOTSUPP,
-					"TMD %s needs the chip's maximum numbers of GPCs and of TPCs per GPC, which %s does not report: try `gpupart verify --learn`",
+					"TMD %s needs the chip's maximum numbers of GPCs and of TPCs per GPC, but %s does not report them: try `gpupart verify --learn`",
 					layout->name, info->source);
 		if (t->vgpc < 0 || t->tpc_in_vgpc < 0)
 			return ctx_fail(gp, -EOPNOTSUPP,
-					"TMD %s needs the virtual GPC of TPC %u, which %s does not report: try `gpupart verify --learn`",
+					"TMD %s needs the virtual GPC of TPC %u, but %s does not report it: try `gpupart verify --learn`",
 					layout->name, tpc, info->source);
 		if ((unsigned int)t->vgpc >= info->max_gpcs) {
 			*tmd_bit =
@@ -274,7 +274,7 @@ int tmd_map_build(struct gpupart *gp, const struct gpupart_topology *topo,
 		if (tmd_bit >= nr_bits)
 			return ctx_fail(
 				gp, -EOPNOTSUPP,
-				"TPC %u would use mask bit %u of a TMD %s, which has only %u mask bits",
+				"TPC %u would use mask bit %u, but a TMD %s has only %u mask bits",
 				tpc, tmd_bit, layout->name, nr_bits);
 		for (unsigned int other = 0; other < tpc; other++)
 			if (map->bit_of_tpc[other] == tmd_bit)

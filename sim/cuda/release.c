@@ -91,9 +91,9 @@ void release_ended(const struct sim_kernel *kernel, uint64_t time)
 	unsigned int i;
 
 	if (faults->lose_context && kernel->number == faults->lose_context) {
-		sim_print("device %d: launch %llu of %s fails, as GPUPART_SIM_FAULTS requests",
-			kernel->ctx->device,
-			(unsigned long long)kernel->number, kernel->code->name);
+		sim_print("device %d: launch %llu of %s fails, because GPUPART_SIM_FAULTS requests "
+			  "a failure", kernel->ctx->device,
+			  (unsigned long long)kernel->number, kernel->code->name);
 		launch_failed(kernel->ctx, CUDA_ERROR_LAUNCH_FAILED);
 	}
 	for (i = 0; i < kernel->grid.nr_releases; i++, release++) {

@@ -47,8 +47,8 @@ try help help
 is "$status $(head -n 1 "$tmp/out")" "0 Usage: gpupart COMMAND [OPTIONS] [-- PROGRAM ARGS]" "help help"
 refused 2 "unexpected argument 'x'" help qos x
 refused 2 "unexpected argument 'x'" help qos run x
-refused 2 "'figure-33' is neither a file nor an installed scenario: see 'gpupart sim --list'" sim figure-33
-refused 2 "'nosuch' is neither a file nor an installed scenario" qos sim nosuch
+refused 2 "there is no file and no installed scenario 'figure-33': see 'gpupart sim --list'" sim figure-33
+refused 2 "there is no file and no installed scenario 'nosuch'" qos sim nosuch
 refused 2 "captures that ship with gpupart are named sample:NAME" topology -i h200
 refused 2 "--mark a=gpc:1: the name 'a'" topology $h200 --mark a=gpc:0 --mark a=gpc:1
 refused 2 "--of svg: figure-3 has 2 runs: choose one of these with --run: unpartitioned, partitioned" sim figure-3 -o "$tmp/x.svg"

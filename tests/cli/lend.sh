@@ -344,7 +344,7 @@ if command -v python3 >/dev/null && command -v jq >/dev/null; then
 	NS=1000 begin serve -t 8-11
 	waits got serve "8 16-23" && : >"$tmp/serve.still"
 	begin batch -t 0-3 --lend serve
-	waits told batch "nothing is lent (simulated): it has no latency goal of a running 'gpupart qos run': give --lend-limit"
+	waits told batch "nothing is lent (simulated): no running 'gpupart qos run' has a latency goal for it: use --lend-limit"
 	ok $? "no --lend-limit and a lender without a goal: nothing is lent, and run says so"
 	"$gpupart" qos run -i sample:h200 --epoch 50ms --tenant serve:job=serve,latency=1s,floor=4,ceiling=4 \
 		--log "$tmp/slack.log" >"$tmp/qos.out" 2>"$tmp/qos.err" &
@@ -474,7 +474,7 @@ while read -r wanted tenants; do
 done <<'END'
 only_a_tenant_with_a_goal_lends;_best_effort_borrows { a: { goal: { latency: 1ms }, lend: auto }, b: { lend: 1ms } }
 only_a_latency_goal_has_a_slack;_give_a_time { a: { goal: { rate: 10 }, lend: auto }, b: {} }
-no_tenant_is_best_effort,_so_none_borrows { a: { goal: { latency: 1ms }, lend: auto }, b: { goal: { rate: 1 } } }
+no_tenant_is_best_effort,_so_no_tenant_can_borrow { a: { goal: { latency: 1ms }, lend: auto }, b: { goal: { rate: 1 } } }
 END
 
 # The simulated GPU shows lending.

@@ -528,7 +528,7 @@ if env A="$long" B="$long" C="$long" D="$long" E="$long" F="$long" G="$long" H="
 		sleep 0.02
 	done
 	try run $e -n 2 -- true
-	has "$status $err" "0 gpupart run: -n: the environments of 1 processes were not read: each is longer" \
+	has "$status $err" "0 gpupart run: -n: the environments of 1 processes were not read: each environment is longer" \
 		"an environment of more than 1 MiB is not read"
 	kill $!
 fi

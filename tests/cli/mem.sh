@@ -146,7 +146,7 @@ is "$(rows | cut -d' ' -f1-3)" "1000 1536 2" "it holds while programs run"
 is "$(rows $name-other | cut -d' ' -f1-3)" "900 1000 1" "of that tenant alone"
 try set -p "$pid_2" --mem 100
 is "$status" 0 "set -p PID --mem"
-has "$err" "tenant $name uses 1000 bytes of 0000:01:00.0, which is more than its quota of 100 bytes: the tenant keeps this memory" "says that more is used"
+has "$err" "tenant $name uses 1000 bytes of 0000:01:00.0, but its quota is only 100 bytes: the tenant keeps this memory" "says that more is used"
 is "$(rows | cut -d' ' -f1-3)" "1000 100 2" "takes nothing away"
 start 4 1 --mem 100 --name $name
 is "$(cat "$tmp/said.4")" "Cannot allocate memory" "and gives nothing"
@@ -173,7 +173,7 @@ has "$(cat "$tmp/err.4")" "tenant $name on 0000:01:00.0 was 1.95 KiB and is now 
 is "$(rows | cut -d' ' -f1-3)" "1001 3000 3" "for all of it"
 end 4
 start 4 1 --mem 900 --name $name
-has "$(cat "$tmp/err.4")" "tenant $name uses 1000 bytes of 0000:01:00.0, which is more than its quota of 900 bytes" "also below what is used"
+has "$(cat "$tmp/err.4")" "tenant $name uses 1000 bytes of 0000:01:00.0, but its quota is only 900 bytes" "also below what is used"
 end 4
 try run -i $h200 -g 1 --name $name -- sh -c 'echo "${GPUPART_TENANT-none}"'
 is "$status $out" "0 none" "a run of that name without --mem is not in it"

@@ -23,7 +23,7 @@ try plan -i $e --tenant a:tpcs=6,gpcs --json
 is "$(set_of a)" 0,8,16,24,62,65 "board e: six TPCs in whole GPCs are its GPC of six"
 try plan -i $e --tenant a:tpcs=6,gpcs,cluster=8 --json
 is "$(set_of a)" 0,8,16,24,62,65 "board e: its virtual GPC of four holds a cluster of 8"
-refused 2 "tenant a: cluster=16 needs 8 TPCs in one GPC, which is more than max=6" \
+refused 2 "tenant a: cluster=16 needs 8 TPCs in one GPC, but max=6 allows fewer" \
 	plan -i $e --tenant a:tpcs=6,gpcs,cluster=16
 # GPC 1 of board b has 8 TPCs, of which 4 are singletons; GPC 5 is the next with 8.
 try plan -i $h200 --tenant a:tpcs=8,gpcs --json
@@ -190,7 +190,7 @@ edited "a tenant has no name" "a['name'] = 1"
 edited "this is not a valid name of a tenant: -a" "a['name'] = '-a'"
 edited "'mem_bytes' is not a number of bytes: a" "a['mem_bytes'] = '20G'"
 edited "'mem_bytes' is not a number of bytes: a" "a['mem_bytes'] = 0"
-edited "the file has more tenants than a plan can have" "d['tenants'] *= 5"
+edited "the file has too many tenants for one plan" "d['tenants'] *= 5"
 edited "TPC 70" "b['set'] = dict(list='70', hex=hex(1 << 70), nr_tpcs=1)"
 
 # A quota: as text, in the file, in the program's environment; --mem takes precedence.

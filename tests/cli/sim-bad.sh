@@ -193,7 +193,7 @@ value "'1e300' is not a size" reads 1e300
 value "'infus' is not a time" time infus
 value "'1e400s' is not a time" time 1e400s
 value "'-1us' is not a time" time -1us
-value "'maybe' is neither yes nor no" cooperative maybe
+value "'maybe' must be yes or no" cooperative maybe
 value "'l3': must be l2 or dram" from l3
 refused 2 ":9: repeat: '-1' is not a whole number" "a number below 0" <<'END'
   main: [ { repeat: -1, do: [] } ]

@@ -198,7 +198,7 @@ END
 done
 
 # ------------------------------------------------------------------------------ processes
-bad ":1: slice: 1ns is shorter than a switch, which takes 100us" "a slice that would take for ever" <<'END'
+bad ":1: slice: 1ns is too short: a switch between processes takes 100us" "a slice that would take for ever" <<'END'
 gpu: { chip: h200, slice: 1ns }
 programs: {}
 END

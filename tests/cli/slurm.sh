@@ -71,9 +71,9 @@ if ${CC:-cc} -o "$tmp/census" tests/cli/census.c -ldl 2>"$tmp/err"; then
 		"$tmp/census" lib/confine/probe.ptx 0 wait <"$tmp/hold" >"$tmp/seen" 2>/dev/null &
 	exec 9>"$tmp/hold"
 	until [ -s "$tmp/seen" ]; do sleep 0.1; done
-	is "$(squeue_says "17 $(id -u)\n") $(grep -c 'remains from job 999' "$tmp/err")" "0 0 0" \
+	is "$(squeue_says "17 $(id -u)\n") $(grep -c 'its job 999 has ended' "$tmp/err")" "0 0 0" \
 		"a process that says it is of an ended job, of a user with a job here, fails nothing"
-	is "$(squeue_says "17 $(($(id -u) + 1))\n") $(grep -c 'remains from job 999' "$tmp/err")" "1 0 1" \
+	is "$(squeue_says "17 $(($(id -u) + 1))\n") $(grep -c 'its job 999 has ended' "$tmp/err")" "1 0 1" \
 		"of a user without one it is found"
 	exec 9>&-
 	wait $!

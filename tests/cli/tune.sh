@@ -84,7 +84,7 @@ is "$(cat "$tmp/tag") $(grep -c simulated "$tmp/tune.svg" | sed 's/^[1-9].*/some
 "$gpupart" set "$b" -t 33-65 >/dev/null
 rm "$tmp/plan.json"
 try tune "$a" "$b" --goal rate=9000000 --seconds 2 --apply -o "$tmp/plan.json"
-is "$status $(echo "$err" | grep -c "no candidate reaches rate=9000000: the best one gives $a")" "1 1" \
+is "$status $(echo "$err" | grep -c "no candidate reaches rate=9000000: the best candidate gives $a")" "1 1" \
 	"a goal that no set reaches: the best is named"
 is "$(set_of "$a") $(set_of "$b") $(ls "$tmp/plan.json" 2>/dev/null)" "0-32 33-65 " "nothing is applied, no plan is written"
 

@@ -122,7 +122,8 @@ static int check(const struct qos_board *board, const struct qos_tenant *tenants
 		borrows |= tenants[i].goal == QOS_BEST_EFFORT;
 	}
 	if (lends && !borrows)
-		return refuse(why, -EINVAL, "lend: no tenant is best effort, so none borrows");
+		return refuse(why, -EINVAL,
+			      "lend: no tenant is best effort, so no tenant can borrow");
 	if (least > board->nr_tpcs)
 		return refuse(why, -ENOSPC,
 			      "the floors of all tenants (each at least 1 TPC) need %u TPCs, but the GPU has only %u",
