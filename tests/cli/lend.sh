@@ -7,12 +7,14 @@
 cat >"$tmp/work.c" <<'END'
 /*
  * work FILE NS: until FILE is gone, launches for all SMs, for NS each, and writes into FILE.sms
- * which it got: "COUNT FIRST-LAST". While FILE.still is there it launches nothing.
+ * which it got: "COUNT FIRST-LAST". While FILE.still is there it launches nothing. For each launch
+ * that used SMs 16-23, appends its "START END" in ns to FILE.times.
  */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define BLOCKS 264
@@ -27,7 +29,7 @@ int main(int argc, char **argv)
 	unsigned int ns = argc > 2 ? strtoul(argv[2], NULL, 10) : 1000;
 	unsigned long long out;
 	void *args[] = { &out, &ns };
-	char still[512], to[512], new[520];
+	char still[512], to[512], new[520], times[520];
 
 	if (argc < 3 || !lib || CALL("cuInit", (unsigned int), (0)) ||
 	    CALL("cuCtxCreate_v2", (void **, unsigned int, int), (&ctx, 0, 0)) ||
@@ -41,7 +43,10 @@ int main(int argc, char **argv)
 	snprintf(still, sizeof(still), "%s.still", argv[1]);
 	snprintf(to, sizeof(to), "%s.sms", argv[1]);
 	snprintf(new, sizeof(new), "%s.new", to);
+	snprintf(times, sizeof(times), "%s.times", argv[1]);
 	for (; !access(argv[1], F_OK); usleep(2000)) {
+		unsigned long long start = -1, end = 0, now;
+		struct timespec time;
 		char seen[132] = "";
 		int first = -1, last = -1, nr = 0;
 		FILE *file;
@@ -55,8 +60,14 @@ int main(int argc, char **argv)
 		    CALL("cuMemcpyDtoH_v2", (void *, unsigned long long, size_t),
 			 (records, out, sizeof(records))))
 			return 2;
-		for (int b = 0; b < BLOCKS; b++)
+		clock_gettime(CLOCK_MONOTONIC, &time);
+		for (int b = 0; b < BLOCKS; b++) {
 			seen[records[b].smid] = 1;
+			if (records[b].smid < 16 || records[b].smid > 23)
+				continue;
+			start = records[b].start < start ? records[b].start : start;
+			end = records[b].end > end ? records[b].end : end;
+		}
 		for (int sm = 0; sm < 132; sm++) {
 			if (!seen[sm])
 				continue;
@@ -68,6 +79,13 @@ int main(int argc, char **argv)
 		fprintf(file, "%d %d-%d\n", nr, first, last);
 		fclose(file);
 		rename(new, to);
+		file = end ? fopen(times, "a") : NULL;
+		if (!file)
+			continue;
+		/* The GPU's clock begins with the program. */
+		now = time.tv_sec * 1000000000ull + time.tv_nsec;
+		fprintf(file, "%llu %llu\n", now - (end - start), now);
+		fclose(file);
 	}
 	return 0;
 }
@@ -329,6 +347,19 @@ if command -v jq >/dev/null; then
 else
 	skip "no jq"
 fi
+end batch
+end more
+# A launch takes 17 ms with lent TPCs, and a turn of weight 10 lasts 100 ms.
+rm -f "$tmp/batch.times" "$tmp/more.times" "$tmp/batch.sms" "$tmp/more.sms"
+NS=1000000 begin batch -t 0-3 --lend serve --lend-limit 60ms --lend-weight 10
+NS=1000000 begin more -t 4-7 --lend serve --lend-limit 60ms --lend-weight 20
+waits has_nr batch 16 && waits has_nr more 16
+sleep 5
+for name in batch more; do sed "s/\$/ $name/" "$tmp/$name.times"; done | sort -n |
+	awk '$1 < end && $3 != owner { print "overlap: " owner " until " end ", " $0 }
+		{ turns += $3 != owner; owner = $3; end = $2 > end ? $2 : end }
+		END { print "turns: " (turns > 5 ? "many" : turns) }' >"$tmp/turns"
+is "$(cat "$tmp/turns")" "turns: many" "no two borrowers' kernels use the lent TPCs at one time"
 kill -9 "$pid_more"
 end more
 rm -f "$tmp/batch.sms"
