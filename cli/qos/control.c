@@ -170,6 +170,7 @@ static void store_adopted(struct control *c, unsigned int i, const char *job, co
 	struct live_tenant *t = &c->live.tenants[i];
 
 	t->adopted = true;
+	t->borrowed = UINT64_MAX;	/* not known yet */
 	snprintf(t->within, sizeof(t->within), "%s", job);
 	if (*limit)
 		gpupart_tpcset_parse_list(NULL, limit, &c->setup.tenants[i].adopted);

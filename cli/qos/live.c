@@ -65,6 +65,7 @@ static void take_member(struct live *live, struct live_tenant *t, const struct g
 	if (gpupart_remote_open(cmd_gp, p->pid, live->pci, &m->remote))
 		return;
 	t->nr_members++;
+	process_variable(p->pid, "GPUPART_REPORT", m->report, sizeof(m->report));
 	if (gpupart_records_open(cmd_gp, p->pid, live->pci, &m->records))
 		m->records = NULL;
 	if (!t->adopted || gpupart_remote_progress(cmd_gp, m->remote, &m->last))
@@ -449,22 +450,6 @@ bool live_is_changed(struct live *live, unsigned int i)
 	if (t->changed && !t->gone)
 		say_changed(t);
 	return t->changed && !t->gone;
-}
-
-bool live_lends(struct live *live, unsigned int i)
-{
-	struct live_tenant *t = &live->tenants[i];
-	const bool before = t->lent;
-	struct gpupart_lending lending;
-	char id[64];
-
-	t->lent = false;
-	/* All processes of a run have the same report. */
-	if (t->nr_members) {
-		process_variable(t->members[0].pid, "GPUPART_REPORT", id, sizeof(id));
-		t->lent = *id && !gpupart_lending_get(NULL, id, &lending) && lending.nr_borrowers;
-	}
-	return before || t->lent;
 }
 
 int live_set(struct live *live, unsigned int i, const struct gpupart_tpcset *set)

@@ -38,6 +38,7 @@ struct live_member {
 	struct gpupart_tpcset given;	/* the set that it had when it was found, or the set that
 					 * it was given; or empty */
 	bool seen;			/* found in the current list of processes */
+	char report[64];		/* its GPUPART_REPORT, or "" */
 };
 
 struct live_tenant {
@@ -64,8 +65,7 @@ struct live_tenant {
 	pid_t watcher;			/* the process that watches its lender; 0: none */
 	uint64_t borrowed;		/* number of launches on lent TPCs until the last
 					 * lend_take() */
-	bool lent;			/* at the last live_lends(), programs could borrow its
-					 * TPCs */
+	bool lent; /* at the last lend_take(), programs could borrow its TPCs */
 	bool changed;			/* another program changed its set to @found */
 	struct gpupart_tpcset found;
 	uint64_t said_ns;		/* time of the last warning about such a change */
@@ -174,12 +174,6 @@ bool live_drained(struct live *live, unsigned int i, uint64_t drain_ns, uint64_t
  * once a minute.
  */
 bool live_is_changed(struct live *live, unsigned int i);
-
-/*
- * Returns whether a program can borrow TPCs of tenant @i now, or could borrow them at the last
- * call.
- */
-bool live_lends(struct live *live, unsigned int i);
 
 /* Sets the TPCs of tenant @i. Returns 0, or -errno with a message in gpupart_error(). */
 int live_set(struct live *live, unsigned int i, const struct gpupart_tpcset *set);

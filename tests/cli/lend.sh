@@ -407,6 +407,56 @@ else
 	skip "no python3 or no jq"
 fi
 
+# A borrower that qos run adopts has the watcher of its own run.
+if command -v jq >/dev/null; then
+	rm -f "$tmp/serve.sms" "$tmp/batch.sms" "$tmp/serve.still"
+	NS=1000 begin serve -t 8-11
+	begin batch -t 0-3 --lend serve
+	waits got serve "8 16-23" && waits got batch "8 0-7"
+	adopts() {
+		rm -f "$tmp/adopted.log"
+		"$gpupart" qos run -i sample:h200 --epoch 50ms --tenant serve:job=serve,rate=1,lend=500ms,floor=4,ceiling=4 \
+			--tenant batch:job=batch,floor=4,ceiling=4 --log "$tmp/adopted.log" >"$tmp/none" 2>"$tmp/adopted.err" &
+		qos=$!
+	}
+	adopts
+	waits has_nr batch 16
+	ok $? "an adopted borrower gets the TPCs of a tenant with a rate and a limit"
+	is "$("$gpupart" ps --json | jq '.processes[] | select(.name == "batch").lending.limit_ns')" 500000000 \
+		"the limit is that of the tenant"
+	waits grep -qs '"borrowed":' "$tmp/adopted.log"
+	ok $? "the controller counts what it borrows"
+	kill "$qos" && wait "$qos"
+	is "$(jq -s '[.[] | select(.measured[1].borrowed) | .measured[0].lent] | length > 0 and all' "$tmp/adopted.log")" true \
+		"what it borrowed was lent"
+	lent=$("$gpupart" ps --json | jq '.processes[] | select(.name == "batch").lending.launches')
+	is "$(jq -s "[.[].measured[1].borrowed // 0] | add | . > 0 and . <= $lent" "$tmp/adopted.log")" true \
+		"no more than $lent launches"
+	is "$(cat "$tmp/adopted.err")" "" "and says nothing about it"
+	try qos replay "$tmp/adopted.log"
+	is "$status" 0 "the log replays"
+	adopts
+	waits grep -qs '"borrowed":' "$tmp/adopted.log"
+	kill "$qos" && wait "$qos"
+	now=$("$gpupart" ps --json | jq '.processes[] | select(.name == "batch").lending.launches')
+	is "$(jq -s "[.[].measured[1].borrowed // 0] | add | . > 0 and . <= $now - $lent" "$tmp/adopted.log")" true \
+		"another controller counts only what is borrowed from then on: of $now launches, $lent were before"
+	end batch
+	rm -f "$tmp/batch.sms"
+	begin batch -t 0-3 --depth 5ms
+	waits got batch "8 0-7"
+	adopts
+	waits told adopted "batch: borrows no TPCs, because another command started it without --lend: use 'gpupart run --lend serve'"
+	ok $? "an adopted program that cannot borrow: qos run says so"
+	waits grep -qs '"epoch":5,' "$tmp/adopted.log"
+	is "$(grep -c 'borrows no TPCs' "$tmp/adopted.err")" 1 "once"
+	kill "$qos" && wait "$qos"
+	end batch
+	end serve
+else
+	skip "no jq"
+fi
+
 # qos run lends between its own programs. The latencies come from the socket, as above.
 if command -v python3 >/dev/null && command -v jq >/dev/null; then
 	rm -f "$tmp/serve.sms" "$tmp/batch.sms"
