@@ -571,6 +571,16 @@ if command -v jq >/dev/null; then
 		"what is borrowed was lent"
 	try qos replay "$tmp/sim.log"
 	is "$status" 0 "its log replays"
+	sed -e 's/blocks: 528/blocks: 132/' -e 's/^\( *\)train: {}/&\n\1more: { weight: 3 }/' -e 's/^  train: \(.*\)train }$/&\n  more: \1more }/' \
+		-e 's/^  train: \(.*process: \)train\(.*on: \)train \(.*\)/&\n  more: \1more\2more \3/' \
+		"$root/share/scenarios/qos-lend.yaml" >"$tmp/turns.yaml"
+	try qos sim "$tmp/turns.yaml" --log "$tmp/turns.log"
+	is "$(jq -sr '[.[] | select(.measured) | [.measured[1, 2] | (.borrowed // 0) > 0]] |
+		"\(map(select(all)) | length) \((map(select(.[0])) | length) as $one | (map(select(.[1])) | length) as $more |
+			$one >= 8 and $more >= 2.5 * $one and $more <= 3.5 * $one)"' "$tmp/turns.log")" "0 true" \
+		"two borrowers with weights 1 and 3 never borrow in one epoch, and take turns by weight"
+	try qos replay "$tmp/turns.log"
+	is "$status" 0 "its log replays"
 	sed 's/"lend_ns":86[0-9]*/"lend_ns":86/' "$tmp/sim.log" >"$tmp/changed.log"
 	try qos replay "$tmp/changed.log"
 	has "$err" "lend_ns" "with another limit it does not"

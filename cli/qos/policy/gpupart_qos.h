@@ -62,7 +62,8 @@ struct qos_tenant {
 	 * idle
 	 */
 	bool lend;
-	uint64_t lend_ns;	/* longest time of kernels on lent TPCs; 0: the goal's slack */
+	/* QOS_LEND_LEAST .. QOS_LEND_MOST: longest time of kernels on lent TPCs; 0: the slack */
+	uint64_t lend_ns;
 };
 
 /* smallest and largest limit of lending, in ns */
