@@ -111,6 +111,7 @@ int control_open(struct control *c, const struct args *args, const struct qos_op
 		struct live_tenant *t = &live->tenants[live->nr];
 
 		t->name = c->setup.tenants[live->nr].name;
+		t->goal_ns = c->setup.tenants[live->nr].latency_ns;
 		t->members = alloc_zeroed(LIVE_MAX_MEMBERS, sizeof(*t->members));
 		status = status ?: open_kernels(c, live->nr);
 	}

@@ -79,6 +79,9 @@ struct live_tenant {
 	uint64_t pauses[GPUPART_NR_LATENCIES];	/* histogram of the times between reports */
 	uint64_t rest[LIVE_NR_KINDS];	/* work of ended processes, in thousandths of a unit */
 	uint64_t latencies[GPUPART_NR_LATENCIES];
+	uint64_t goal_ns;		/* its latency goal; 0: none */
+	/* Requests since the last live_take(), and those of them within the goal. */
+	uint64_t answered, in_goal;
 	bool ever_told;			/* it has reported at least once */
 	bool ever_units;	/* it has reported units of work, so its requests do not count */
 	struct live_lines lines[LIVE_NR_KINDS];
@@ -153,7 +156,7 @@ void live_take(struct live *live, unsigned int i, const struct qos_tenant *tenan
 uint64_t live_percentile(const uint64_t latencies[GPUPART_NR_LATENCIES], uint64_t nr,
 			 unsigned int thousandths);
 
-/* Discards all measurements since the last live_take(). */
+/* Discards all measurements since the last live_take(), except for the numbers of requests. */
 void live_restart(struct live *live);
 
 /*

@@ -96,6 +96,8 @@ static void add_tenant(struct qos_session *s, unsigned int i,
 	if (nr_tpcs > sum->most)
 		sum->most = nr_tpcs;
 	sum->changes += v->nr_tpcs != nr_tpcs;
+	sum->answered += measured->answered;
+	sum->within += measured->within;
 	sum->borrowed += measured->borrowed;
 	sum->lent += measured->lent;
 	if (v->state != QOS_GOOD && v->state != QOS_MISSED && v->state != QOS_STUCK)

@@ -562,6 +562,11 @@ END
 if command -v jq >/dev/null; then
 	try qos sim qos-lend --json --log "$tmp/sim.log"
 	cp "$tmp/out" "$tmp/sim.json"
+	is "$(jq -sr '[.[] | select(.event == "epoch").measured[0]] | "\(map(.requests) | add) \(map(.within // 0) | add)"' "$tmp/sim.log")" \
+		"$(jq -r '.tenants[0] | "\(.requests) \(.requests_within)"' "$tmp/sim.json")" "the sums of requests and of those within the goal"
+	is "$(jq '.tenants[0] | .requests_within >= 0.99 * .requests and .requests > 900' "$tmp/sim.json")" true "at least 99 % are within the goal"
+	try qos replay "$tmp/sim.log"
+	has "$(cat "$tmp/out")" "requests within 150 us (" "the report has them"
 	sed 's/, lend: auto//' "$root/share/scenarios/qos-lend.yaml" >"$tmp/fixed.yaml"
 	try qos sim "$tmp/fixed.yaml" --json
 	is "$(jq -s '.[0].tenants[0].epochs_met == .[0].epochs and .[0].tenants[1].speed_milli > 1.3 * .[1].tenants[1].speed_milli and

@@ -103,6 +103,11 @@ struct qos_measured {
 	uint64_t told;	/* reported work, if @work does not come from reports; only displayed */
 	uint64_t nr;		/* for QOS_LATENCY: number of answered requests */
 	uint64_t latency_ns;	/* for QOS_LATENCY: the goal's percentile of their latencies */
+	/*
+	 * for QOS_LATENCY, only displayed: number of requests that were answered since the previous
+	 * epoch, also while TPCs moved; number of these requests within the latency
+	 */
+	uint64_t answered, within;
 };
 
 enum qos_class { QOS_UNKNOWN, QOS_COMPUTE, QOS_MEMORY };
