@@ -100,7 +100,7 @@ static void add_tenant(struct qos_session *s, unsigned int i,
 	sum->within += measured->within;
 	sum->borrowed += measured->borrowed;
 	sum->lent += measured->lent;
-	if (v->state != QOS_GOOD && v->state != QOS_MISSED && v->state != QOS_STUCK)
+	if (!qos_has_result(v->state))
 		return;
 	sum->heard++;
 	sum->met += s->setup->tenants[i].goal != QOS_BEST_EFFORT && v->score >= 1000;

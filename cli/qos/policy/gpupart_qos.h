@@ -124,6 +124,12 @@ enum qos_state {
 	QOS_DISTURBED,
 };
 
+/* Returns whether a tenant in this state has a speed or a score. */
+static inline bool qos_has_result(enum qos_state state)
+{
+	return state == QOS_GOOD || state == QOS_MISSED || state == QOS_STUCK;
+}
+
 /* The decision about one tenant. */
 struct qos_verdict {
 	struct gpupart_tpcset set;	/* the TPCs to use from now on */
