@@ -16,20 +16,15 @@
 
 unsigned int qos_lender_of(const struct qos_setup *setup, unsigned int i)
 {
-	unsigned int nr_lenders = 0, nr_before = 0, n;
+	unsigned int lenders[QOS_MAX_TENANTS], nr = 0, nr_before = 0;
 
-	if (setup->tenants[i].goal != QOS_BEST_EFFORT)
-		return QOS_MAX_TENANTS;
-	for (n = 0; n < setup->nr; n++)
-		nr_lenders += setup->tenants[n].lend;
-	if (!nr_lenders)
-		return QOS_MAX_TENANTS;
-	for (n = 0; n < i; n++)
-		nr_before += setup->tenants[n].goal == QOS_BEST_EFFORT;
-	nr_before %= nr_lenders;
-	for (n = 0; !setup->tenants[n].lend || nr_before; n++)
-		nr_before -= setup->tenants[n].lend;
-	return n;
+	for (unsigned int n = 0; n < setup->nr; n++) {
+		if (setup->tenants[n].lend)
+			lenders[nr++] = n;
+		nr_before += n < i && setup->tenants[n].goal == QOS_BEST_EFFORT;
+	}
+	return nr && setup->tenants[i].goal == QOS_BEST_EFFORT ? lenders[nr_before % nr] :
+								 QOS_MAX_TENANTS;
 }
 
 /* The name by which the watcher finds the processes of tenant @i. */
