@@ -15,6 +15,7 @@ UNIT_SRC := \
 	tests/unit/cli/qos.c \
 	tests/unit/cli/qos_drained.c \
 	tests/unit/cli/qos_kernels.c \
+	tests/unit/cli/qos_lend.c \
 	tests/unit/cli/qos_pace.c \
 	tests/unit/cli/qos_shape.c \
 	tests/unit/cli/tune.c \

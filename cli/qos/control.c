@@ -111,6 +111,7 @@ int control_open(struct control *c, const struct args *args, const struct qos_op
 		struct live_tenant *t = &live->tenants[live->nr];
 
 		t->name = c->setup.tenants[live->nr].name;
+		t->goal_ns = c->setup.tenants[live->nr].latency_ns;
 		t->members = alloc_zeroed(LIVE_MAX_MEMBERS, sizeof(*t->members));
 		status = status ?: open_kernels(c, live->nr);
 	}
@@ -170,6 +171,7 @@ static void store_adopted(struct control *c, unsigned int i, const char *job, co
 	struct live_tenant *t = &c->live.tenants[i];
 
 	t->adopted = true;
+	t->borrowed = UINT64_MAX;	/* not known yet */
 	snprintf(t->within, sizeof(t->within), "%s", job);
 	if (*limit)
 		gpupart_tpcset_parse_list(NULL, limit, &c->setup.tenants[i].adopted);

@@ -16,20 +16,15 @@
 
 unsigned int qos_lender_of(const struct qos_setup *setup, unsigned int i)
 {
-	unsigned int nr_lenders = 0, nr_before = 0, n;
+	unsigned int lenders[QOS_MAX_TENANTS], nr = 0, nr_before = 0;
 
-	if (setup->tenants[i].goal != QOS_BEST_EFFORT)
-		return QOS_MAX_TENANTS;
-	for (n = 0; n < setup->nr; n++)
-		nr_lenders += setup->tenants[n].lend;
-	if (!nr_lenders)
-		return QOS_MAX_TENANTS;
-	for (n = 0; n < i; n++)
-		nr_before += setup->tenants[n].goal == QOS_BEST_EFFORT;
-	nr_before %= nr_lenders;
-	for (n = 0; !setup->tenants[n].lend || nr_before; n++)
-		nr_before -= setup->tenants[n].lend;
-	return n;
+	for (unsigned int n = 0; n < setup->nr; n++) {
+		if (setup->tenants[n].lend)
+			lenders[nr++] = n;
+		nr_before += n < i && setup->tenants[n].goal == QOS_BEST_EFFORT;
+	}
+	return nr && setup->tenants[i].goal == QOS_BEST_EFFORT ? lenders[nr_before % nr] :
+								 QOS_MAX_TENANTS;
 }
 
 /* The name by which the watcher finds the processes of tenant @i. */
@@ -62,6 +57,30 @@ void lend_open(struct control *c, unsigned int i)
 	lend_prepare(wishes, t->report);
 }
 
+/* Reads the report of the run of @t. All processes of a run have the same report. */
+static bool read_lending(const struct live_tenant *t, struct gpupart_lending *lending)
+{
+	const char *id = t->report ? t->report_id : t->nr_members ? t->members[0].report : "";
+
+	return *id && !gpupart_lending_get(NULL, id, lending);
+}
+
+/*
+ * A program decides at its start whether it can borrow, because only then does it observe each
+ * launch.
+ */
+static void begin_adopted(struct live_tenant *t, const char *lender)
+{
+	struct gpupart_lending lending;
+
+	if (read_lending(t, &lending) && *lending.lender)
+		t->borrowed = lending.counts.lent;
+	else
+		remark(
+			"%s: borrows no TPCs, because another command started it without --lend: use 'gpupart run --lend %s'",
+		       t->name, lender);
+}
+
 void lend_begin(struct control *c)
 {
 	struct lend_orders *orders = NULL;
@@ -74,8 +93,7 @@ void lend_begin(struct control *c)
 			continue;
 		if (!t->report) {
 			if (t->adopted)
-				remark("%s: borrows no TPCs, because another command started it",
-				       t->name);
+				begin_adopted(t, job_of(c, lender));
 			continue;
 		}
 		if (!orders)
@@ -100,17 +118,20 @@ void lend_order(struct control *c, const struct qos_decision *decision)
 			atomic_store(&c->orders[i].limit_ns, decision->tenants[i].lend_ns);
 }
 
-uint64_t lend_take(struct control *c, unsigned int i)
+void lend_take(struct control *c, unsigned int i, struct qos_measured *measured)
 {
 	struct live_tenant *t = &c->live.tenants[i];
-	struct gpupart_lend_counts counts;
-	uint64_t before = t->borrowed;
+	const uint64_t before = t->borrowed;
+	struct gpupart_lending lending;
 
-	if (!t->watcher)
-		return 0;
-	gpupart_lend_counts(t->report, &counts);
-	t->borrowed = counts.lent;
-	return counts.lent > before ? counts.lent - before : 0;
+	measured->lent = t->lent;
+	t->lent = false;
+	if (!read_lending(t, &lending))
+		return;
+	t->lent = lending.nr_borrowers;
+	t->borrowed = lending.counts.lent;
+	measured->lent |= t->lent;
+	measured->borrowed = t->borrowed > before ? t->borrowed - before : 0;
 }
 
 void lend_close(struct control *c)

@@ -14,12 +14,18 @@
  * starts.
  */
 void lend_open(struct control *c, unsigned int i);
-/* Starts the watchers of all borrowers that this command started. */
+/*
+ * Starts the watchers of all borrowers that this command started. An adopted borrower has the
+ * watcher of its own `gpupart run --lend`; if it has none, prints a message.
+ */
 void lend_begin(struct control *c);
 /* Carries out the decision about lending. */
 void lend_order(struct control *c, const struct qos_decision *decision);
-/* Returns the number of launches of tenant @i on lent TPCs since the last call. */
-uint64_t lend_take(struct control *c, unsigned int i);
+/*
+ * Stores in *measured the number of launches of tenant @i on lent TPCs since the last call, and
+ * whether programs can borrow its TPCs now or could borrow them at the last call.
+ */
+void lend_take(struct control *c, unsigned int i, struct qos_measured *measured);
 /* Ends the watchers. */
 void lend_close(struct control *c);
 

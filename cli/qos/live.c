@@ -65,6 +65,7 @@ static void take_member(struct live *live, struct live_tenant *t, const struct g
 	if (gpupart_remote_open(cmd_gp, p->pid, live->pci, &m->remote))
 		return;
 	t->nr_members++;
+	process_variable(p->pid, "GPUPART_REPORT", m->report, sizeof(m->report));
 	if (gpupart_records_open(cmd_gp, p->pid, live->pci, &m->records))
 		m->records = NULL;
 	if (!t->adopted || gpupart_remote_progress(cmd_gp, m->remote, &m->last))
@@ -269,8 +270,28 @@ uint64_t live_percentile(const uint64_t latencies[GPUPART_NR_LATENCIES], uint64_
 	return latencies[b] ? least + width * (rank - below) / latencies[b] : least;
 }
 
+/*
+ * Returns the number of requests that took at most @goal_ns. Makes the same assumption as
+ * live_percentile().
+ */
+static uint64_t nr_within(const uint64_t latencies[GPUPART_NR_LATENCIES], uint64_t goal_ns)
+{
+	uint64_t nr = 0, least, width;
+	unsigned int b;
+
+	for (b = 0; b + 1 < GPUPART_NR_LATENCIES && gpupart_latency_least(b + 1) <= goal_ns; b++)
+		nr += latencies[b];
+	least = gpupart_latency_least(b);
+	width = gpupart_latency_least(b + 1) - least;
+	return width ? nr + (unsigned __int128)latencies[b] * (goal_ns - least) / width : nr;
+}
+
 static void begin_anew(struct live_tenant *t)
 {
+	if (t->goal_ns) {
+		t->answered = pace_add(t->answered, nr_requests(t));
+		t->in_goal = pace_add(t->in_goal, nr_within(t->latencies, t->goal_ns));
+	}
 	t->reported_milli = t->reports = t->launches = t->ended = 0;
 	memset(t->pauses, 0, sizeof(t->pauses));
 	memset(t->rest, 0, sizeof(t->rest));
@@ -340,6 +361,9 @@ void live_take(struct live *live, unsigned int i, const struct qos_tenant *tenan
 		measured->latency_ns = live_percentile(t->latencies, nr, spec->percentile);
 	measured->valid = !t->gone && (t->nr_members || t->reported_milli || nr);
 	begin_anew(t);
+	measured->answered = signed_most(t->answered);
+	measured->within = signed_most(t->in_goal);
+	t->answered = t->in_goal = 0;
 }
 
 static void forget_paces(struct pace *paces, uint64_t now_ns)
@@ -449,22 +473,6 @@ bool live_is_changed(struct live *live, unsigned int i)
 	if (t->changed && !t->gone)
 		say_changed(t);
 	return t->changed && !t->gone;
-}
-
-bool live_lends(struct live *live, unsigned int i)
-{
-	struct live_tenant *t = &live->tenants[i];
-	const bool before = t->lent;
-	struct gpupart_lending lending;
-	char id[64];
-
-	t->lent = false;
-	/* All processes of a run have the same report. */
-	if (t->nr_members) {
-		process_variable(t->members[0].pid, "GPUPART_REPORT", id, sizeof(id));
-		t->lent = *id && !gpupart_lending_get(NULL, id, &lending) && lending.nr_borrowers;
-	}
-	return before || t->lent;
 }
 
 int live_set(struct live *live, unsigned int i, const struct gpupart_tpcset *set)

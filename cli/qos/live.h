@@ -38,6 +38,7 @@ struct live_member {
 	struct gpupart_tpcset given;	/* the set that it had when it was found, or the set that
 					 * it was given; or empty */
 	bool seen;			/* found in the current list of processes */
+	char report[64];		/* its GPUPART_REPORT, or "" */
 };
 
 struct live_tenant {
@@ -64,8 +65,7 @@ struct live_tenant {
 	pid_t watcher;			/* the process that watches its lender; 0: none */
 	uint64_t borrowed;		/* number of launches on lent TPCs until the last
 					 * lend_take() */
-	bool lent;			/* at the last live_lends(), programs could borrow its
-					 * TPCs */
+	bool lent; /* at the last lend_take(), programs could borrow its TPCs */
 	bool changed;			/* another program changed its set to @found */
 	struct gpupart_tpcset found;
 	uint64_t said_ns;		/* time of the last warning about such a change */
@@ -79,6 +79,9 @@ struct live_tenant {
 	uint64_t pauses[GPUPART_NR_LATENCIES];	/* histogram of the times between reports */
 	uint64_t rest[LIVE_NR_KINDS];	/* work of ended processes, in thousandths of a unit */
 	uint64_t latencies[GPUPART_NR_LATENCIES];
+	uint64_t goal_ns;		/* its latency goal; 0: none */
+	/* Requests since the last live_take(), and those of them within the goal. */
+	uint64_t answered, in_goal;
 	bool ever_told;			/* it has reported at least once */
 	bool ever_units;	/* it has reported units of work, so its requests do not count */
 	struct live_lines lines[LIVE_NR_KINDS];
@@ -153,7 +156,7 @@ void live_take(struct live *live, unsigned int i, const struct qos_tenant *tenan
 uint64_t live_percentile(const uint64_t latencies[GPUPART_NR_LATENCIES], uint64_t nr,
 			 unsigned int thousandths);
 
-/* Discards all measurements since the last live_take(). */
+/* Discards all measurements since the last live_take(), except for the numbers of requests. */
 void live_restart(struct live *live);
 
 /*
@@ -174,12 +177,6 @@ bool live_drained(struct live *live, unsigned int i, uint64_t drain_ns, uint64_t
  * once a minute.
  */
 bool live_is_changed(struct live *live, unsigned int i);
-
-/*
- * Returns whether a program can borrow TPCs of tenant @i now, or could borrow them at the last
- * call.
- */
-bool live_lends(struct live *live, unsigned int i);
 
 /* Sets the TPCs of tenant @i. Returns 0, or -errno with a message in gpupart_error(). */
 int live_set(struct live *live, unsigned int i, const struct gpupart_tpcset *set);

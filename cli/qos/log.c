@@ -172,6 +172,10 @@ static void io_measured(struct io *io, json_t *o, struct qos_measured *m)
 	io_number(io, o, "work_milli", &m->work, INT64_MAX);
 	io_number(io, o, "requests", &m->nr, INT64_MAX);
 	io_number(io, o, "latency_ns", &m->latency_ns, INT64_MAX);
+	if (m->answered || json_object_get(o, "answered"))
+		io_number(io, o, "answered", &m->answered, INT64_MAX);
+	if (m->within || json_object_get(o, "within"))
+		io_number(io, o, "within", &m->within, INT64_MAX);
 	if (m->reports || json_object_get(o, "reports"))
 		io_number(io, o, "reports", &m->reports, INT64_MAX);
 	if (m->told || json_object_get(o, "reported_milli"))

@@ -134,6 +134,7 @@ struct qos_sum {
 	uint64_t speed;			/* the mean of these speeds */
 	unsigned int changes;
 	unsigned int least, most;	/* smallest and largest number of TPCs */
+	uint64_t answered, within;	/* requests; those within the latency goal */
 	uint64_t borrowed;		/* launches on lent TPCs */
 	unsigned int lent;		/* number of epochs in which its TPCs were lent */
 };

@@ -177,8 +177,7 @@ static void measure_epoch(struct run *run, struct qos_measured *measured)
 	for (unsigned int i = 0; i < c->setup.nr; i++) {
 		live_take(&c->live, i, &c->setup.tenants[i], &c->setup.specs[i],
 			  now - run->epoch_began_ns, &measured[i]);
-		measured[i].borrowed = lend_take(c, i);
-		measured[i].lent = live_lends(&c->live, i);
+		lend_take(c, i, &measured[i]);
 		measured[i].disturbed = !c->options->dry_run && live_is_changed(&c->live, i);
 	}
 	update_others(run);
@@ -244,7 +243,8 @@ static void publish(struct run *run)
 		scores[nr] = (struct score){
 			.pid = t->pid, .milli = v->score, .met = !missed,
 			.idle = v->state == QOS_IDLE, .lend_ns = v->lend_ns,
-			.has_slack = run->c.setup.tenants[i].goal == QOS_LATENCY,
+			.has_limit = run->c.setup.tenants[i].goal == QOS_LATENCY ||
+				     run->c.setup.tenants[i].lend,
 		};
 		strcpy(scores[nr++].job, t->pid ? "" : t->job);
 	}

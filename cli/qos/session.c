@@ -96,9 +96,11 @@ static void add_tenant(struct qos_session *s, unsigned int i,
 	if (nr_tpcs > sum->most)
 		sum->most = nr_tpcs;
 	sum->changes += v->nr_tpcs != nr_tpcs;
+	sum->answered += measured->answered;
+	sum->within += measured->within;
 	sum->borrowed += measured->borrowed;
 	sum->lent += measured->lent;
-	if (v->state != QOS_GOOD && v->state != QOS_MISSED && v->state != QOS_STUCK)
+	if (!qos_has_result(v->state))
 		return;
 	sum->heard++;
 	sum->met += s->setup->tenants[i].goal != QOS_BEST_EFFORT && v->score >= 1000;

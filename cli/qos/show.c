@@ -113,6 +113,21 @@ static void show_gpu(struct out *out, const struct qos_gpu_sum *sum)
 		fputc('\n', out->file);
 }
 
+static void show_requests(struct out *out, const struct qos_session *s, unsigned int i)
+{
+	const struct qos_sum *sum = &s->sums[i];
+	unsigned int share;
+	char time[48];
+
+	if (!sum->answered)
+		return;
+	share = (unsigned __int128)sum->within * 10000 / sum->answered;
+	fprintf(out->file, "%s: %" PRIu64 " of %" PRIu64 " requests within %s (%u.%02u%%)\n",
+		s->setup->tenants[i].name, sum->within, sum->answered,
+		time_words(s->setup->tenants[i].latency_ns, time, sizeof(time)), share / 100,
+		share % 100);
+}
+
 static void show_lending(struct out *out, const struct qos_session *s, unsigned int i)
 {
 	const char *name = s->setup->tenants[i].name;
@@ -138,6 +153,8 @@ void qos_text(struct out *out, const struct qos_session *s)
 		"goal", "met in epochs", "mean/s", "now", "TPCs", "kind", "set now", out->plain);
 	for (unsigned int i = 0; i < s->setup->nr; i++)
 		tenant_row(out, s, i);
+	for (unsigned int i = 0; i < s->setup->nr; i++)
+		show_requests(out, s, i);
 	show_set(out, "reserved", &s->now.reserved);
 	if (!gpupart_tpcset_empty(&s->now.held))
 		show_set(out, "of others", &s->now.held);
@@ -196,6 +213,10 @@ json_t *qos_json(const struct qos_session *s)
 			"nr_tpcs", v->nr_tpcs, "least_tpcs", sum->least, "most_tpcs", sum->most,
 			"class", qos_class_name(v->class), "state", qos_state_name(v->state),
 			"set", qos_set_json(&v->set)));
+		if (sum->answered)
+			json_object_update_new(json_array_get(tenants, i), json_pack(
+				"{s:I, s:I}", "requests", (json_int_t)sum->answered,
+				"requests_within", (json_int_t)sum->within));
 		if (t->lend)
 			json_object_update_new(json_array_get(tenants, i), json_pack(
 				"{s:i, s:I}", "epochs_lent", sum->lent, "lend_ns",

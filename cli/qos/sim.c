@@ -28,6 +28,7 @@ struct taken {
 	uint64_t *latencies;
 	unsigned int nr, room;
 	uint64_t borrowed;		/* launches on lent TPCs */
+	uint64_t within;		/* launches within the latency goal */
 };
 
 struct plant {
@@ -108,6 +109,7 @@ static void take_launch(void *user, const struct pipe_launch *launch)
 						 sizeof(*taken->latencies));
 	}
 	taken->latencies[taken->nr++] = launch->end - launch->asked;
+	taken->within += launch->end - launch->asked <= plant->setup.tenants[tenant].latency_ns;
 }
 
 /* ------------------------------------------------------------------------ a phase */
@@ -254,6 +256,7 @@ static int run_epoch(struct plant *plant)
 		plant->taken[i].work = 0;
 		plant->taken[i].nr = 0;
 		plant->taken[i].borrowed = 0;
+		plant->taken[i].within = 0;
 	}
 	err = pipe_run(&plant->scenario.pipe, &watch, &plant->result);
 	if (err)
@@ -388,6 +391,8 @@ static int measure(struct qos_session *session, struct qos_measured *measured)
 			.nr = plant->taken[i].nr, .lent = was_lent(plant, i),
 			.borrowed = plant->taken[i].borrowed,
 			.latency_ns = percentile(&plant->taken[i], setup->specs[i].percentile),
+			.answered = setup->tenants[i].latency_ns ? plant->taken[i].nr : 0,
+			.within = plant->taken[i].within,
 		};
 	session->time_ns += setup->epoch_ns;
 	plant->nr_run++;

@@ -77,12 +77,6 @@ static void draw_shares(struct plot *plot)
 
 /* --------------------------------------------------------------- a tenant's progress */
 
-static bool is_heard(const struct qos_sample *sample)
-{
-	return sample->state == QOS_GOOD || sample->state == QOS_MISSED ||
-	       sample->state == QOS_STUCK;
-}
-
 static uint64_t value_of(const struct plot *plot, unsigned int epoch, unsigned int tenant)
 {
 	return plot->s->setup->tenants[tenant].goal == QOS_BEST_EFFORT ?
@@ -102,17 +96,17 @@ static void draw_progress(const struct plot *plot, unsigned int tenant)
 	fputs("<path class=\"progress\" fill=\"none\" stroke=\"" PALETTE_INK "\" "
 	      "stroke-width=\"1.4\" stroke-linejoin=\"round\" d=\"", file);
 	for (unsigned int e = 0; e < plot->s->nr_epochs; e++) {
-		if (is_heard(sample_at(plot, e, tenant)))
+		if (qos_has_result(sample_at(plot, e, tenant)->state))
 			fprintf(file, "%s%.1f %.1fH%.1f", pen ? "L" : "M",
 				timeline_panel_x(p, begin_of(plot, e)),
 				timeline_panel_y(p, value_of(plot, e, tenant)),
 				timeline_panel_x(p, begin_of(plot, e + 1)));
-		pen = is_heard(sample_at(plot, e, tenant));
+		pen = qos_has_result(sample_at(plot, e, tenant)->state);
 	}
 	fputs("\"/>\n", file);
 	for (unsigned int e = 0; e < plot->s->nr_epochs; e++)
 		if (plot->s->setup->tenants[tenant].goal != QOS_BEST_EFFORT &&
-		    is_heard(sample_at(plot, e, tenant)) &&
+		    qos_has_result(sample_at(plot, e, tenant)->state) &&
 		    sample_at(plot, e, tenant)->score < 1000)
 			fprintf(file, "<path class=\"missed\" fill=\"" PALETTE_INK
 				"\" d=\"M%.1f %.1fl-4 8h8z\"/>\n",
@@ -130,7 +124,8 @@ static void draw_tenant(struct plot *plot, unsigned int tenant)
 	const struct timeline_panel *p = &plot->panel;
 
 	for (unsigned int e = 0; e < plot->s->nr_epochs; e++)
-		if (is_heard(sample_at(plot, e, tenant)) && value_of(plot, e, tenant) > most)
+		if (qos_has_result(sample_at(plot, e, tenant)->state) &&
+		    value_of(plot, e, tenant) > most)
 			most = value_of(plot, e, tenant);
 	if (t->goal == QOS_BEST_EFFORT) {
 		snprintf(title, sizeof(title), "%s  %s: best effort, units of work a second",

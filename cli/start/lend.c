@@ -213,7 +213,7 @@ static uint64_t read_slack(const struct found *found)
 	unsigned int nr = scores_read(geteuid(), watch.pci, scores);
 
 	for (unsigned int n = 0; n < nr; n++)
-		if (is_same_tenant(found, &scores[n]) && scores[n].has_slack)
+		if (is_same_tenant(found, &scores[n]) && scores[n].has_limit)
 			return scores[n].lend_ns;
 	say("no running 'gpupart qos run' has a latency goal for it: use --lend-limit");
 	return 0;

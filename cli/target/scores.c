@@ -45,7 +45,7 @@ int scores_write(const char *pci, const struct score *list, unsigned int nr, lon
 	for (const struct score *score = list; score < list + nr; score++)
 		fprintf(file, "%s %d %u %d %llu %d %d\n", *score->job ? score->job : "-",
 			score->pid, score->milli, score->met, (unsigned long long)score->lend_ns,
-			score->has_slack, score->idle);
+			score->has_limit, score->idle);
 	alloc_file_close(file);
 	err = atomic_file_write(path, text);
 	free(text);
@@ -98,14 +98,14 @@ unsigned int scores_read(unsigned int uid, const char *pci, struct score *list)
 	while (nr < SCORES_MAX && (line = strtok_r(NULL, "\n", &save))) {
 		struct score *score = &list[nr];
 		unsigned long long lend;
-		int met, has_slack, idle;
+		int met, has_limit, idle;
 
 		if (sscanf(line, "%63s %d %u %d %llu %d %d", score->job, &score->pid,
-			   &score->milli, &met, &lend, &has_slack, &idle) != 7)
+			   &score->milli, &met, &lend, &has_limit, &idle) != 7)
 			continue;
 		score->idle = idle;
 		score->lend_ns = lend;
-		score->has_slack = has_slack;
+		score->has_limit = has_limit;
 		if (!strcmp(score->job, "-"))
 			*score->job = 0;
 		score->met = met;

@@ -18,7 +18,7 @@ struct score {
 	bool idle;			/* it had no requests; ignore @milli and @met */
 	bool met;
 	uint64_t lend_ns;	/* kernels may use its TPCs for this time; 0: lend nothing now */
-	bool has_slack;		/* it has a latency goal, from which @lend_ns is computed */
+	bool has_limit;		/* @lend_ns is from its latency goal or its key lend */
 };
 
 /*

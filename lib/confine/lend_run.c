@@ -40,8 +40,10 @@ struct gpupart_lender {
 	unsigned int place;		/* index of this run among the lender's borrowers */
 	uint64_t looked_ns;		/* time of the latest call of has_turn() */
 	uint64_t used_ns;		/* idle time of the lender in this turn */
-	uint64_t ends_ns;		/* if the turn is over, time at which it is passed on; 0:
-					 * the turn is not over */
+	uint64_t ends_ns;		/* if the turn is over, time at which it is passed on, or
+					 * NEVER until the page lends nothing; 0: the turn is not
+					 * over */
+	uint64_t longest_ns; /* time for which launches of this turn may be outstanding */
 	char pci[20];
 };
 
@@ -174,10 +176,15 @@ static int take_place(struct gpupart *gp, struct gpupart_lender *lender)
 	for (unsigned int n = 0; n < LEND_MAX_BORROWERS; n++) {
 		until = atomic_load(&lender->block->lend.borrowers[n]);
 		lender->place = n;
-		if (until < now &&
-		    atomic_compare_exchange_strong(&lender->block->lend.borrowers[n], &until,
-						   now + LEASE_NS))
-			return 0;
+		if (until >= now ||
+		    !atomic_compare_exchange_strong(&lender->block->lend.borrowers[n], &until,
+						    now + LEASE_NS))
+			continue;
+		/* Launches of this run may be outstanding since it had this lender before. */
+		until = atomic_load(&lender->block->lend.until);
+		if (until == lender->own->claimed && until > now)
+			lender->longest_ns = until - now;
+		return 0;
 	}
 	lender->place = LEND_MAX_BORROWERS;
 	return ctx_fail(gp, -ENOSPC, "it lends to %d other runs already", LEND_MAX_BORROWERS);
@@ -199,38 +206,71 @@ static unsigned int find_next(const struct gpupart_lender *lender, uint64_t now)
 }
 
 /*
- * Returns whether it is this borrower's turn. A turn lasts for an amount of time in which the
+ * Makes the other borrowers wait until the launches that this borrower makes before @lease_ns have
+ * ended. Returns false if the turn was taken from this borrower while its watcher was stopped.
+ */
+static bool claim(struct gpupart_lender *lender, uint64_t until, uint64_t lease_ns)
+{
+	uint64_t ends = lease_ns + lender->longest_ns;
+
+	if (!atomic_compare_exchange_strong(&lender->block->lend.until, &until, ends))
+		return false;
+	lender->own->claimed = ends;
+	return true;
+}
+
+/*
+ * Returns whether this borrower has the turn, or could take it from a borrower that has ended.
+ * Launches of that borrower on lent TPCs may still be running.
+ */
+static bool holds_turn(struct gpupart_lender *lender, uint64_t until, uint64_t now)
+{
+	struct lend_block *lends = &lender->block->lend;
+	uint64_t turn = atomic_load(&lends->turn);
+
+	if (until != lender->own->claimed && now < until)
+		return false;
+	return turn == lender->place ||
+	       ((turn >= LEND_MAX_BORROWERS || atomic_load(&lends->borrowers[turn]) < now) &&
+		atomic_compare_exchange_strong(&lends->turn, &turn, lender->place));
+}
+
+/*
+ * Returns whether this borrower may borrow now. A turn lasts for an amount of time in which the
  * lender was idle. The next turn begins when the launches of this borrower on lent TPCs have
  * ended.
  */
 static bool has_turn(struct gpupart_lender *lender, bool idle)
 {
-	struct lend_block *lends = &lender->block->lend;
+	struct lend_block *lends = &lender->block->lend, *own = lender->own;
 	uint64_t now = clock_monotonic_ns(), since = now - lender->looked_ns;
-	uint64_t turn = atomic_load(&lends->turn);
+	uint64_t until = atomic_load(&lends->until), turn = lender->place;
 	unsigned int next = find_next(lender, now);
 
 	lender->looked_ns = now;
 	atomic_store(&lends->borrowers[lender->place], now + LEASE_NS);
-	/* If the borrower of this turn has ended, one of the other borrowers takes the turn. */
-	if (turn != lender->place &&
-	    ((turn < LEND_MAX_BORROWERS && atomic_load(&lends->borrowers[turn]) >= now) ||
-	     !atomic_compare_exchange_strong(&lends->turn, &turn, lender->place)))
+	if (!holds_turn(lender, until, now)) {
+		lender->used_ns = lender->ends_ns = lender->longest_ns = 0;
 		return false;
-	if (next == lender->place) {
-		lender->used_ns = lender->ends_ns = 0;
-		return true;
 	}
+	/* A launch on lent TPCs may be queued behind launches on the run's own TPCs. */
+	if (lender->longest_ns < own->depth_ns)
+		lender->longest_ns = own->depth_ns;
+	if (lender->longest_ns < own->limit_ns)
+		lender->longest_ns = own->limit_ns;
 	lender->used_ns += idle ? since : 0;
-	if (!lender->ends_ns &&
-	    lender->used_ns < TURN_NS * (lender->own->weight ? lender->own->weight : 1))
-		return true;
-	if (!lender->ends_ns)
-		lender->ends_ns = now + lender->own->limit_ns;
+	if (next == lender->place)
+		lender->used_ns = lender->ends_ns = 0;
+	if (!lender->ends_ns && lender->used_ns < TURN_NS * (own->weight ? own->weight : 1))
+		return claim(lender, until, now + LEASE_NS);
+	/* The page still lends until this look has ended, so the pause begins at the next look. */
+	if (!lender->ends_ns || lender->ends_ns == NEVER)
+		lender->ends_ns = lender->ends_ns ? now + lender->longest_ns : NEVER;
 	if (now < lender->ends_ns)
 		return false;
-	lender->used_ns = lender->ends_ns = 0;
-	atomic_store(&lends->turn, next);
+	lender->used_ns = lender->ends_ns = lender->longest_ns = 0;
+	if (claim(lender, until, now))
+		atomic_compare_exchange_strong(&lends->turn, &turn, next);
 	return false;
 }
 
@@ -374,8 +414,11 @@ void gpupart_lender_close(struct gpupart_lender *lender)
 		return;
 	if (lender->own)
 		show(lender->own, "", "", &(struct gpupart_tpcset){ { 0 } });
-	if (lender->place < LEND_MAX_BORROWERS)
+	if (lender->place < LEND_MAX_BORROWERS) {
+		if (lender->longest_ns)
+			claim(lender, lender->own->claimed, clock_monotonic_ns());
 		atomic_store(&lender->block->lend.borrowers[lender->place], 0);
+	}
 	for (unsigned int n = 0; n < lender->nr; n++) {
 		gpupart_remote_close(lender->remotes[n]);
 		gpupart_records_close(lender->readers[n]);

@@ -52,6 +52,7 @@ struct lend_block {
 	_Atomic uint64_t lent, revoked, waited, expired;
 	char name[64];		/* the lender's job, for display; "": the run does not borrow */
 	unsigned int weight;	/* relative length of the borrower's turns; 0 means 1 */
+	uint64_t claimed;	/* value that the run's watcher last wrote to the lender's @until */
 	/*
 	 * These members are used in the report of a lender. A borrower's watcher sets @lends.
 	 * After that, the lender's processes write @busy.
@@ -66,6 +67,8 @@ struct lend_block {
 	 * until the time that it contains, in CLOCK_MONOTONIC ns.
 	 */
 	_Atomic uint64_t turn, borrowers[LEND_MAX_BORROWERS];
+	/* Until this time, launches of the borrower that had the last turn may be outstanding. */
+	_Atomic uint64_t until;
 };
 
 /* The memory in which the processes of a run leave their reports. */

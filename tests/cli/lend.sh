@@ -7,12 +7,14 @@
 cat >"$tmp/work.c" <<'END'
 /*
  * work FILE NS: until FILE is gone, launches for all SMs, for NS each, and writes into FILE.sms
- * which it got: "COUNT FIRST-LAST". While FILE.still is there it launches nothing.
+ * which it got: "COUNT FIRST-LAST". While FILE.still is there it launches nothing. For each launch
+ * that used SMs 16-23, appends its "START END" in ns to FILE.times.
  */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define BLOCKS 264
@@ -27,7 +29,7 @@ int main(int argc, char **argv)
 	unsigned int ns = argc > 2 ? strtoul(argv[2], NULL, 10) : 1000;
 	unsigned long long out;
 	void *args[] = { &out, &ns };
-	char still[512], to[512], new[520];
+	char still[512], to[512], new[520], times[520];
 
 	if (argc < 3 || !lib || CALL("cuInit", (unsigned int), (0)) ||
 	    CALL("cuCtxCreate_v2", (void **, unsigned int, int), (&ctx, 0, 0)) ||
@@ -41,7 +43,10 @@ int main(int argc, char **argv)
 	snprintf(still, sizeof(still), "%s.still", argv[1]);
 	snprintf(to, sizeof(to), "%s.sms", argv[1]);
 	snprintf(new, sizeof(new), "%s.new", to);
+	snprintf(times, sizeof(times), "%s.times", argv[1]);
 	for (; !access(argv[1], F_OK); usleep(2000)) {
+		unsigned long long start = -1, end = 0, now;
+		struct timespec time;
 		char seen[132] = "";
 		int first = -1, last = -1, nr = 0;
 		FILE *file;
@@ -55,8 +60,14 @@ int main(int argc, char **argv)
 		    CALL("cuMemcpyDtoH_v2", (void *, unsigned long long, size_t),
 			 (records, out, sizeof(records))))
 			return 2;
-		for (int b = 0; b < BLOCKS; b++)
+		clock_gettime(CLOCK_MONOTONIC, &time);
+		for (int b = 0; b < BLOCKS; b++) {
 			seen[records[b].smid] = 1;
+			if (records[b].smid < 16 || records[b].smid > 23)
+				continue;
+			start = records[b].start < start ? records[b].start : start;
+			end = records[b].end > end ? records[b].end : end;
+		}
 		for (int sm = 0; sm < 132; sm++) {
 			if (!seen[sm])
 				continue;
@@ -68,6 +79,13 @@ int main(int argc, char **argv)
 		fprintf(file, "%d %d-%d\n", nr, first, last);
 		fclose(file);
 		rename(new, to);
+		file = end ? fopen(times, "a") : NULL;
+		if (!file)
+			continue;
+		/* The GPU's clock begins with the program. */
+		now = time.tv_sec * 1000000000ull + time.tv_nsec;
+		fprintf(file, "%llu %llu\n", now - (end - start), now);
+		fclose(file);
 	}
 	return 0;
 }
@@ -329,6 +347,19 @@ if command -v jq >/dev/null; then
 else
 	skip "no jq"
 fi
+end batch
+end more
+# A launch takes 17 ms with lent TPCs, and a turn of weight 10 lasts 100 ms.
+rm -f "$tmp/batch.times" "$tmp/more.times" "$tmp/batch.sms" "$tmp/more.sms"
+NS=1000000 begin batch -t 0-3 --lend serve --lend-limit 60ms --lend-weight 10
+NS=1000000 begin more -t 4-7 --lend serve --lend-limit 60ms --lend-weight 20
+waits has_nr batch 16 && waits has_nr more 16
+sleep 5
+for name in batch more; do sed "s/\$/ $name/" "$tmp/$name.times"; done | sort -n |
+	awk '$1 < end && $3 != owner { print "overlap: " owner " until " end ", " $0 }
+		{ turns += $3 != owner; owner = $3; end = $2 > end ? $2 : end }
+		END { print "turns: " (turns > 5 ? "many" : turns) }' >"$tmp/turns"
+is "$(cat "$tmp/turns")" "turns: many" "no two borrowers' kernels use the lent TPCs at one time"
 kill -9 "$pid_more"
 end more
 rm -f "$tmp/batch.sms"
@@ -374,6 +405,56 @@ if command -v python3 >/dev/null && command -v jq >/dev/null; then
 	is "$status" 0 "the log replays"
 else
 	skip "no python3 or no jq"
+fi
+
+# A borrower that qos run adopts has the watcher of its own run.
+if command -v jq >/dev/null; then
+	rm -f "$tmp/serve.sms" "$tmp/batch.sms" "$tmp/serve.still"
+	NS=1000 begin serve -t 8-11
+	begin batch -t 0-3 --lend serve
+	waits got serve "8 16-23" && waits got batch "8 0-7"
+	adopts() {
+		rm -f "$tmp/adopted.log"
+		"$gpupart" qos run -i sample:h200 --epoch 50ms --tenant serve:job=serve,rate=1,lend=500ms,floor=4,ceiling=4 \
+			--tenant batch:job=batch,floor=4,ceiling=4 --log "$tmp/adopted.log" >"$tmp/none" 2>"$tmp/adopted.err" &
+		qos=$!
+	}
+	adopts
+	waits has_nr batch 16
+	ok $? "an adopted borrower gets the TPCs of a tenant with a rate and a limit"
+	is "$("$gpupart" ps --json | jq '.processes[] | select(.name == "batch").lending.limit_ns')" 500000000 \
+		"the limit is that of the tenant"
+	waits grep -qs '"borrowed":' "$tmp/adopted.log"
+	ok $? "the controller counts what it borrows"
+	kill "$qos" && wait "$qos"
+	is "$(jq -s '[.[] | select(.measured[1].borrowed) | .measured[0].lent] | length > 0 and all' "$tmp/adopted.log")" true \
+		"what it borrowed was lent"
+	lent=$("$gpupart" ps --json | jq '.processes[] | select(.name == "batch").lending.launches')
+	is "$(jq -s "[.[].measured[1].borrowed // 0] | add | . > 0 and . <= $lent" "$tmp/adopted.log")" true \
+		"no more than $lent launches"
+	is "$(cat "$tmp/adopted.err")" "" "and says nothing about it"
+	try qos replay "$tmp/adopted.log"
+	is "$status" 0 "the log replays"
+	adopts
+	waits grep -qs '"borrowed":' "$tmp/adopted.log"
+	kill "$qos" && wait "$qos"
+	now=$("$gpupart" ps --json | jq '.processes[] | select(.name == "batch").lending.launches')
+	is "$(jq -s "[.[].measured[1].borrowed // 0] | add | . > 0 and . <= $now - $lent" "$tmp/adopted.log")" true \
+		"another controller counts only what is borrowed from then on: of $now launches, $lent were before"
+	end batch
+	rm -f "$tmp/batch.sms"
+	begin batch -t 0-3 --depth 5ms
+	waits got batch "8 0-7"
+	adopts
+	waits told adopted "batch: borrows no TPCs, because another command started it without --lend: use 'gpupart run --lend serve'"
+	ok $? "an adopted program that cannot borrow: qos run says so"
+	waits grep -qs '"epoch":5,' "$tmp/adopted.log"
+	is "$(grep -c 'borrows no TPCs' "$tmp/adopted.err")" 1 "once"
+	kill "$qos" && wait "$qos"
+	end batch
+	end serve
+else
+	skip "no jq"
 fi
 
 # qos run lends between its own programs. The latencies come from the socket, as above.
@@ -481,6 +562,11 @@ END
 if command -v jq >/dev/null; then
 	try qos sim qos-lend --json --log "$tmp/sim.log"
 	cp "$tmp/out" "$tmp/sim.json"
+	is "$(jq -sr '[.[] | select(.event == "epoch").measured[0]] | "\(map(.requests) | add) \(map(.within // 0) | add)"' "$tmp/sim.log")" \
+		"$(jq -r '.tenants[0] | "\(.requests) \(.requests_within)"' "$tmp/sim.json")" "the sums of requests and of those within the goal"
+	is "$(jq '.tenants[0] | .requests_within >= 0.99 * .requests and .requests > 900' "$tmp/sim.json")" true "at least 99 % are within the goal"
+	try qos replay "$tmp/sim.log"
+	has "$(cat "$tmp/out")" "requests within 150 us (" "the report has them"
 	sed 's/, lend: auto//' "$root/share/scenarios/qos-lend.yaml" >"$tmp/fixed.yaml"
 	try qos sim "$tmp/fixed.yaml" --json
 	is "$(jq -s '.[0].tenants[0].epochs_met == .[0].epochs and .[0].tenants[1].speed_milli > 1.3 * .[1].tenants[1].speed_milli and
@@ -489,6 +575,16 @@ if command -v jq >/dev/null; then
 	is "$(jq -s '[.[] | select(.measured[1].borrowed) | .measured[0].lent] | length > 40 and all' "$tmp/sim.log")" true \
 		"what is borrowed was lent"
 	try qos replay "$tmp/sim.log"
+	is "$status" 0 "its log replays"
+	sed -e 's/blocks: 528/blocks: 132/' -e 's/^\( *\)train: {}/&\n\1more: { weight: 3 }/' -e 's/^  train: \(.*\)train }$/&\n  more: \1more }/' \
+		-e 's/^  train: \(.*process: \)train\(.*on: \)train \(.*\)/&\n  more: \1more\2more \3/' \
+		"$root/share/scenarios/qos-lend.yaml" >"$tmp/turns.yaml"
+	try qos sim "$tmp/turns.yaml" --log "$tmp/turns.log"
+	is "$(jq -sr '[.[] | select(.measured) | [.measured[1, 2] | (.borrowed // 0) > 0]] |
+		"\(map(select(all)) | length) \((map(select(.[0])) | length) as $one | (map(select(.[1])) | length) as $more |
+			$one >= 8 and $more >= 2.5 * $one and $more <= 3.5 * $one)"' "$tmp/turns.log")" "0 true" \
+		"two borrowers with weights 1 and 3 never borrow in one epoch, and take turns by weight"
+	try qos replay "$tmp/turns.log"
 	is "$status" 0 "its log replays"
 	sed 's/"lend_ns":86[0-9]*/"lend_ns":86/' "$tmp/sim.log" >"$tmp/changed.log"
 	try qos replay "$tmp/changed.log"

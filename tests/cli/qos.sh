@@ -358,6 +358,14 @@ try qos run $e -f "$tmp/lines.yaml" --json
 is "$status" 3 "the program's exit status"
 is "$(jq -s 'map(select(.event == "epoch").measured[0] | select(.requests > 0).latency_ns / 1e6 | . > 4.6 and . < 5.4) | length > 2 and all' \
 	"$tmp/out")" true "latencies come by the socket, to a tenth"
+sed 's/latency 5ms", /latency %dms" % (5 if _ % 10 else 50), /; s/os._exit(3)/time.sleep(0.5)/' "$tmp/lines.yaml" >"$tmp/tenth.yaml"
+try qos run $e -f "$tmp/tenth.yaml" --log "$tmp/tenth.log" --of text
+is "$(grep requests "$tmp/out")" "$name-s: 54 of 60 requests within 20 ms (90.00%)" "each request counts, also in the first epoch"
+try qos replay "$tmp/tenth.log" --json
+is "$(jq -c '.tenants[0] | [.requests, .requests_within]' "$tmp/out")" "[60,54]" "and in the JSON of a replay"
+jq -c 'del(.measured[]?.answered, .measured[]?.within)' "$tmp/tenth.log" >"$tmp/tenth.old"
+try qos replay "$tmp/tenth.old" --json
+is "$status $(jq -c '.tenants[0].requests' "$tmp/out")" "0 null" "in a log of an older version, the number is not known"
 sed 's/- python3/- no-such-program/' "$tmp/lines.yaml" >"$tmp/none.yaml"
 try qos run $e -f "$tmp/none.yaml"
 is "$status $(grep -c "no-such-program" "$tmp/err")" "127 1" "a program that is missing"

@@ -80,11 +80,16 @@ static void measure(struct input *in, const struct qos_setup *setup, struct qos_
 		unsigned int how = input_u8(in);
 
 		m[i] = (struct qos_measured){
-			.valid = !(how & 1), .gone = (how & 0x70) == 0x70, .drained = !(how & 4),
+			.valid = !(how & 1),
+			.gone = (how & 0x70) == 0x70,
+			.drained = !(how & 4),
 			.disturbed = (how & 0x38) == 0x38,
 			.ns = how & 8 ? input_u64(in) >> 1 : setup->epoch_ns,
 			.work = how & 2 ? input_u64(in) >> 1 : 1000 * (uint64_t)how,
-			.nr = how, .latency_ns = how & 128 ? input_u64(in) >> 1 : 1000000,
+			.nr = how,
+			.answered = how,
+			.within = how / 2,
+			.latency_ns = how & 128 ? input_u64(in) >> 1 : 1000000,
 		};
 	}
 }
@@ -152,6 +157,8 @@ static void read_back(const struct qos_session *written, const char *line, bool 
 			     read[i].gone == measured[i].gone &&
 			     read[i].drained == measured[i].drained &&
 			     read[i].disturbed == measured[i].disturbed &&
+			     read[i].answered == measured[i].answered &&
+			     read[i].within == measured[i].within &&
 			     read[i].latency_ns == measured[i].latency_ns);
 	}
 	fuzz_words = "";

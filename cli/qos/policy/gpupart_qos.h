@@ -62,7 +62,8 @@ struct qos_tenant {
 	 * idle
 	 */
 	bool lend;
-	uint64_t lend_ns;	/* longest time of kernels on lent TPCs; 0: the goal's slack */
+	/* QOS_LEND_LEAST .. QOS_LEND_MOST: longest time of kernels on lent TPCs; 0: the slack */
+	uint64_t lend_ns;
 };
 
 /* smallest and largest limit of lending, in ns */
@@ -102,6 +103,11 @@ struct qos_measured {
 	uint64_t told;	/* reported work, if @work does not come from reports; only displayed */
 	uint64_t nr;		/* for QOS_LATENCY: number of answered requests */
 	uint64_t latency_ns;	/* for QOS_LATENCY: the goal's percentile of their latencies */
+	/*
+	 * for QOS_LATENCY, only displayed: number of requests that were answered since the previous
+	 * epoch, also while TPCs moved; number of these requests within the latency
+	 */
+	uint64_t answered, within;
 };
 
 enum qos_class { QOS_UNKNOWN, QOS_COMPUTE, QOS_MEMORY };
@@ -117,6 +123,12 @@ enum qos_state {
 	/* another program changed the tenant's set or uses its TPCs; the epoch does not count */
 	QOS_DISTURBED,
 };
+
+/* Returns whether a tenant in this state has a speed or a score. */
+static inline bool qos_has_result(enum qos_state state)
+{
+	return state == QOS_GOOD || state == QOS_MISSED || state == QOS_STUCK;
+}
 
 /* The decision about one tenant. */
 struct qos_verdict {

@@ -72,26 +72,13 @@ static unsigned int known_to_suffice(const struct qos_policy *p, const struct qo
 }
 
 /*
- * Returns the largest count that is below the present count and has a known speed, or 0 if there
- * is none.
- */
-static unsigned int seen_below(const struct qos_actor *a)
-{
-	unsigned int n;
-
-	for (n = a->nr - 1; n && !a->curve[n]; n--)
-		;
-	return n;
-}
-
-/*
  * Returns the number of TPCs that would meet the goal, in proportion to the score. If the speed
  * with fewer TPCs is known and the gain from the further TPCs was less than proportional,
  * returns a correspondingly larger number.
  */
 static unsigned int nr_needed(const struct qos_actor *a, uint32_t score, uint32_t target)
 {
-	unsigned int nr = scaled(a->nr, target, score), n = seen_below(a);
+	unsigned int nr = scaled(a->nr, target, score), n = qos_seen(a, a->nr - 1);
 	uint64_t missing, rise;
 
 	/* The form of the curve is useful even if the load has changed since it was measured. */
@@ -337,7 +324,7 @@ static bool some_are_reserved(const struct qos_policy *p)
 static uint32_t without_one(const struct qos_actor *a)
 {
 	uint64_t here = a->curve[a->nr], fall, loss = here / a->nr;
-	unsigned int n = seen_below(a);
+	unsigned int n = qos_seen(a, a->nr - 1);
 
 	if (!here || !n || a->curve[n] >= here)
 		return 0;
@@ -573,6 +560,5 @@ unsigned int qos_want(struct qos_policy *p, struct qos_actor *a)
 {
 	unsigned int nr = want(p, a);
 
-	return a->edge && (a->state == QOS_GOOD || a->state == QOS_MISSED ||
-			   a->state == QOS_STUCK) ? beside_others(p, a, nr) : nr;
+	return a->edge && qos_has_result(a->state) ? beside_others(p, a, nr) : nr;
 }

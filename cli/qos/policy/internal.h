@@ -217,6 +217,13 @@ uint32_t qos_target(const struct qos_policy *p, const struct qos_actor *a);
  * soon use more TPCs and more bandwidth.
  */
 bool qos_ramping(const struct qos_policy *p);
+/* Returns the largest number of TPCs up to @n for which the curve of @a has a speed, or 0. */
+static inline unsigned int qos_seen(const struct qos_actor *a, unsigned int n)
+{
+	while (n && !a->curve[n])
+		n--;
+	return n;
+}
 /*
  * Stores in *answer how much the speed grows with the TPCs, in thousandths of a proportional
  * gain. Returns false if that is not known.

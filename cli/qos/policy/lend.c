@@ -16,11 +16,6 @@
 #define WAIT_MOST	160u
 #define SURE		50u	/* good epochs after which earlier misses are forgotten */
 
-static bool has_result(const struct qos_actor *a)
-{
-	return a->state == QOS_GOOD || a->state == QOS_MISSED || a->state == QOS_STUCK;
-}
-
 /*
  * Learns from an epoch without lending. bare_ns is an upper bound of the latency without
  * lending. If the latency falls, bare_ns falls slowly.
@@ -56,7 +51,7 @@ static uint64_t limit_of(const struct qos_actor *a)
 
 void qos_lend(struct qos_actor *a, const struct qos_measured *m, bool moved)
 {
-	const bool missed = has_result(a) && a->score < 1000;
+	const bool missed = qos_has_result(a->state) && a->score < 1000;
 	uint64_t limit;
 
 	a->lend_ns = 0;
@@ -64,7 +59,7 @@ void qos_lend(struct qos_actor *a, const struct qos_measured *m, bool moved)
 		return;
 	if (moved)
 		a->nr_bare = 0;
-	else if (has_result(a) && !m->lent)
+	else if (qos_has_result(a->state) && !m->lent)
 		learn_bare(a, m->latency_ns);
 	a->lend_epochs = m->lent ? a->lend_epochs + 1 : 0;
 	if (a->lend_epochs >= LEND_FOR)
@@ -79,7 +74,8 @@ void qos_lend(struct qos_actor *a, const struct qos_measured *m, bool moved)
 		a->lend_back = 0;
 	}
 	/* A tenant without a result may have missed its goal, unless it had no requests. */
-	if (a->lend_wait || missed || a->trial || (!has_result(a) && a->state != QOS_IDLE))
+	if (a->lend_wait || missed || a->trial ||
+	    (!qos_has_result(a->state) && a->state != QOS_IDLE))
 		return;
 	limit = limit_of(a);
 	if (limit >= QOS_LEND_LEAST)

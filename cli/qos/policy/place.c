@@ -20,23 +20,14 @@ static uint64_t nearness(const struct qos_policy *p, const struct qos_actor *a, 
 	return qos_guaranteed(a) ? (1u << 24) - at : at;
 }
 
-static unsigned int nr_in_gpc(const struct qos_board *board, const struct gpupart_tpcset *set,
-			      unsigned int gpc)
+/* Returns the number of TPCs of @set in @place, a GPC, uGPU or virtual GPC. */
+static unsigned int nr_in(const uint8_t *places, const struct gpupart_tpcset *set,
+			  unsigned int place)
 {
 	unsigned int nr = 0;
 
 	for (int t = gpupart_tpcset_next(set, 0); t >= 0; t = gpupart_tpcset_next(set, t + 1))
-		nr += board->gpc[t] == gpc;
-	return nr;
-}
-
-static unsigned int nr_in_ugpu(const struct qos_board *board, const struct gpupart_tpcset *set,
-			       unsigned int ugpu)
-{
-	unsigned int nr = 0;
-
-	for (int t = gpupart_tpcset_next(set, 0); t >= 0; t = gpupart_tpcset_next(set, t + 1))
-		nr += board->ugpu[t] == ugpu;
+		nr += places[t] == place;
 	return nr;
 }
 
@@ -49,13 +40,13 @@ static uint64_t preference(const struct qos_policy *p, const struct gpupart_tpcs
 {
 	unsigned int gpc = p->board.gpc[tpc], own, ugpu = 0, others = 0, i;
 
-	own = nr_in_gpc(&p->board, &hold[a], gpc);
+	own = nr_in(p->board.gpc, &hold[a], gpc);
 	for (i = 0; i < p->nr && !own; i++)
-		others += nr_in_gpc(&p->board, &hold[i], gpc);
+		others += nr_in(p->board.gpc, &hold[i], gpc);
 	if (p->actors[a].shape == QOS_SPREAD)
 		own = GPUPART_MAX_TPCS - own;
 	if (p->actors[a].shape != QOS_PACKED)
-		ugpu = GPUPART_MAX_TPCS - nr_in_ugpu(&p->board, &hold[a], p->board.ugpu[tpc]);
+		ugpu = GPUPART_MAX_TPCS - nr_in(p->board.ugpu, &hold[a], p->board.ugpu[tpc]);
 	return (uint64_t)own << 50 | (uint64_t)ugpu << 41 | (uint64_t)(256 - others) << 32 |
 	       (uint64_t)!p->drains[tpc] << 31 | nearness(p, &p->actors[a], tpc);
 }
@@ -83,7 +74,7 @@ static bool is_shared(const struct qos_policy *p, const struct gpupart_tpcset *h
 		      unsigned int a, unsigned int tpc)
 {
 	for (unsigned int i = 0; i < p->nr; i++)
-		if (i != a && nr_in_gpc(&p->board, &hold[i], p->board.gpc[tpc]))
+		if (i != a && nr_in(p->board.gpc, &hold[i], p->board.gpc[tpc]))
 			return true;
 	return false;
 }
@@ -101,8 +92,8 @@ static bool gives_up_first(const struct qos_policy *p, const struct gpupart_tpcs
 		missed_since(p, more, tpc, &who), missed_since(p, more, than, &who),
 	};
 	unsigned int own[2] = {
-		nr_in_gpc(&p->board, &hold[a], p->board.gpc[tpc]),
-		nr_in_gpc(&p->board, &hold[a], p->board.gpc[than]),
+		nr_in(p->board.gpc, &hold[a], p->board.gpc[tpc]),
+		nr_in(p->board.gpc, &hold[a], p->board.gpc[than]),
 	};
 
 	/* A shape that is being measured is kept, even if other tenants need its TPCs. */
@@ -132,13 +123,12 @@ static void remove_tpc(struct qos_policy *p, struct gpupart_tpcset *hold, unsign
 	p->actors[a].had[tpc] = p->epoch + 1;
 }
 
-/* Removes the TPCs of @a that other programs use now. */
-static void remove_held(struct qos_policy *p, struct gpupart_tpcset *hold, unsigned int a)
+static void remove_all(struct qos_policy *p, struct gpupart_tpcset *hold, unsigned int a,
+		       const struct gpupart_tpcset *lost)
 {
-	struct gpupart_tpcset lost = gpupart_tpcset_and(&hold[a], &p->held);
-
-	for (int t = gpupart_tpcset_next(&lost, 0); t >= 0; t = gpupart_tpcset_next(&lost, t + 1))
-		remove_tpc(p, hold, a, t);
+	for (unsigned int t = 0; t < p->board.nr_tpcs; t++)
+		if (gpupart_tpcset_has(lost, t))
+			remove_tpc(p, hold, a, t);
 }
 
 /* Removes TPCs of @a until it has at most its new number of TPCs. */
@@ -195,16 +185,6 @@ static void grow(struct qos_policy *p, struct gpupart_tpcset *hold, const unsign
 	}
 }
 
-static unsigned int nr_in_vgpc(const struct qos_board *board, const struct gpupart_tpcset *set,
-			       unsigned int vgpc)
-{
-	unsigned int nr = 0;
-
-	for (int t = gpupart_tpcset_next(set, 0); t >= 0; t = gpupart_tpcset_next(set, t + 1))
-		nr += board->vgpc[t] == vgpc;
-	return nr;
-}
-
 /*
  * Returns whether @set has enough TPCs of one virtual GPC for a cluster. Also returns true if
  * the whole @set is too small for a cluster.
@@ -215,7 +195,7 @@ static bool holds_cluster(const struct qos_board *board, const struct gpupart_tp
 
 	for (int t = gpupart_tpcset_next(set, 0); t >= 0 && !held;
 	     t = gpupart_tpcset_next(set, t + 1))
-		held = nr_in_vgpc(board, set, board->vgpc[t]) >= board->cluster_tpcs;
+		held = nr_in(board->vgpc, set, board->vgpc[t]) >= board->cluster_tpcs;
 	return held;
 }
 
@@ -270,7 +250,7 @@ static bool exchange(const struct qos_policy *p, struct gpupart_tpcset *hold, un
 		}
 		gpupart_tpcset_del(&hold[a], gives);
 		gpupart_tpcset_add(&hold[a], t);
-		if (nr_in_vgpc(&p->board, &hold[a], vgpc) >= p->board.cluster_tpcs)
+		if (nr_in(p->board.vgpc, &hold[a], vgpc) >= p->board.cluster_tpcs)
 			return true;
 	}
 	return false;
@@ -286,7 +266,7 @@ static void hold_cluster(struct qos_policy *p, struct gpupart_tpcset *hold, unsi
 
 	for (unsigned int has = p->board.cluster_tpcs; has-- > 0;)
 		for (unsigned int way = 0; way < 2 * (QOS_UNKNOWN_PLACE + 1); way++) {
-			if (nr_in_vgpc(&p->board, &hold[a], way / 2) != has)
+			if (nr_in(p->board.vgpc, &hold[a], way / 2) != has)
 				continue;
 			memcpy(trial, hold, p->nr * sizeof(*hold));
 			if (exchange(p, trial, a, way / 2, way % 2))
@@ -297,9 +277,7 @@ found:
 	for (unsigned int i = 0; i < p->nr; i++) {
 		lost = gpupart_tpcset_andnot(&hold[i], &trial[i]);
 		lost = gpupart_tpcset_and(&lost, &p->actors[i].set);
-		for (int t = gpupart_tpcset_next(&lost, 0); t >= 0;
-		     t = gpupart_tpcset_next(&lost, t + 1))
-			remove_tpc(p, hold, i, t);
+		remove_all(p, hold, i, &lost);
 		p->actors[i].moved |= !gpupart_tpcset_empty(&lost);
 		hold[i] = trial[i];
 	}
@@ -374,23 +352,23 @@ static void arrange(struct qos_policy *p, struct gpupart_tpcset *hold, const uns
 	}
 	for (i = 0; i < p->nr; i++) {
 		p->actors[i].moved |= !gpupart_tpcset_empty(&lost[i]);
-		for (int t = gpupart_tpcset_next(&lost[i], 0); t >= 0;
-		     t = gpupart_tpcset_next(&lost[i], t + 1))
-			remove_tpc(p, hold, i, t);
+		remove_all(p, hold, i, &lost[i]);
 	}
 	hold[a] = lay[a];
 }
 
 void qos_place(struct qos_policy *p, const unsigned int *counts)
 {
-	struct gpupart_tpcset hold[QOS_MAX_TENANTS];
+	struct gpupart_tpcset hold[QOS_MAX_TENANTS], lost;
 	struct gpupart_tpcset pool = gpupart_tpcset_first(p->board.nr_tpcs);
 	unsigned int i;
 
 	for (i = 0; i < p->nr; i++)
 		hold[i] = p->actors[i].set;
-	for (i = 0; i < p->nr; i++)
-		remove_held(p, hold, i);
+	for (i = 0; i < p->nr; i++) {
+		lost = gpupart_tpcset_and(&hold[i], &p->held);
+		remove_all(p, hold, i, &lost);
+	}
 	for (i = 0; i < p->nr; i++)
 		shrink(p, hold, counts, i);
 	if (p->relay)

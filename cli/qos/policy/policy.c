@@ -92,8 +92,6 @@ static int check_tenant(const struct qos_tenant *t, const struct qos_board *boar
 		return refuse(why, -EINVAL,
 			      "%s: lend: auto: only a latency goal has a slack; give a time",
 			      t->name);
-	if (t->lend_ns && (t->lend_ns < QOS_LEND_LEAST || t->lend_ns > QOS_LEND_MOST))
-		return refuse(why, -EINVAL, "%s: lend: must be 1us to 1s", t->name);
 	if (t->ceiling && t->floor > t->ceiling)
 		return refuse(why, -EINVAL, "%s: the floor of %u TPCs is above the ceiling of %u",
 			      t->name, t->floor, t->ceiling);

@@ -40,13 +40,9 @@ uint32_t qos_target(const struct qos_policy *p, const struct qos_actor *a)
 
 bool qos_answer(const struct qos_actor *a, int *answer)
 {
-	unsigned int high, low;
+	unsigned int high = qos_seen(a, GPUPART_MAX_TPCS), low = qos_seen(a, high * 3 / 4);
 	__int128 gain, value;
 
-	for (high = GPUPART_MAX_TPCS; high && !a->curve[high]; high--)
-		;
-	for (low = high * 3 / 4; low && !a->curve[low]; low--)
-		;
 	if (!low)
 		return false;
 	gain = (__int128)qos_times(a->curve[high], 1000, a->curve[low]) - 1000;
@@ -55,19 +51,24 @@ bool qos_answer(const struct qos_actor *a, int *answer)
 	return true;
 }
 
+static uint64_t best_speed(const struct qos_actor *a)
+{
+	uint64_t best = 0;
+
+	for (unsigned int n = 1; n <= GPUPART_MAX_TPCS; n++)
+		best = a->curve[n] > best ? a->curve[n] : best;
+	return best;
+}
+
 /*
  * Returns the smallest number of TPCs that give nearly the best speed. Interpolates linearly
  * between known speeds.
  */
 static unsigned int find_optimum(const struct qos_actor *a)
 {
-	uint64_t best = 0, enough;
+	uint64_t enough = qos_times(best_speed(a), PLATEAU, 1000);
 	unsigned int n, before = 0;
 
-	for (n = 1; n <= GPUPART_MAX_TPCS; n++)
-		if (a->curve[n] > best)
-			best = a->curve[n];
-	enough = qos_times(best, PLATEAU, 1000);
 	for (n = 1; n <= GPUPART_MAX_TPCS; n++) {
 		if (!a->curve[n])
 			continue;
@@ -81,28 +82,15 @@ static unsigned int find_optimum(const struct qos_actor *a)
 				  a->curve[n] - a->curve[before] + 1);
 }
 
-static unsigned int most_seen(const struct qos_actor *a)
-{
-	unsigned int n;
-
-	for (n = GPUPART_MAX_TPCS; n && !a->curve[n]; n--)
-		;
-	return n;
-}
-
 /*
  * The optimum predicts speeds. Returns whether the speed with a third number of TPCs is below
  * this prediction. In this case there is no optimum.
  */
 static bool is_disproved(const struct qos_actor *a)
 {
-	uint64_t best = 0;
-
 	if (qos_guaranteed(a) || a->class != QOS_MEMORY || a->nr > a->optimum)
 		return false;
-	for (unsigned int n = 1; n <= GPUPART_MAX_TPCS; n++)
-		best = a->curve[n] > best ? a->curve[n] : best;
-	return qos_times(a->curve[a->nr], 1000, best) < PLATEAU - 150;
+	return qos_times(a->curve[a->nr], 1000, best_speed(a)) < PLATEAU - 150;
 }
 
 static void classify(const struct qos_policy *p, struct qos_actor *a)
@@ -119,7 +107,8 @@ static void classify(const struct qos_policy *p, struct qos_actor *a)
 	 * Up to the optimum the speed is proportional, so smaller counts cannot contradict it.
 	 * look_again() clears the speeds of larger counts until the tenant has run with more TPCs.
 	 */
-	if (!qos_guaranteed(a) && a->class == QOS_MEMORY && most_seen(a) * 3 / 4 < a->optimum)
+	if (!qos_guaranteed(a) && a->class == QOS_MEMORY &&
+	    qos_seen(a, GPUPART_MAX_TPCS) * 3 / 4 < a->optimum)
 		return;
 	if (!qos_answer(a, &answer))
 		return;
@@ -127,7 +116,7 @@ static void classify(const struct qos_policy *p, struct qos_actor *a)
 		a->class = QOS_COMPUTE;
 		a->optimum = a->probe = 0;
 	} else if (answer <= MEMORY_UP_TO && a->class != QOS_MEMORY && !a->no_memory &&
-		   most_seen(a) >= p->board.nr_tpcs / 8) {
+		   qos_seen(a, GPUPART_MAX_TPCS) >= p->board.nr_tpcs / 8) {
 		a->class = QOS_MEMORY;
 		a->optimum = find_optimum(a);
 		a->at_optimum = 0;
@@ -365,20 +354,23 @@ static void add_score(const struct qos_policy *p, struct qos_actor *a, const str
 	watch(a, qos_guaranteed(a) ? score : 1000, a->state == QOS_MISSED);
 }
 
+static void no_result(struct qos_actor *a, enum qos_state state)
+{
+	a->speed = 0;
+	a->score = 0;
+	a->state = state;
+}
+
 static void not_heard(struct qos_policy *p, struct qos_actor *a)
 {
 	a->silent++;
-	a->speed = 0;
-	a->score = 0;
-	a->state = a->begun || a->silent > p->rules.hold ? QOS_LOST : QOS_WAITING;
+	no_result(a, a->begun || a->silent > p->rules.hold ? QOS_LOST : QOS_WAITING);
 }
 
 static void idle(struct qos_actor *a)
 {
 	a->silent = 0;
-	a->speed = 0;
-	a->score = 0;
-	a->state = QOS_IDLE;
+	no_result(a, QOS_IDLE);
 }
 
 /*
@@ -386,9 +378,7 @@ static void idle(struct qos_actor *a)
  */
 static void disturb(struct qos_actor *a)
 {
-	a->state = QOS_DISTURBED;
-	a->speed = 0;
-	a->score = 0;
+	no_result(a, QOS_DISTURBED);
 	a->carried_ns = a->gathered = a->gathered_ns = 0;
 	/* Units that were begun with those TPCs end in the next epoch. */
 	a->moved = true;
@@ -406,9 +396,7 @@ void qos_take(struct qos_policy *p, struct qos_actor *a, const struct qos_measur
 	if (a->next_ramp)
 		a->next_ramp--;
 	if (m->gone) {
-		a->state = QOS_GONE;
-		a->speed = 0;
-		a->score = 0;
+		no_result(a, QOS_GONE);
 		a->begun = false;
 		return;
 	}

@@ -656,6 +656,141 @@ static void without_records(void)
 	       !block(&batch)->lease, "a lender without records lends nothing");
 }
 
+/* ------------------------------------------------------------------- several borrowers */
+
+/* Runs that borrow from the same lender. They have no programs, only watchers. */
+static struct borrower {
+	uint64_t depth_ns, limit_ns;
+	unsigned int weight;
+	struct gpupart_report *report;
+	struct gpupart_lender *lender;
+	bool stopped;			/* its watcher does nothing */
+	bool lends;			/* its page lends now */
+	uint64_t ended_ns;		/* the last time at which its page lent */
+	uint64_t lent_ns;		/* total time in which its page lent */
+	unsigned int turns;
+} borrowers[] = {
+	{ .depth_ns = 30000000, .limit_ns = 15000000, .weight = 1 },
+	{ .depth_ns = 20000000, .limit_ns = 20000000, .weight = 4 },
+};
+
+/* The shortest pause so far, plus a millisecond for the clocks, less the borrower's depth. */
+static uint64_t least_pause_ns;
+static const struct borrower *holder;	/* the borrower whose page lent last */
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * SECOND + now.tv_nsec;
+}
+
+static bool opens(struct borrower *b)
+{
+	return !gpupart_lender_open(gp, b->report, serve.id, getenv("TEST_PCI"), &serve.pid, 1,
+				    NULL, &b->lender);
+}
+
+static bool page_lends(const struct borrower *b)
+{
+	const struct lend_block *own =
+		&((struct report_block *)((struct memfd *)b->report)->head)->lend;
+
+	return own->idle == atomic_load(&block(&serve)->busy) && records_counter() < own->lease;
+}
+
+/* Notes a change of the page of @b. The launches of the other borrower must have ended. */
+static void note(struct borrower *b, const struct borrower *other)
+{
+	const uint64_t now = now_ns();
+	uint64_t pause = now - other->ended_ns + 1000000;
+	const bool lent = b->lends;
+
+	b->lends = page_lends(b);
+	if (b->lends)
+		b->ended_ns = now;
+	if (!b->lends || lent)
+		return;
+	pause = pause > other->depth_ns ? pause - other->depth_ns : 0;
+	if (holder == other && pause < least_pause_ns)
+		least_pause_ns = pause;
+	b->turns += holder != b;
+	holder = b;
+}
+
+/* Watches for @ns, or until @wanted lends. Returns whether at most one page lent at any time. */
+static bool watch(uint64_t ns, const struct borrower *wanted)
+{
+	const uint64_t end = now_ns() + ns;
+	uint64_t last = now_ns(), now;
+	bool good = true;
+
+	while ((now = now_ns()) < end && !(wanted && wanted->lends)) {
+		for (int i = 0; i < 2; i++) {
+			struct borrower *b = &borrowers[i];
+
+			if (!b->stopped)
+				gpupart_lender_look(gp, b->lender);
+			note(b, &borrowers[!i]);
+			note(&borrowers[!i], b);
+			good &= !borrowers[0].lends || !borrowers[1].lends;
+			b->lent_ns += b->lends ? now - last : 0;
+		}
+		last = now;
+	}
+	return good && (!wanted || wanted->lends);
+}
+
+static void turns(void)
+{
+	struct borrower *one = &borrowers[0], *two = &borrowers[1];
+	const char *id;
+	bool good = !gpupart_open(&gp) && start(&serve, LENT, 0, 0);
+
+	batch.pid = serve.pid;
+	good = good && find_pci();
+	for (int i = 0; good && i < 2; i++) {
+		good = !gpupart_report_open(gp, &borrowers[i].report, &id);
+		gpupart_lend_bound(borrowers[i].report, borrowers[i].depth_ns,
+				   borrowers[i].limit_ns);
+		gpupart_lend_name(borrowers[i].report, "serve", borrowers[i].weight);
+		good = good && opens(&borrowers[i]);
+	}
+	if (!tap_ok(good, "two runs borrow from one: %s", gpupart_error(gp)))
+		return;
+	least_pause_ns = SECOND;
+	tap_ok(watch(2 * SECOND, NULL) && one->turns > 5 && two->turns > 5,
+	       "no two pages lend at any time, in %u and %u turns", one->turns, two->turns);
+	tap_ok(two->lent_ns > one->lent_ns,
+	       "by weight: %llu and %llu us", (U64)one->lent_ns / 1000, (U64)two->lent_ns / 1000);
+	tap_ok(least_pause_ns && least_pause_ns < SECOND,
+	       "between two turns, the first one's launches end: %llu us more at least",
+	       (U64)least_pause_ns / 1000);
+
+	tap_ok(watch(SECOND, one), "one has the turn");
+	least_pause_ns = SECOND;
+	one->stopped = true;
+	tap_ok(watch(2 * SECOND, two) && least_pause_ns && least_pause_ns < SECOND,
+	       "its watcher stops: %llu us more",
+	       (U64)least_pause_ns / 1000);
+	one->stopped = false;
+	tap_ok(watch(SECOND, one), "it goes on, and has another turn");
+
+	least_pause_ns = SECOND;
+	one->stopped = true;
+	gpupart_lender_close(one->lender);
+	tap_ok(watch(2 * SECOND, two) && least_pause_ns && least_pause_ns < SECOND,
+	       "it ends in its turn: %llu us more",
+	       (U64)least_pause_ns / 1000);
+	tap_ok(opens(one), "it begins again");
+	one->stopped = false;
+	tap_ok(watch(SECOND, one), "and has a turn again");
+	gpupart_lender_close(one->lender);
+	tap_ok(opens(one) && watch(one->depth_ns / 2, one),
+	       "the run that had the last turn does not wait for itself");
+}
+
 /* Proves the mask bits and the records before the tests, as in every process of this user. */
 static void proves(void)
 {
@@ -687,6 +822,7 @@ static const struct scenario scenarios[] = {
 	{ "attributes", attributes, "@b", { CLOCK }, prepare },
 	{ "forked", forked, "@b", { CLOCK }, prepare },
 	{ "refused", refused, "@b", { CLOCK }, prepare },
+	{ "turns", turns, "@b", { CLOCK }, prepare },
 	{ "without-records", without_records, "@b", { CLOCK, "GPUPART_RECORDS=0" }, prepare },
 };
 

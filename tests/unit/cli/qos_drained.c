@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Tests when the TPCs of a tenant may get another owner. The records of its processes decide
- * this. If there are no records, the reports of the processes or a fixed time decide this.
+ * this. If there are no records, the reports of the processes or a fixed time decide this. Tests
+ * also that each request counts, whether or not TPCs were moving.
  */
 #include <errno.h>
 #include "cli/qos/live.h"
@@ -30,6 +31,49 @@ int __wrap_gpupart_records_drained(struct gpupart *gp, struct gpupart_records_re
 	(void)gp;
 	asked[result - results]++;
 	return *result;
+}
+
+/* The goal is in the middle of a bin of the histogram. */
+static void requests(void)
+{
+	static struct live live = { .nr = 1, .socket = -1 };
+	const struct qos_tenant tenant = { .goal = QOS_LATENCY, .latency_ns = 16500000 };
+	const struct qos_spec spec = { .percentile = 990 };
+	struct live_tenant *t = &live.tenants[0];
+	struct qos_measured m;
+	unsigned int short_bin = 0, bin = 0;
+
+	while (gpupart_latency_least(short_bin + 1) <= 5000000)
+		short_bin++;
+	while (gpupart_latency_least(bin + 1) <= tenant.latency_ns)
+		bin++;
+	t->goal_ns = tenant.latency_ns;
+	t->latencies[short_bin] = 10;
+	t->latencies[bin + 1] = 3;
+	live_restart(&live);
+	t->latencies[short_bin] = 100;
+	live_take(&live, 0, &tenant, &spec, 1, &m);
+	tap_ok(m.nr == 100 && m.answered == 113 && m.within == 110,
+	       "requests while TPCs moved count, but not in the epoch: %llu, %llu of %llu",
+	       (unsigned long long)m.nr, (unsigned long long)m.within,
+	       (unsigned long long)m.answered);
+	t->latencies[bin] = 1000;
+	live_take(&live, 0, &tenant, &spec, 1, &m);
+	tap_ok(m.answered == 1000 && m.within == 1000 * (tenant.latency_ns -
+	       gpupart_latency_least(bin)) / (gpupart_latency_least(bin + 1) -
+	       gpupart_latency_least(bin)) && m.within > 200 && m.within < 800,
+	       "of 1000 requests in the goal's bin, %llu", (unsigned long long)m.within);
+	t->latencies[GPUPART_NR_LATENCIES - 1] = 5;
+	live_take(&live, 0, &tenant, &spec, 1, &m);
+	tap_ok(m.answered == 5 && !m.within, "none of the longest bin");
+	t->goal_ns = UINT64_MAX;
+	t->latencies[GPUPART_NR_LATENCIES - 1] = 5;
+	live_take(&live, 0, &tenant, &spec, 1, &m);
+	tap_ok(m.answered == 5 && !m.within, "whatever the goal is");
+	t->goal_ns = 0;
+	t->latencies[bin] = 5;
+	live_take(&live, 0, &tenant, &spec, 1, &m);
+	tap_ok(m.nr == 5 && !m.answered, "without a latency goal, no request is within it");
 }
 
 int main(void)
@@ -74,5 +118,6 @@ int main(void)
 	tap_ok(!live_drained(&live, 0, DRAIN_NS, MOST_NS), "a kernel that does not end");
 	now_ns = MOST_NS;
 	tap_ok(live_drained(&live, 0, DRAIN_NS, MOST_NS), "does not delay the others for ever");
+	requests();
 	return tap_done();
 }

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Tests when the QoS policy lends TPCs of a tenant and for how long, who borrows from whom, and
+ * that a log of a run with lending leads to the same decisions.
+ */
+#include <errno.h>
+#include <string.h>
+#include "cli/qos/qos.h"
+#include "tests/tap.h"
+
+#define MS	1000000ull
+#define GOAL	(10 * MS)
+#define BARE	3	/* epochs without lending before TPCs are lent */
+
+static struct qos_tenant tenants[2];
+static struct qos_measured measured[2];
+static struct qos_policy *policy;
+static struct qos_decision now;
+
+/* Begins with a tenant with a latency goal that always has 4 TPCs, and a best-effort tenant. */
+static void begin(void)
+{
+	static const struct qos_board board = { .nr_tpcs = 16 };
+	static const struct qos_rules rules;
+	char why[QOS_MESSAGE_SIZE];
+
+	qos_policy_free(policy);
+	policy = NULL;
+	if (qos_policy_new(&board, &rules, tenants, 2, &policy, &now, why)) {
+		tap_ok(false, "a policy: %s", why);
+		exit(1);
+	}
+}
+
+static void begin_serve(uint64_t goal_ns, uint64_t lend_ns)
+{
+	tenants[0] = (struct qos_tenant){
+		.name = "serve", .goal = QOS_LATENCY, .latency_ns = goal_ns, .floor = 4,
+		.ceiling = 4, .lend = true, .lend_ns = lend_ns,
+	};
+	tenants[1] = (struct qos_tenant){ .name = "batch" };
+	begin();
+}
+
+/*
+ * One epoch in which the tenant has this latency. TPCs were lent in it if the last decision was to
+ * lend. Returns the limit from now on.
+ */
+static uint64_t epoch(uint64_t latency_ns)
+{
+	const bool lent = now.tenants[0].lend_ns;
+
+	measured[0] = (struct qos_measured){
+		.valid = true, .drained = true, .ns = 200 * MS, .nr = 100,
+		.latency_ns = latency_ns, .lent = lent,
+	};
+	measured[1] = (struct qos_measured){
+		.valid = true, .drained = true, .ns = 200 * MS,
+		.work = 1000000 * now.tenants[1].nr_tpcs,
+	};
+	do
+		qos_policy_step(policy, measured, &now);
+	while (now.swapping);
+	return now.tenants[0].lend_ns;
+}
+
+static uint64_t epochs(unsigned int nr, uint64_t latency_ns)
+{
+	while (nr--)
+		epoch(latency_ns);
+	return now.tenants[0].lend_ns;
+}
+
+/* Returns the number of epochs with this latency until TPCs are lent; 999: they are not lent. */
+static unsigned int until_lent(uint64_t latency_ns)
+{
+	for (unsigned int nr = 1; nr < 999; nr++)
+		if (epoch(latency_ns))
+			return nr;
+	return 999;
+}
+
+static void slack(void)
+{
+	unsigned int nr;
+
+	begin_serve(GOAL, 0);
+	nr = until_lent(6 * MS);
+	tap_ok(nr == BARE, "without a limit, TPCs are lent after %u epochs without lending", nr);
+	tap_ok(now.tenants[0].lend_ns == 4 * MS, "the limit is the slack: %llu ns",
+	       (unsigned long long)now.tenants[0].lend_ns);
+	tap_ok(!now.tenants[1].lend_ns, "a tenant without a goal lends nothing");
+	tap_ok(epoch(9 * MS) == 4 * MS, "a latency with lending does not change the slack");
+
+	begin_serve(GOAL, 0);
+	epochs(BARE - 1, 6 * MS);
+	tap_ok(epoch(8 * MS) == 2 * MS, "a higher latency without lending counts at once");
+	begin_serve(GOAL, 0);
+	epoch(8 * MS);
+	epochs(BARE - 1, 0);
+	tap_ok(now.tenants[0].lend_ns > 2 * MS && now.tenants[0].lend_ns < 5 * MS,
+	       "a lower one counts slowly: %llu ns", (unsigned long long)now.tenants[0].lend_ns);
+}
+
+static void given(void)
+{
+	unsigned int nr;
+
+	begin_serve(GOAL, 300000);
+	nr = until_lent(6 * MS);
+	tap_ok(nr == BARE && now.tenants[0].lend_ns == 300000,
+	       "a given limit, after %u epochs: %llu ns", nr,
+	       (unsigned long long)now.tenants[0].lend_ns);
+	tenants[0].goal = QOS_RATE;
+	tenants[0].rate = 1000;
+	begin();
+	for (nr = 0; nr < BARE; nr++) {
+		measured[0] = (struct qos_measured){
+			.valid = true, .ns = 200 * MS, .work = 1000000,
+		};
+		measured[1] = measured[0];
+		qos_policy_step(policy, measured, &now);
+	}
+	tap_ok(now.tenants[0].lend_ns == 300000, "also with a rate: %llu ns",
+	       (unsigned long long)now.tenants[0].lend_ns);
+}
+
+static void limits(void)
+{
+	begin_serve(GOAL, 0);
+	tap_ok(!epochs(50, GOAL), "no slack: nothing is lent");
+	begin_serve(GOAL, 0);
+	tap_ok(!epochs(50, GOAL - QOS_LEND_LEAST + 1), "a slack below %u ns: nothing is lent",
+	       QOS_LEND_LEAST);
+	begin_serve(GOAL, 0);
+	tap_ok(epochs(50, GOAL - QOS_LEND_LEAST) == QOS_LEND_LEAST, "%u ns are lent",
+	       QOS_LEND_LEAST);
+	begin_serve(5ull * QOS_LEND_MOST, 0);
+	tap_ok(epochs(50, MS) == QOS_LEND_MOST, "a longer slack is limited to %u ns",
+	       QOS_LEND_MOST);
+	begin_serve(GOAL, 0);
+	tap_ok(!epochs(50, 2 * GOAL), "a missed goal: nothing is lent");
+	begin_serve(GOAL, 300000);
+	tap_ok(until_lent(2 * GOAL) == 999, "nor with a given limit");
+}
+
+/* Misses with lending. The first pause has 5 epochs, and then the pauses double up to 160. */
+static void pauses(void)
+{
+	static const unsigned int wanted[] = { 5, 10, 20, 40, 80, 160, 160 };
+	unsigned int nr, n;
+
+	begin_serve(GOAL, 0);
+	until_lent(6 * MS);
+	for (n = 0; n < sizeof(wanted) / sizeof(wanted[0]); n++) {
+		nr = epoch(2 * GOAL) ? 0 : until_lent(6 * MS);
+		if (!tap_ok(nr == wanted[n], "after miss %u, nothing is lent for %u epochs", n + 1,
+			    nr))
+			break;
+	}
+	epochs(49, 6 * MS);
+	epoch(2 * GOAL);
+	nr = until_lent(6 * MS);
+	tap_ok(nr == 160, "49 good epochs with lending: %u epochs", nr);
+	epochs(50, 6 * MS);
+	epoch(2 * GOAL);
+	nr = until_lent(6 * MS);
+	tap_ok(nr == 5, "50 good epochs: %u epochs again", nr);
+}
+
+static void measured_again(void)
+{
+	unsigned int nr;
+
+	begin_serve(GOAL, 0);
+	until_lent(6 * MS);
+	for (nr = 1; epoch(6 * MS) && nr < 999; nr++)
+		;
+	tap_ok(nr == 200, "after %u epochs with lending, nothing is lent", nr);
+	nr = until_lent(7 * MS);
+	tap_ok(nr == BARE && now.tenants[0].lend_ns < 4 * MS,
+	       "until the latency without lending was measured in %u epochs: %llu ns", nr,
+	       (unsigned long long)now.tenants[0].lend_ns);
+}
+
+static void moved(void)
+{
+	unsigned int nr;
+
+	begin_serve(GOAL, 300000);
+	tenants[0].floor = 8;
+	tenants[0].ceiling = 12;
+	begin();
+	until_lent(9 * MS);
+	epoch(2 * GOAL);
+	tap_ok(now.tenants[0].nr_tpcs == 8 && !now.tenants[0].lend_ns,
+	       "a miss with lending ends the lending, and changes no set");
+	epoch(2 * GOAL);
+	tap_ok(now.tenants[0].nr_tpcs > 8 && !now.tenants[0].lend_ns,
+	       "a miss without lending raises it to %u TPCs, which are not lent",
+	       now.tenants[0].nr_tpcs);
+	begin();
+	epochs(BARE - 1, 9 * MS);
+	epoch(2 * GOAL);
+	nr = until_lent(9 * MS);
+	tap_ok(nr >= BARE && nr < 50,
+	       "the latency is measured anew with the new set: %u epochs", nr);
+}
+
+static void without_requests(void)
+{
+	begin_serve(GOAL, 0);
+	until_lent(6 * MS);
+	measured[0] = (struct qos_measured){ .valid = true, .ns = 200 * MS, .lent = true };
+	qos_policy_step(policy, measured, &now);
+	tap_ok(now.tenants[0].state == QOS_IDLE && now.tenants[0].lend_ns == 4 * MS,
+	       "without requests it lends on");
+	measured[0] = (struct qos_measured){ .ns = 200 * MS, .lent = true };
+	qos_policy_step(policy, measured, &now);
+	tap_ok(now.tenants[0].state == QOS_LOST && !now.tenants[0].lend_ns,
+	       "without a signal it lends nothing");
+	measured[0].gone = true;
+	qos_policy_step(policy, measured, &now);
+	tap_ok(now.tenants[0].state == QOS_GONE && !now.tenants[0].lend_ns, "nor after its end");
+}
+
+static void refused_one(const char *words)
+{
+	static const struct qos_board board = { .nr_tpcs = 16 };
+	static const struct qos_rules rules;
+	struct qos_policy *none;
+	char why[QOS_MESSAGE_SIZE] = "";
+
+	tap_ok(qos_policy_new(&board, &rules, tenants, 2, &none, &now, why) == -EINVAL &&
+	       strstr(why, words), "refused: %s", why);
+}
+
+static void refused(void)
+{
+	begin_serve(GOAL, 0);
+	tenants[1].lend = true;
+	refused_one("batch: lend: only a tenant with a goal lends; best effort borrows");
+	tenants[1] = tenants[0];
+	strcpy(tenants[1].name, "more");
+	refused_one("lend: no tenant is best effort, so none borrows");
+	begin_serve(GOAL, 0);
+	tenants[0].goal = QOS_RATE;
+	tenants[0].rate = 1000;
+	refused_one("serve: lend: auto: only a latency goal has a slack; give a time");
+}
+
+/* A tenant that lends never borrows, so there is no circle. */
+static void lenders(void)
+{
+	static struct qos_setup setup = { .nr = 7 };
+	char got[40] = "";
+
+	for (unsigned int i = 0; i < setup.nr; i++)
+		setup.tenants[i].goal = i % 2 ? QOS_BEST_EFFORT : QOS_LATENCY;
+	tap_ok(qos_lender_of(&setup, 1) == QOS_MAX_TENANTS, "no tenant lends: none borrows");
+	setup.tenants[2].lend = setup.tenants[6].lend = true;
+	for (unsigned int i = 0; i < setup.nr; i++)
+		sprintf(got + strlen(got), "%u ", qos_lender_of(&setup, i));
+	tap_ok(!strcmp(got, "64 2 64 6 64 2 64 "),
+	       "the best-effort tenants are distributed, and no other tenant borrows: %s", got);
+}
+
+/* ---------------------------------------------------------------------------- log */
+
+/* Writes the first line of a log, or one step, as text and reads it again. */
+static json_t *as_text(json_t *line)
+{
+	char *text = json_dumps(line, JSON_PRESERVE_ORDER);
+	json_t *again = json_loads(text, 0, NULL);
+
+	free(text);
+	json_decref(line);
+	return again;
+}
+
+static void log_replays(void)
+{
+	static struct qos_setup setup, read;
+	static struct qos_session session, replayed;
+	char why[QOS_MESSAGE_SIZE] = "", difference[512] = "";
+	bool good, borrowed = false, missed = false;
+	struct qos_measured m[2];
+	json_t *line, *step;
+
+	begin_serve(GOAL, 0);
+	setup = (struct qos_setup){ .path = "", .epoch_ns = 200 * MS, .nr = 2 };
+	memcpy(setup.tenants, tenants, sizeof(tenants));
+	session = (struct qos_session){ .setup = &setup, .board = { .nr_tpcs = 16 } };
+	replayed.setup = &read;
+	good = !qos_session_begin(&session);
+	line = as_text(qos_log_begin(&session));
+	good = good && qos_log_read_begin(line, &read, &replayed, why) &&
+	       !qos_session_begin(&replayed);
+	json_decref(line);
+	tap_ok(good && read.tenants[0].lend && !read.tenants[1].lend, "a log begins: %s", why);
+	for (unsigned int e = 0; good && e < 100; e++) {
+		bool swap = session.now.swapping;
+
+		measured[0] = (struct qos_measured){
+			.valid = true, .drained = true, .ns = 200 * MS, .nr = 100,
+			.latency_ns = e % 40 == 30 ? 2 * GOAL : 6 * MS,
+			.lent = session.now.tenants[0].lend_ns,
+		};
+		measured[1] = (struct qos_measured){
+			.valid = true, .drained = true, .ns = 200 * MS, .work = 5000000,
+			.borrowed = session.now.tenants[0].lend_ns ? 10 + e : 0,
+		};
+		qos_policy_step(session.policy, measured, &session.now);
+		step = as_text(qos_log_step(&session, swap, measured));
+		good = qos_log_read_step(step, &replayed, m, why);
+		qos_policy_step(replayed.policy, m, &replayed.now);
+		line = as_text(qos_log_step(&replayed, swap, m));
+		qos_log_difference(step, line, difference, sizeof(difference));
+		good = good && !*difference && m[0].lent == measured[0].lent &&
+		       m[1].borrowed == measured[1].borrowed &&
+		       replayed.now.tenants[0].lend_ns == session.now.tenants[0].lend_ns;
+		borrowed |= m[1].borrowed;
+		missed |= m[0].lent && !replayed.now.tenants[0].lend_ns;
+		json_decref(line);
+		json_decref(step);
+	}
+	tap_ok(good && borrowed && missed, "100 epochs replay to the same limits: %s%s", why,
+	       difference);
+	qos_policy_free(session.policy);
+	qos_policy_free(replayed.policy);
+}
+
+int main(void)
+{
+	slack();
+	given();
+	limits();
+	pauses();
+	measured_again();
+	moved();
+	without_requests();
+	refused();
+	lenders();
+	log_replays();
+	qos_policy_free(policy);
+	return tap_done();
+}
