@@ -309,10 +309,10 @@ const struct gpupart_topology *gpupart_gpu_topology(const struct gpupart_gpu *gp
  * would widen the limit, gpupart_limit_set() returns -EPERM.
  *
  * Graphs. The driver builds the nodes of an executable graph one time and launches them many
- * times. The set of a graph launch is the first set in this list that exists: the set of the
- * stream into which the graph is launched, the set of the stream on which the graph was captured,
- * the set of the thread, the set of the process. A node whose function has a set uses the
- * function's set instead. A next-launch set takes precedence over all other sets, for all nodes.
+ * times. The set of a graph launch is the first existing set of this list: the set of the stream
+ * into which the graph is launched, the set of the stream on which the graph was captured, the
+ * set of the thread, the set of the process. A node whose function has a set uses the function's
+ * set instead. A next-launch set takes precedence over all other sets, for all nodes.
  *
  * The stream of a capture is the stream on which the capture began. When the graph is launched,
  * the current set of this stream applies. If the stream was destroyed, the set that the stream
@@ -450,8 +450,8 @@ int gpupart_graph_prepare(struct gpupart *gp, struct gpupart_gpu *gpu, void *exe
 			  const struct gpupart_tpcset *sets, unsigned int nr);
 
 /*
- * Return in @set the set that is in force in a scope. If the scope has no set, the functions
- * return false and put all TPCs into @set.
+ * Each of these functions stores the set of a scope in @set and returns true. If the scope has no
+ * set, the function stores all TPCs in @set and returns false.
  */
 bool gpupart_limit_get(struct gpupart_gpu *gpu, struct gpupart_tpcset *set);
 bool gpupart_process_get(struct gpupart_gpu *gpu, struct gpupart_tpcset *set);
@@ -504,10 +504,11 @@ struct gpupart_counters {
 	/*
 	 * Launches on a GPU that is not attached, and launches whose GPU is unknown. If CUDA
 	 * shows several GPUs, the library finds the GPU of a launch from the context of the
-	 * launch. The library knows the GPU of a context if the context is current, or if it was
-	 * current at an attach or a launch. After the attach, the library also learns the GPU of
-	 * a context from three calls: the program creates a stream in the context, gives a set to
-	 * a stream of the context, or loads a module into the context.
+	 * launch. The library knows the GPU of each context that is current. It also knows the
+	 * GPU of each context that was current at an attach or a launch. After the attach, the
+	 * library learns the GPU of a context from three more events: the program creates a
+	 * stream in the context, gives a set to a stream of the context, or loads a module into
+	 * the context.
 	 */
 	uint64_t unconfinable_gpu;
 	/* Number of graph launches for which the driver first had to build the nodes again. */
@@ -522,9 +523,9 @@ struct gpupart_counters {
 	 * Launches of kernels whose module can launch kernels from the GPU. The counters above
 	 * also count these launches. The launches that such a kernel makes from the GPU are not
 	 * confined. The library cannot know whether the kernel made such launches. A graph node
-	 * is counted when it is built, which is at the graph's first launch. Later launches of
-	 * the graph do not count the node. Modules that were loaded before the GPU was attached
-	 * are not recognised.
+	 * is counted at the graph's first launch, because the driver then builds the node. Later
+	 * launches of the graph do not count the node. Modules that were loaded before the GPU
+	 * was attached are not recognised.
 	 */
 	uint64_t device_launches;
 };

@@ -127,9 +127,9 @@ struct gpupart_demand {
 	/* The tenant needs whole GPCs, in which no other tenant has a TPC. */
 	bool gpcs;
 	/*
-	 * If this member is true, the TPCs are spread over GPCs for speed. If it is false, the
-	 * TPCs are packed into few GPCs for isolation. If @gpcs is also true, the tenant gets the
-	 * same number of GPCs from each uGPU.
+	 * If this member is true, the TPCs are spread over GPCs for speed. If this member is
+	 * false, the TPCs are packed into few GPCs for isolation. If @gpcs is also true, the
+	 * tenant gets the same number of GPCs from each uGPU.
 	 */
 	bool spread;
 	/* Size in blocks of the largest cluster that the tenant launches; 0: no clusters. */
@@ -186,27 +186,32 @@ struct gpupart_plan {
  * tenants. Within each of these groups, the tenant with the larger weight ranks higher; then the
  * larger minimum decides, then the larger cluster, then the name. The criteria below are applied
  * one after the other. Each criterion is applied to one tenant after the other, in the order of
- * rank. So each step applies one criterion to one tenant. Of the plans that are left, the step
- * keeps only the plans with the best value. A plan that is better than the chosen plan in one
- * criterion is worse in an earlier criterion.
+ * rank. So each step applies one criterion to one tenant. Of the remaining plans, the step keeps
+ * only the plans with the best value. A plan that is better than the chosen plan in one criterion
+ * is worse in an earlier criterion.
+ *
  * 1. The first criterion is the uGPU of each tenant that is bound to a uGPU. Tenants that are
  * joined by `same` are treated together. The best uGPU has the largest number of TPCs that no
  * tenant needs for its minimum. If several uGPUs have equally many such TPCs, the uGPU with the
  * lowest number is the best.
+ *
  * 2. The second criterion is the set of each tenant that asks for whole GPCs. Let d be the
  * difference between the tenant's number of TPCs and its fair share of the remaining TPCs. Let u
  * be the number of uGPUs that the tenant uses. The best set has the smallest 2d + (u - 1) * (TPCs
  * of the GPU's largest GPC), then the fewest uGPUs, then the most TPCs, then the GPCs that are
  * first in the tenant's order.
+ *
  * 3. The third criterion is the number of TPCs of each tenant that does not ask for whole GPCs.
  * First each tenant gets its minimum. Then TPCs are assigned one at a time. Of the tenants that
  * can still use a TPC, the tenant with the fewest TPCs relative to its weight gets the next TPC.
  * This rule is max-min fairness by weight. (The fair share in criterion 2 is computed in the
  * same way, but without regard to GPCs and cluster slots.)
+ *
  * 4. The fourth criterion is the GPC of each cluster slot. The criterion ignores two kinds of
  * cluster slots: those with one TPC, and those of tenants that ask for whole GPCs. The best GPC
  * has the fewest cluster slots. If several GPCs have equally few cluster slots, the best GPC is
  * the one that is first in the tenant's order.
+ *
  * 5. The fifth criterion is the set of each tenant that does not ask for whole GPCs. For a packed
  * tenant, the best set has the fewest tenants in its GPCs, then the fewest uGPUs, then the fewest
  * GPCs, then the GPCs that are first in the tenant's order. The count of tenants ignores the GPC
@@ -241,11 +246,11 @@ struct gpupart_plan {
  * planning takes too long. -E2BIG: the search was not finished after 100 million steps, which
  * take about half a second. If the function returns a plan, the plan is always the best plan.
  *
- * On GPUs with up to 12 GPCs a call takes a few milliseconds, whether or not a plan exists. Calls
- * with random demands of 16 tenants took less than 3 ms. We also searched for demands that make a
- * call slow (tests/bench/plan.c). The slowest call took 7 ms on GPUs with 8 GPCs, and 25 ms on
- * GPUs with 12 GPCs and two uGPUs. A call can reach the step limit only under two conditions:
- * many tenants ask for whole GPCs, and the GPU has more than 12 GPCs of many sizes.
+ * On GPUs with up to 12 GPCs, a call takes a few milliseconds, even if no plan exists. Calls with
+ * random demands of 16 tenants took less than 3 ms. We also searched for demands that make a call
+ * slow (tests/bench/plan.c). The slowest call took 7 ms on GPUs with 8 GPCs, and 25 ms on GPUs
+ * with 12 GPCs and two uGPUs. A call can reach the step limit only under two conditions: many
+ * tenants ask for whole GPCs, and the GPU has more than 12 GPCs of many sizes.
  */
 int gpupart_plan_make(struct gpupart *gp, const struct gpupart_topology *topo,
 		      const struct gpupart_tpcset *within, const struct gpupart_demand *demands,
@@ -302,8 +307,8 @@ struct gpupart_check {
 void gpupart_gpu_check(const struct gpupart_gpu *gpu, struct gpupart_check *check);
 
 /*
- * Properties of the driver's callback interface. They are known only in a process that has
- * attached a GPU. Sizes are in bytes.
+ * Properties of the driver's callback interface. Only a process that has attached a GPU can read
+ * these properties. Sizes are in bytes.
  */
 struct gpupart_driver {
 	unsigned int table_bytes;
@@ -457,8 +462,8 @@ struct gpupart_records {
 	uint64_t issued;	/* launches that have a record */
 	uint64_t ended;		/* launches whose record the GPU has written */
 	/*
-	 * Launches that have not ended: @issued minus @ended, minus the launches of lost
-	 * contexts, plus the graphs that are being launched at this moment.
+	 * Launches that have not ended. This number is @issued minus @ended, minus the launches
+	 * of lost contexts, plus the graphs that are being launched at this moment.
 	 */
 	uint64_t outstanding;
 	uint64_t unrecorded;	/* launches without a record, since the process started */
@@ -475,7 +480,7 @@ struct gpupart_records {
 	uint64_t busy_ns;	/* time in which one or more launches ran: the union of their
 				 * times */
 	uint64_t kernels_ns;	/* the sum of the times of all launches */
-	/* The part of kernels_ns that was known too late to be added to busy_ns. */
+	/* Time that is in kernels_ns but not in busy_ns, because it was known too late. */
 	uint64_t late_ns;
 	/*
 	 * Graph launches without a record, for example because the last node of the graph is not
@@ -567,9 +572,9 @@ struct gpupart_job {
  * and the descendants of this process. The function stores the id of the job in @id, which has
  * GPUPART_JOB_STRLEN bytes. Put this id into the environment variable GPUPART_JOB. If GPUPART_JOB
  * names a job at the time of the call, that job becomes the parent. Jobs can be nested to any
- * depth. A process can start one job on each GPU. If it starts a second job on the same GPU, the
- * call changes the first job. @name is NULL, or it has 1 to 63 characters from A-Z a-z 0-9 . _ -
- * and does not start with '-'. @pci is the address of the GPU of @topo, for example
+ * depth. A process can start one job on each GPU. If a process starts a second job on the same
+ * GPU, the call changes the first job. @name is NULL, or it has 1 to 63 characters from A-Z a-z
+ * 0-9 . _ - and does not start with '-'. @pci is the address of the GPU of @topo, for example
  * "0000:0d:00.0". If @topo is from a capture, @pci is the address of the simulated GPU. A job is
  * removed when it no longer has any process. A job has three kinds of processes: the process that
  * started the job, published processes of the job, and processes that were executed with the id
@@ -655,10 +660,10 @@ int gpupart_grant_list(struct gpupart *gp, struct gpupart_grant *list, unsigned 
  * up the memory that all processes of the tenant use on a GPU. If an allocation would exceed the
  * tenant's quota on this GPU, the allocation fails, as on a full GPU. Sizes are in bytes. A GPU
  * is identified by its PCI address, as in struct gpupart_gpu_info. A tenant's name has 1 to 63
- * characters from A-Z a-z 0-9 . _ - and does not start with '-'. A tenant and its quotas exist
- * while the tenant has a process, or while a job has the tenant's name as its name or id.
- * Documentation/user/memory.md lists which memory is counted. Any thread may call these
- * functions.
+ * characters from A-Z a-z 0-9 . _ - and does not start with '-'. A tenant exists while it has a
+ * process. A tenant also exists while there is a job whose name or id is the tenant's name. The
+ * quotas of a tenant exist as long as the tenant. Documentation/user/memory.md lists which memory
+ * is counted. Any thread may call these functions.
  */
 #define GPUPART_TENANT_STRLEN 64
 
@@ -674,7 +679,10 @@ struct gpupart_tenant {
 	uint64_t quota;		/* 0: no quota on this GPU */
 	/* Memory used by all processes of the tenant. It may exceed @quota. */
 	uint64_t used;
-	/* Number of processes in the tenant now, whether or not they use this GPU. */
+	/*
+	 * Current number of processes in the tenant, including processes that do not use this
+	 * GPU.
+	 */
 	unsigned int nr_processes;
 	/*
 	 * The tenant belongs to another version of gpupart, so its processes are unknown, and
@@ -698,7 +706,7 @@ struct gpupart_tenant_process {
 	char pci[20];		/* "" if the process has not used a GPU yet */
 	int pid;		/* 0: the process is not visible in the caller's pid namespace */
 	int inner_pid;		/* pid in the process's own pid namespace */
-	char program[64];	/* the program's name when it was executed, in printable ASCII */
+	char program[64];	/* name of the program at its exec, in printable ASCII */
 	uint64_t used;		/* on this GPU */
 	/*
 	 * Number of the process's calls that may have allocated uncounted memory. The number
@@ -739,13 +747,13 @@ int gpupart_tenant_quota_set(struct gpupart *gp, const char *name, const char *p
 			     uint64_t bytes, uint64_t *before);
 
 /*
- * Sets the quota like gpupart_tenant_quota_set(), and creates the tenant if it does not exist
- * yet. The tenant's first process, or the process that starts the first process, must be a job
- * whose name or id is @name. In two cases, the quotas on the tenant's other GPUs change too: @pci
- * is NULL, or @bytes differs from the quota that the previous call of this function set. After
- * the call, put the name into the environment variable GPUPART_TENANT and the bytes into
- * GPUPART_MEM. The errors are those of gpupart_tenant_quota_set(). -ENOSPC, -EACCES and so on:
- * /dev/shm cannot be written.
+ * Sets the quota like gpupart_tenant_quota_set(). If the tenant does not exist yet, the function
+ * creates the tenant. The tenant's first process, or the process that starts the first process,
+ * must be a job whose name or id is @name. In two cases, the quotas on the tenant's other GPUs
+ * change too: @pci is NULL, or @bytes differs from the quota that the previous call of this
+ * function set. After the call, put the name into the environment variable GPUPART_TENANT and the
+ * bytes into GPUPART_MEM. The errors are those of gpupart_tenant_quota_set(). -ENOSPC, -EACCES
+ * and so on: /dev/shm cannot be written.
  */
 int gpupart_tenant_begin(struct gpupart *gp, const char *name, const char *pci, uint64_t bytes,
 			 uint64_t *before);
@@ -828,12 +836,12 @@ struct gpupart_verify_row {
  * negative errno.
  *
  * -EINVAL: invalid flags, or @gpu is not attached. -EBUSY: a default stream of the context is
- * being captured, or a stream that synchronizes with the legacy default stream is being
- * captured. In this case nothing was changed. A capture of a non-blocking stream does not cause
- * this error. -EPERM, -EBUSY and so on: one of the sets could not be restored, and all other
- * sets were restored. A limit cannot be restored if another process narrowed the limit from
- * outside during the call. The set of a default stream cannot be restored if @row began a
- * capture.
+ * being captured, or a stream that synchronizes with the legacy default stream is being captured.
+ * In this case nothing was changed. A capture of a non-blocking stream does not cause this error.
+ * -EPERM, -EBUSY and so on: one of the sets could not be restored, and all other sets were
+ * restored. If another process narrowed a limit from outside during the call, the function cannot
+ * restore this limit. If @row began a capture, the function cannot restore the set of a default
+ * stream.
  */
 int gpupart_verify(struct gpupart *gp, struct gpupart_gpu *gpu, unsigned int flags,
 		   void (*row)(const struct gpupart_verify_row *row, void *user), void *user);

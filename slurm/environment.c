@@ -103,8 +103,8 @@ static int inject(spank_t spank, bool strict, char *why, size_t len)
 	is_taken = *taken && !path_is_named(taken, INJECT);
 	free(taken);
 	/*
-	 * A preloaded library always gets its thread-local memory. The libraries that the program
-	 * loads later cannot change this.
+	 * A preloaded library always gets its thread-local memory. Libraries that the program
+	 * loads later cannot use up this memory.
 	 */
 	if ((is_taken || strict) && join(spank, "LD_PRELOAD", path, true, why, len))
 		goto free_path;

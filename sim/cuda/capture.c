@@ -5,8 +5,8 @@
 #include "sim/cuda/callback_numbers.h"
 
 /*
- * A capture of one stream. Other streams join the capture when they wait for an event of a captured
- * stream.
+ * A capture of one stream. If another stream waits for an event of a captured stream, it joins
+ * the capture.
  */
 struct sim_capture {
 	uint64_t id;

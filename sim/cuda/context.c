@@ -54,7 +54,7 @@ struct sim_ctx *ctx_current(CUresult *error)
 	return NULL;
 }
 
-/* Reuses the memory of a destroyed context. The heap of a real driver may do the same. */
+/* Like the heap of a real driver, reuses the memory of a destroyed context. */
 static struct sim_ctx *reuse_destroyed(void)
 {
 	struct sim_ctx **link = &contexts, *ctx;

@@ -248,8 +248,8 @@ void engine_sleep(uint64_t ns)
 static pthread_cond_t queued = PTHREAD_COND_INITIALIZER;
 
 /*
- * With the host's clock, this thread does work at its due time, even if the program makes no
- * call. A real GPU does the same.
+ * This thread runs only with the host's clock. Like a GPU, it does work at the due time of the
+ * work, even if the program makes no call.
  */
 static void *thread_runs(void *arg)
 {
@@ -308,8 +308,8 @@ static int64_t put_wait(struct sim_stream *stream, int other, uint64_t number)
 }
 
 /*
- * Makes the stream wait for the present commands of @other, unless the stream already waits for
- * them.
+ * Makes the stream wait for the present commands of @other. If the stream already waits for these
+ * commands, does nothing.
  */
 static bool follow(struct sim_stream *stream, const struct sim_stream *other, uint64_t *followed)
 {

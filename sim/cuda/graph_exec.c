@@ -646,7 +646,7 @@ static CUresult destroy(CUgraphExec exec)
 	return CUDA_SUCCESS;
 }
 
-/* Launches of the executable graph that are already queued still run. */
+/* Queued launches of the executable graph still run. */
 CUresult cuGraphExecDestroy(CUgraphExec exec)
 {
 	struct args {

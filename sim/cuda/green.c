@@ -136,7 +136,7 @@ CUresult cuDevSmResourceSplitByCount(struct cu_resource *groups, unsigned int *n
 	size = (least + per_tpc * unit - 1) / (per_tpc * unit) * unit;
 	size = size ? size : unit;
 	total = order(gpu, &what, unit, bits);
-	/* If a group has as many TPCs as a unit, it must be a whole unit. */
+	/* A group with as many TPCs as a unit must be a whole unit. */
 	for (most = total / size; size == unit && most && unit > 1; most--)
 		if (bits[most * unit - 1] - bits[most * unit - unit] == (int)unit - 1)
 			break;

@@ -113,8 +113,8 @@ static void finish_census(const struct sim_kernel *kernel, const struct sim_bloc
 }
 
 /*
- * The child kernels run on all SMs, regardless of the parent's set. In the simulation, each block
- * has one child kernel.
+ * The child kernels run on all SMs. The set of the parent has no effect on them. In the
+ * simulation, each block has one child kernel.
  */
 static void finish_parent(const struct sim_kernel *kernel, const struct sim_block *block)
 {

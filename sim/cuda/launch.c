@@ -390,7 +390,7 @@ static CUresult launch_config(const struct cu_launch_config *config, CUfunction 
 		},
 		.dynamic = config->shared,
 	};
-	/* Attributes that are not simulated do not affect placement and are ignored. */
+	/* Ignore the attributes that are not simulated, because they do not affect placement. */
 	for (i = 0; i < config->nr_attributes; i++) {
 		attribute = &config->attributes[i];
 		if (attribute->id != CU_LAUNCH_COOPERATIVE &&

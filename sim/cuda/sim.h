@@ -577,7 +577,7 @@ void stream_destroy_all(struct sim_ctx *ctx);
  */
 struct sim_stream *stream_new(struct sim_ctx *ctx, struct sim_ctx *green, unsigned int flags,
 			      int priority);
-/* Gives the stream a new TMD buffer. An unknown driver might do the same. */
+/* Simulates an unknown driver, which may give a stream a new TMD buffer. */
 void stream_move_tmd(struct sim_stream *stream);
 
 /* ------------------------------------------------------------------ green.c */

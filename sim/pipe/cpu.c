@@ -6,7 +6,7 @@
  */
 #include "sim/pipe/pipe.h"
 
-/* Returns the next step that is not a loop, or NULL if the program has ended. */
+/* Returns the program's next step, without loops. If the program has ended, returns NULL. */
 static const struct pipe_step *next_step(struct program *program)
 {
 	const struct pipe_step *step;

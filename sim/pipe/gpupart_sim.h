@@ -190,7 +190,7 @@ struct pipe_scenario {
 struct pipe_block {
 	unsigned int gpu, smid, kernel, stream, cluster;
 	uint64_t launch, block, start, end;
-	const struct pipe_ask *ask;	/* the kernel if there is no scenario, otherwise NULL */
+	const struct pipe_ask *ask;	/* NULL in a scenario; otherwise the kernel */
 };
 
 /* A launch, a node of a graph, or a copy (kernel is UINT_MAX). */

@@ -200,7 +200,7 @@ struct machine {
 	unsigned int nr_groups, nr_singles;
 	unsigned int turn;		/* the next group, not counting singles */
 	unsigned int single;		/* odd: the second half of the singles begins */
-	/* the half of the singles that was served last, 1 or 2; 0: no half was served yet */
+	/* the last served half of the singles, 1 or 2; 0: no half was served yet */
 	unsigned int served_half;
 	/* rested: since a kernel began, remaining blocks were assigned; skip: skip a group */
 	bool rested, skip;
@@ -258,8 +258,8 @@ void balance(struct pipe *pipe, struct machine *machine);
 void balance_idle(struct machine *machine, const struct sm *sm, bool idle);
 void balance_room(struct machine *machine, const struct sm *sm);
 /*
- * Returns the number of blocks or clusters that fit on the SMs in @allowed at the same time while
- * the machine is idle. @allowed has a bit for each rank.
+ * For an idle machine, returns the number of blocks or clusters that fit on the SMs in @allowed
+ * at the same time. @allowed has a bit for each rank.
  */
 uint64_t balance_capacity(const struct machine *machine, const struct pipe_kernel *kernel,
 			  const uint64_t *allowed);

@@ -179,7 +179,7 @@ static bool is_dry(const uint32_t *slots)
 
 /*
  * If there are too few issue slots, the oldest block gets only this share of its slots. The other
- * blocks get the rest. The value was fitted to measurements.
+ * blocks get the remaining slots. The value was fitted to measurements.
  */
 #define SQUEEZE	(ONE * 16 / 17)
 

@@ -323,10 +323,7 @@ static void as_run(enum pipe_order order)
 		make_graphs();
 		make_sets();
 		nr_events = make_steps();
-		/*
-		 * In half of the programs, calls take no time. The simulated driver does the
-		 * same.
-		 */
+		/* In half of the programs, calls take no time, like in the simulated driver. */
 		host = pipe_host_default;
 		if (seed % 2)
 			host.launch_ns = host.graph_ns = host.copy_ns = host.call_ns = 0;

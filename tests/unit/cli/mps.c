@@ -250,7 +250,7 @@ static void clear(void)
 	*noted = 0;
 }
 
-/* Starts a daemon in @dir. For gpupart, this is a foreign daemon. */
+/* Starts a daemon in @dir without gpupart. gpupart treats this daemon as foreign. */
 static void start_foreign(const char *dir)
 {
 	char command[1024], control_path[256];
