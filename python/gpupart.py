@@ -630,7 +630,7 @@ class GpuInfo:
     uuid: str
     driver: str
     source: str         #: "rm", "kernel", or the capture's path
-    origin: str         #: for a capture: how it was made
+    origin: str         #: for a capture: author and method
     chip_id: Optional[int]
     mig: Optional[bool]
     max_gpcs: Optional[int]             #: before floorsweeping
@@ -648,7 +648,7 @@ class Tpc:
     tpc_in_vgpc: Optional[int]
     cpc: Optional[int]
     ugpu: Optional[int]
-    measured_bit: Optional[int]         #: in a capture: the TMD bit that was seen to disable it
+    measured_bit: Optional[int]         #: in a capture: the mask bit that disabled this TPC
     sms: tuple[int, ...]                #: numbers as in %smid
 
 
@@ -883,11 +883,11 @@ def gpus(source: Optional[str] = None) -> list[GpuInfo]:
 class Check:
     """How the mask bits of an attached GPU were proven."""
     layout: str         #: "V04_00"
-    from_cache: bool    #: read from the cache, not measured now
+    from_cache: bool    #: the result is from the cache
     nr_proven: int      #: number of proven TPCs
-    nr_launches: int    #: probe launches made, 0 if from the cache
-    streams: str        #: "" or why sets of streams are refused
-    graphs: str         #: "" or why graphs keep the sets with which their nodes were built
+    nr_launches: int    #: number of probe launches; 0: from the cache
+    streams: str        #: "", or the reason why sets of streams are refused
+    graphs: str         #: "", or the reason why graphs keep earlier sets
     key: str            #: hash of the checked map
 
 
@@ -895,15 +895,15 @@ class Check:
 class Counters:
     """Counts of this process's launches since it attached, on all its GPUs."""
     launches: int
-    confined: int               #: exactly to the set of the scopes
-    widened_empty: int          #: limit AND set was empty: only the limit applied
-    widened_driver: int         #: the driver's mask excluded all TPCs of the set: only it applied
+    confined: int               #: confined to exactly the set of the scopes
+    widened_empty: int          #: limit AND set was empty, so the limit applied
+    widened_driver: int         #: the driver's mask excluded the whole set, so the mask applied
     widened_cluster: int        #: no virtual GPC of the set had room for a cluster
-    widened_cooperative: int    #: the set had no room for the whole grid at once
+    widened_cooperative: int    #: the set could not hold all blocks at the same time
     unconfinable_version: int   #: unknown TMD version or launch type
     unconfinable_map: int       #: mask bits not proven on this GPU
     unconfinable_gpu: int       #: launches on a GPU that was not attached
-    graphs_reapplied: int       #: graph launches whose nodes were rebuilt for their set first
+    graphs_reapplied: int       #: graph launches with rebuilt nodes
     graphs_stale: int           #: graph launches whose nodes kept an earlier set
     next_dropped: int           #: next-launch sets whose launch failed or was captured
     device_launches: int        #: launches of kernels that can launch unconfined kernels
@@ -916,15 +916,15 @@ def _counters(c: _CCounters) -> Counters:
 @dataclasses.dataclass(frozen=True)
 class Process:
     """A process whose launches are confined."""
-    pid: int                    #: 0: it has no pid in this pid namespace
+    pid: int                    #: 0: not visible in this pid namespace
     name: str
-    job: str                    #: id of its job, or ""
+    job: str                    #: id of the process's job, or ""
     pci: str                    #: PCI address of its first confined GPU
     source: str                 #: source of that GPU's topology
     simulated: bool             #: that GPU is simulated
     nr_gpus: int                #: number of attached GPUs
     limit: Optional[TpcSet]     #: None: no limit
-    problem: str                #: why launches are not confined, or ""
+    problem: str                #: "", or the reason why launches are not confined
     counters: Counters
 
     def set_limit(self, tpcs: TpcsLike | None) -> Optional[TpcSet]:
@@ -958,7 +958,7 @@ class Records:
     """
     pci: str
     on: bool                    #: launches are recorded; False: all other values are 0
-    all_known: bool             #: the GPU is idle if no launch is outstanding
+    all_known: bool             #: if no launch is outstanding, the GPU is idle
     issued: int                 #: launches that have a record
     ended: int                  #: launches whose record the GPU has written
     outstanding: int
@@ -969,7 +969,7 @@ class Records:
     busy_ns: int                #: time during which at least one launch ran
     kernels_ns: int             #: sum of the launches' times
     late_ns: int                #: part of kernels_ns that is not in busy_ns
-    graphs: int                 #: launches of graphs that have no record
+    graphs: int                 #: graph launches without a record
     functions: list[KernelTime]  #: the functions with the most time
 
     @property
@@ -1022,7 +1022,7 @@ class Job:
     parent: str                 #: id of the job in which it was started, or ""
     name: str
     pid: int                    #: pid of its first process; 0: in another namespace, or ended
-    elsewhere: bool             #: in another pid namespace: some processes may be invisible
+    elsewhere: bool             #: in another pid namespace; some processes may be invisible
     pci: str
     source: str                 #: source of that GPU's topology
     simulated: bool
@@ -1041,7 +1041,7 @@ class Tenant:
     """Programs of a user that share a memory quota on one GPU. Sizes are in bytes."""
     name: str
     uid: int                    #: its user
-    pci: str                    #: the GPU; "" if it neither has a quota nor uses memory on any
+    pci: str                    #: the GPU; "": no quota and no memory on any GPU
     simulated: bool             #: that GPU is simulated
     quota: Optional[int]        #: None: no quota
     used: int                   #: memory of all its processes; may exceed the quota
@@ -1063,12 +1063,12 @@ class TenantProcess:
     """A process of a tenant, and its memory on one GPU."""
     tenant: str
     uid: int
-    pci: str                    #: "": it has not used a GPU yet
-    pid: int                    #: 0: it has no pid in this pid namespace
+    pci: str                    #: "": the process has not used a GPU yet
+    pid: int                    #: 0: not visible in this pid namespace
     inner_pid: int              #: pid in its own namespace
     program: str
     used: int                   #: bytes
-    uncounted: int              #: calls that may have allocated memory that is not counted
+    uncounted: int              #: calls that may have allocated uncounted memory
 
 
 class Result(enum.IntEnum):
@@ -1082,9 +1082,9 @@ class Result(enum.IntEnum):
 class VerifyRow:
     """One check and its result."""
     name: str           #: "tpc-alone"; names do not change between versions
-    what: str           #: a sentence that says what is checked
+    what: str           #: the checked statement, in one sentence
     result: Result
-    detail: str         #: the observation; on failure it names the TPC
+    detail: str         #: the measured result; on a failure, also the TPC
 
 
 def _handle(value: Any, refusal: str, name: str) -> int:
@@ -1564,11 +1564,11 @@ class Demand:
     min: int = 1                            #: minimum number of TPCs
     max: Optional[int] = None               #: maximum number of TPCs; None: no maximum
     gpcs: bool = False                      #: whole GPCs, not shared with other tenants
-    cluster: int = 0                        #: blocks of the largest cluster that it launches
-    same: Iterable[str] = ()                #: a tenant, or tenants, that share its uGPU
-    apart: Iterable[str] = ()               #: a tenant, or tenants, that are not in its uGPU
+    cluster: int = 0                        #: blocks of the tenant's largest cluster
+    same: Iterable[str] = ()                #: name or names of tenants in the same uGPU
+    apart: Iterable[str] = ()               #: name or names of tenants in another uGPU
     weight: int = 1                         #: weight of its share, up to 1000
-    spread: bool = False                    #: use many GPCs, which is faster; else packed
+    spread: bool = False                    #: True: many GPCs, for speed; False: packed
 
 
 @dataclasses.dataclass(frozen=True)
