@@ -21,8 +21,8 @@
 /* maximum time of a block; the remaining time is stored in units of 1/65536 ns */
 #define PIPE_LAST_NS	(1ull << 46)
 /*
- * The maximum number of steps of a program, including rounds of loops. So many steps take about
- * an hour of CPU time.
+ * The maximum number of steps of a program, including rounds of loops. These steps take about an
+ * hour of CPU time.
  */
 #define PIPE_MOST_STEPS	1000000000ull
 #define PIPE_MOST_BLOCKS 10000000000ull

@@ -348,7 +348,7 @@ static void inside_one(void)
 }
 
 /*
- * Returns true if one virtual GPC has @blocks SMs of the limit. If no virtual GPC has so many
+ * Returns true if one virtual GPC has @blocks SMs of the limit. If no virtual GPC has @blocks
  * SMs, a cluster of this size leaves the limit.
  */
 static bool limit_holds(U blocks)

@@ -41,8 +41,8 @@ static unsigned int in_whole(const struct gpupart_topology *topo, const struct g
 
 /*
  * Finds two numbers by exhaustive search. The first number is the maximum number of TPCs in whole
- * GPCs of @from, up to @nr TPCs. The second number is the minimum number of GPCs for so many
- * TPCs.
+ * GPCs of @from, up to @nr TPCs. The second number is the minimum number of GPCs with this number
+ * of TPCs.
  */
 static unsigned int best_whole(const struct gpupart_topology *topo,
 			       const struct gpupart_tpcset *from, unsigned int nr,
