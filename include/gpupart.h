@@ -4,16 +4,16 @@
  *
  * Index spaces. A `tpc` is the logical number of a TPC. The TPCs of a GPU have the numbers 0 to
  * nr_tpcs-1 without gaps. These numbers follow the order in which the work distributor counts
- * TPCs. On GPUs with two SMs per TPC, TPC t owns SMs 2*t and 2*t+1, numbered as in the PTX
- * register %smid. A `gpc` is the logical number of a GPC. Even if GPCs are floorswept, the
+ * TPCs. On GPUs with two SMs per TPC, TPC t owns SMs 2*t and 2*t+1. SMs are numbered as in the
+ * PTX register %smid. A `gpc` is the logical number of a GPC. Even if GPCs are floorswept, the
  * numbers of the GPCs have no gaps. A `vgpc` is the number of a virtual GPC. On Hopper and later
  * GPUs, all blocks of a thread block cluster run in one virtual GPC. Every set in this interface
  * is a set of *allowed* TPCs.
  *
- * Errors. Unless its comment says otherwise, a function returns 0 or a negative errno. If a
- * function with a context argument fails, gpupart_error() returns one sentence that describes the
- * failure. The sentence names the object and the value. Unless its comment says otherwise, a
- * function that does not return int cannot fail. The library never prints and never exits.
+ * Errors. A function returns 0 or a negative errno. A function that does not return int cannot
+ * fail. The comments of the functions give the exceptions to these two rules. If a function with
+ * a context argument fails, gpupart_error() returns one sentence that describes the failure. The
+ * sentence names the object and the value. The library never prints and never exits.
  *
  * Pointers. Pointers to objects (struct gpupart, gpupart_gpu, gpupart_topology, gpupart_remote)
  * and to results must be valid. Pass NULL only if the comment of the function allows NULL. The

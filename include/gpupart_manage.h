@@ -69,7 +69,7 @@ int gpupart_set_check(struct gpupart *gp, const struct gpupart_topology *topo,
 		      const struct gpupart_tpcset *set);
 
 /*
- * Selects @nr TPCs that can hold a cluster of @cluster blocks, and returns them in *set. The
+ * Selects @nr TPCs that can hold a cluster of @cluster blocks. Stores these TPCs in *set. The
  * result contains all TPCs of @keep. All other TPCs of the result are members of @from. Of these
  * other TPCs, as many as possible are also members of @prefer. @keep and @prefer may be empty.
  * The same arguments always give the same result. -ENOSPC: no such set exists; *set is unchanged.
@@ -80,9 +80,9 @@ int gpupart_set_pick(const struct gpupart_topology *topo, unsigned int cluster,
 		     struct gpupart_tpcset *set);
 
 /*
- * Lists the GPUs that @source reports, in PCI order, and writes at most @max of them to @list.
- * @source has the same values as in gpupart_topology_open(). Returns the number of GPUs.
- * -EINVAL: @source is a capture. The other errors are those of gpupart_topology_open().
+ * Lists the GPUs of @source in PCI order. Writes at most @max GPUs to @list. @source has the same
+ * values as in gpupart_topology_open(). Returns the number of GPUs. -EINVAL: @source is a
+ * capture. The other errors are those of gpupart_topology_open().
  */
 int gpupart_gpu_list(struct gpupart *gp, const char *source, struct gpupart_gpu_info *list,
 		     unsigned int max, size_t size);
@@ -104,9 +104,9 @@ bool gpupart_topology_agree(const struct gpupart_topology *a, const struct gpupa
 
 /*
  * Writes @topo as a capture. A capture is a text with a checksum, and gpupart_topology_open() can
- * read this text. @captured_by is the name of the author, which the capture contains; it may be
- * NULL. The caller must free *text with free(). Errors: -ENOMEM. -EINVAL: a string contains
- * characters that a capture cannot contain.
+ * read this text. @captured_by is the name of the capture's author; it may be NULL. The caller
+ * must free *text with free(). Errors: -ENOMEM. -EINVAL: a string contains characters that a
+ * capture cannot contain.
  */
 int gpupart_topology_capture(struct gpupart *gp, const struct gpupart_topology *topo,
 			     const char *captured_by, char **text);
@@ -187,8 +187,8 @@ struct gpupart_plan {
  * larger minimum decides, then the larger cluster, then the name. The criteria below are applied
  * one after the other. Each criterion is applied to one tenant after the other, in the order of
  * rank. So each step applies one criterion to one tenant. Of the remaining plans, the step keeps
- * only the plans with the best value. A plan that is better than the chosen plan in one criterion
- * is worse in an earlier criterion.
+ * only the plans with the best value. If a different plan is better than the chosen plan in one
+ * criterion, it is worse in an earlier criterion.
  *
  * 1. The first criterion is the uGPU of each tenant that is bound to a uGPU. Tenants that are
  * joined by `same` are treated together. The best uGPU has the largest number of TPCs that no
@@ -231,11 +231,11 @@ struct gpupart_plan {
  *
  * Any kernel may launch clusters of GPUPART_PORTABLE_CLUSTER blocks. But a tenant's set may have
  * enough TPCs for such a cluster and still not be able to hold it. In this case, the function
- * makes the plan again with a cluster slot for this tenant. In the new plan, each tenant of
- * higher rank whose set can hold such a cluster also gets a cluster slot. Ranks do not change.
- * The function repeats this step for one tenant after the other, in the order of rank. If no plan
- * with the additional cluster slot exists, the function keeps the plan without this slot.
- * gpupart_set_cluster() returns the size of the largest cluster that a set can hold.
+ * makes the plan again with a cluster slot for this tenant. Some tenants of higher rank have sets
+ * that can hold such a cluster. In the new plan, these tenants also get a cluster slot. Ranks do
+ * not change. The function repeats this step for one tenant after the other, in the order of
+ * rank. If no plan with the additional cluster slot exists, the function keeps the plan without
+ * this slot. gpupart_set_cluster() returns the size of the largest cluster that a set can hold.
  *
  * -EINVAL: a demand contradicts itself or names a tenant that does not exist. An example of a
  * contradiction is a tenant that asks for GPCs of each uGPU but is bound to one uGPU.
@@ -436,9 +436,9 @@ void gpupart_remote_close(struct gpupart_remote *remote);
  * measures a lower bound, by reading the records repeatedly while launches run. A launch of a
  * graph counts as one launch. If graph launches follow each other without a gap, the library
  * measures a single duration for all these launches. This duration is measured from the
- * submission of the first graph launch to the end of the last graph launch. To let other
- * processes read its records, a process must call gpupart_process_publish() before its first
- * context is created or attached.
+ * submission of the first graph launch to the end of the last graph launch. Other processes can
+ * read the records of a process only under one condition: the process called
+ * gpupart_process_publish() before its first context was created or attached.
  */
 #define GPUPART_RECORDS_NR_FUNCTIONS 64
 
@@ -587,8 +587,8 @@ int gpupart_job_begin(struct gpupart *gp, const char *name, const struct gpupart
 		      const char *pci, const struct gpupart_tpcset *set, char *id);
 
 /*
- * Lists this user's jobs and grants, and writes at most @max of them to @list. If the caller is
- * root, it lists the grants of all users. Returns the number of jobs and grants, or -EINVAL or
+ * Lists this user's jobs and grants. Writes at most @max jobs and grants to @list. If the caller
+ * is root, it lists the grants of all users. Returns the number of jobs and grants, or -EINVAL or
  * -ENOMEM as for all lists.
  */
 int gpupart_job_list(struct gpupart *gp, struct gpupart_job *list, unsigned int max, size_t size);
@@ -617,7 +617,7 @@ int gpupart_job_limit_set(struct gpupart *gp, const char *id, const struct gpupa
  * change the limit of a grant. If a user other than root has grants on a GPU, the limits of this
  * user's processes on the GPU can allow only TPCs of these grants. Setting a limit with any other
  * TPC fails with -EPERM. This rule applies to limits from GPUPART_SET, from a job and from
- * another program. In the same way, the user's grants bound the memory quota of a tenant.
+ * another program. In the same way, the user's grants limit the memory quota of a tenant.
  * GPUPART_DISABLE has no effect for a user who has such grants. Any user may read a grant.
  */
 #define GPUPART_GRANT_ROOT "/run/gpupart/jobs"
@@ -644,11 +644,11 @@ struct gpupart_grant {
 };
 
 /*
- * Lists all grants on this machine, sorted by id, and writes at most @max of them to @list.
- * Returns the number of grants, or a negative errno. -EPERM: users other than root can write to
- * the directory of grants, so these grants are ignored. -EUSERS: the caller is in a user
- * namespace that hides the owners of the grants, and the grants that could belong to the caller
- * have no TPC in common.
+ * Lists all grants on this machine, sorted by id. Writes at most @max grants to @list. Returns
+ * the number of grants, or a negative errno. -EPERM: users other than root can write to the
+ * directory of grants, so these grants are ignored. -EUSERS: the caller is in a user namespace
+ * that hides the owners of the grants, and the grants that could belong to the caller have no TPC
+ * in common.
  */
 int gpupart_grant_list(struct gpupart *gp, struct gpupart_grant *list, unsigned int max,
 		       size_t size);
@@ -748,12 +748,12 @@ int gpupart_tenant_quota_set(struct gpupart *gp, const char *name, const char *p
 
 /*
  * Sets the quota like gpupart_tenant_quota_set(). If the tenant does not exist yet, the function
- * creates the tenant. The tenant's first process, or the process that starts the first process,
- * must be a job whose name or id is @name. In two cases, the quotas on the tenant's other GPUs
- * change too: @pci is NULL, or @bytes differs from the quota that the previous call of this
- * function set. After the call, put the name into the environment variable GPUPART_TENANT and the
- * bytes into GPUPART_MEM. The errors are those of gpupart_tenant_quota_set(). -ENOSPC, -EACCES
- * and so on: /dev/shm cannot be written.
+ * creates the tenant. The tenant's first process, or the parent of this process, must be in a job
+ * whose name or id is @name. In two cases, the quotas on the tenant's other GPUs change too: @pci
+ * is NULL, or @bytes differs from the quota that the previous call of this function set. After
+ * the call, put the name into the environment variable GPUPART_TENANT and the bytes into
+ * GPUPART_MEM. The errors are those of gpupart_tenant_quota_set(). -ENOSPC, -EACCES and so on:
+ * /dev/shm cannot be written.
  */
 int gpupart_tenant_begin(struct gpupart *gp, const char *name, const char *pci, uint64_t bytes,
 			 uint64_t *before);
@@ -847,7 +847,7 @@ int gpupart_verify(struct gpupart *gp, struct gpupart_gpu *gpu, unsigned int fla
 		   void (*row)(const struct gpupart_verify_row *row, void *user), void *user);
 
 /*
- * Makes one launch on @stream and returns in *seen the TPCs on which the launch's blocks ran. If
+ * Makes one launch on @stream. Stores the TPCs on which the launch's blocks ran in *seen. If
  * @stream is NULL, the launch is on the legacy default stream. For a few microseconds, the launch
  * occupies all SMs that it may use. So on an idle GPU, *seen is the set in force. -EBUSY: @stream
  * or a blocking stream of its context is being captured. In this case nothing was launched,

@@ -31,7 +31,7 @@ files() {
 }
 
 # Prints C code without comments and with empty strings. Each line has the form FILE:LINE:CODE.
-# The string of an #include line is not emptied.
+# #include lines keep their string.
 lint_code() {
 	[ -e "$lint_tmp/code" ] || files '\.[ch]$' | tr '\n' '\0' | xargs -0 -r awk '
 		FNR == 1 { comment = 0 }

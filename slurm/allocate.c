@@ -102,8 +102,8 @@ static int plan_within(struct gpupart *gp, const struct gpupart_topology *topo,
 	int err;
 
 	/*
-	 * The set has at most as many TPCs as Slurm counted. GPCs differ in size, so the set can
-	 * have fewer TPCs. The difference is less than a GPC.
+	 * The set has at most the number of TPCs that Slurm counted. GPCs differ in size, so the
+	 * set can have fewer TPCs. The difference is less than a GPC.
 	 */
 	if (words->gpcs)
 		demand.min_tpcs = words->tpcs > gpc - 1 ? words->tpcs - (gpc - 1) : 1;

@@ -18,10 +18,10 @@ struct allocate_job {
 };
 
 /*
- * Allocates TPCs and memory to @job that no other job has. Writes the job's grant, or the reason
- * for a refusal. If the job already has a grant, the job keeps this grant. After a refusal,
- * returns 0 too. If the allocation would fail for every job, returns -errno and stores a reason
- * in @why. Examples of such errors are an unknown GPU and a grant that cannot be written.
+ * Allocates free TPCs and free memory to @job. Writes the job's grant, or the reason for a
+ * refusal. If the job already has a grant, the job keeps this grant. After a refusal, returns 0
+ * too. If the allocation would fail for every job, returns -errno and stores a reason in @why.
+ * Examples of such errors are an unknown GPU and a grant that cannot be written.
  */
 int allocate_job(const struct allocate_job *job, struct gpupart_grant *grant, char *why,
 		 size_t len);

@@ -65,8 +65,8 @@ CUresult exec_enter(struct sim_exec *exec);
 void exec_give(struct sim_exec *exec);
 
 /*
- * If the exec no longer has the memory of its nodes from its last launch, allocates this memory.
- * If there is not enough memory, returns false.
+ * Allocates the memory of the nodes. If the exec still has this memory from its last launch, does
+ * nothing. If there is not enough memory, returns false.
  */
 bool exec_takes_memory(struct sim_exec *exec, struct sim_gpu *gpu);
 

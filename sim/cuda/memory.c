@@ -31,8 +31,8 @@ bool memory_valid(uint64_t address, uint64_t bytes)
 }
 
 /*
- * Only its own context may use device memory. All contexts may use pinned memory, pools and
- * mappings.
+ * Device memory belongs to one context, and only this context may use the memory. All contexts
+ * may use pinned memory, pools and mappings.
  */
 bool memory_of_ctx(const struct sim_ctx *ctx, uint64_t address, uint64_t bytes)
 {

@@ -52,7 +52,8 @@ struct sim_gpu {
 	uint8_t tpc_bit[GPUPART_MAX_TPCS];	/* the mask bit that disables a TPC */
 	/* mask bits of TPCs outside whole virtual GPCs, and mask bits without a TPC */
 	uint64_t singles[SIM_MASK_WORDS];
-	unsigned int green_bits;	/* bits of a green context's mask that the driver writes */
+	/* number of mask bits that the driver writes for a green context */
+	unsigned int green_bits;
 	struct pipe_gpu hw;		/* the SMs and their sizes */
 	struct pipe_fed *fed;	/* the pipeline; at its time 0, %globaltimer is SIM_CLOCK_START */
 	bool stands;			/* the pipeline failed and cannot continue */

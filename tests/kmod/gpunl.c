@@ -521,7 +521,7 @@ static int cut(const char *command)
 	struct sockaddr_nl self = { .nl_family = AF_NETLINK };
 
 	/*
-	 * Uses a new socket. For a new socket, the kernel does not know yet that it accepts large
+	 * Uses a new socket. The kernel does not know yet that the new socket accepts large
 	 * messages.
 	 */
 	close(sock);

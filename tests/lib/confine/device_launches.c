@@ -191,7 +191,7 @@ static void not_told(void)
 	tap_ok(counted(module_of(&launching), "k") == 0, "nothing is found, and the program runs");
 }
 
-/* Reads the values of this process that other processes see. */
+/* Reads the values that other processes see for this process. */
 static void shown(void)
 {
 	struct gpupart_process list[64];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests the memory quota in programs that do not use gpupart, on the simulated driver. Each kind
+ * On the simulated driver, tests the memory quota in programs that do not use gpupart. Each kind
  * of allocation must be counted, refused above the quota, and refunded. The test compares the
  * accounting with the driver's own figure for the process.
  */

@@ -422,7 +422,7 @@ static inline CUresult launch(const struct shape *shape, CUdeviceptr out)
 	return cu.cuLaunchKernelEx(&config, function, params, NULL);
 }
 
-/* Launches, waits and copies the records. Returns the error of the wait. */
+/* Makes a launch, waits for its end, and copies the records. Returns the error of the wait. */
 static inline CUresult run(const struct shape *shape, struct record *records)
 {
 	size_t bytes = shape->blocks * sizeof(*records);

@@ -201,8 +201,8 @@ static struct gpupart_tpcset some_of(const struct gpupart_tpcset *set, int per_c
 }
 
 /*
- * Some N free TPCs may be able to run a cluster of 8 together with the given TPCs. In this case,
- * the chosen set must be able to run such a cluster.
+ * The given TPCs and N free TPCs together may be able to run a cluster of 8. In this case, the
+ * chosen set must be able to run such a cluster.
  */
 static void holds_clusters(const char *path)
 {

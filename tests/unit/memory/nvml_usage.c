@@ -15,7 +15,7 @@
 
 static char pci[20];
 
-/* The first device's address, as the library reports it. */
+/* Finds the address of the first device. The library reports this address. */
 static bool find_pci(void)
 {
 	int (*start)(void), (*get)(unsigned int, void **);

@@ -13,7 +13,7 @@
 
 static struct stream streams[NR_THREADS][NR_STREAMS], many[100];
 
-/* Each stream ends its launches in order, and has at most 40 launches that have not ended. */
+/* Each stream ends its launches in order, and has at most 40 outstanding launches. */
 static void *launch_some(void *arg)
 {
 	struct stream *mine = arg;

@@ -57,8 +57,8 @@ static bool tpc_as_expected(const struct gpupart_topology *topo, const char *lin
 	if (!tpc)
 		return false;
 	/*
-	 * The SM numbers of these boards are below a set's maximum, so the test uses sets to
-	 * sort and compare them.
+	 * The SM numbers of these boards are below a set's maximum, so the test uses sets to sort
+	 * and compare the SM numbers.
 	 */
 	expected = list(text);
 	for (i = 0; i < tpc->nr_sms; i++) {
