@@ -526,13 +526,12 @@ int gpupart_records_busy(struct gpupart *gp, struct gpupart_records_reader *read
 void gpupart_records_close(struct gpupart_records_reader *reader);
 
 /*
- * Reads the records of the calling process's launches on @stream since the first launch on
- * @stream. The program must have created @stream. busy_ns is the sum of the launches' times,
- * because launches on one stream run one after the other. The library does not count untimed,
- * late_ns and graphs for each stream, so these members contain the values of the whole process.
- * all_known is false for the same reasons as for the process. The list of functions is empty.
- * -EOPNOTSUPP: there are no records; the error sentence gives the reason. -EINVAL: @stream is a
- * default stream or does not exist.
+ * Reads the records of all launches of the calling process on @stream. The program must have
+ * created @stream. busy_ns is the sum of the launches' times, because launches on one stream run
+ * one after the other. The library does not count untimed, late_ns and graphs for each stream, so
+ * these members contain the values of the whole process. all_known is false for the same reasons
+ * as for the process. The list of functions is empty. -EOPNOTSUPP: there are no records; the
+ * error sentence gives the reason. -EINVAL: @stream is a default stream or does not exist.
  */
 int gpupart_records_stream(struct gpupart *gp, struct gpupart_gpu *gpu, void *stream,
 			   struct gpupart_records *records, size_t size);

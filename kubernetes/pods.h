@@ -51,7 +51,8 @@ char *pods_most(void);
  * If a container has ended, removes its grant, also from @pods. A container has ended if it has
  * no process and kubelet does not list it. @listed: the ids that kubelet lists, for each GPU.
  * After a restart of kubelet, there is a third condition: kubelet's checkpoint file does not
- * contain the container. This condition holds until kubelet has listed the container one time.
+ * contain the container. The third condition applies until kubelet has listed the container one
+ * time.
  * @noted: the ids in kubelet's checkpoint file, for each GPU.
  */
 void pods_reap(struct pods *pods, const struct gpupart_tpcset *listed,

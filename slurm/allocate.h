@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Allocates a set and a quota of a GPU of this node to a job. */
+/* Allocates a set and a quota to a job, on a GPU of this node. */
 #ifndef GPUPART_SLURM_ALLOCATE_H
 #define GPUPART_SLURM_ALLOCATE_H
 

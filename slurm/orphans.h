@@ -7,8 +7,9 @@
 
 /*
  * The processes of all users. The first job makes the list. After a kill of processes, the next
- * job makes the list again. The list is not made more often, because it takes a second for each
- * user with many files. Before the first call, the caller sets the struct to zero.
+ * job makes the list again. The list is not made more often, because making the list takes a
+ * second for each user with many files. Before the first call, the caller sets the struct to
+ * zero.
  */
 struct left {
 	struct gpupart_process *list;

@@ -111,7 +111,7 @@ static unsigned int count(const struct told *told, unsigned int of)
 	return nr;
 }
 
-/* Stores one process in the format of a function's version. */
+/* Stores one process. Each version of a function has a different format. */
 typedef void (*form)(void *entries, unsigned int nr, const struct usage_process *process);
 
 static void put_v1(void *entries, unsigned int nr, const struct usage_process *process)

@@ -370,8 +370,8 @@ struct picked {
 };
 
 /*
- * Chooses SMs of a group for a cluster, if the blocks of the cluster may share SMs. Each block
- * gets the SM with the lowest load at that moment.
+ * Chooses SMs of a group for one cluster. Used only for a cluster whose blocks may share SMs.
+ * Each block gets the SM with the lowest load at that moment.
  */
 static unsigned int pick_packed(const struct task *task, const uint64_t *open,
 				unsigned int group, struct picked *picked)

@@ -60,7 +60,7 @@ struct queue_event *queue_next(struct queue *queue);
 
 /* ------------------------------------------------------------------- sm.c, memory.c */
 
-/* The resources and demands of a block of a kernel on a chip. */
+/* The resources and demands of a kernel's block on a chip. */
 struct shape {
 	/*
 	 * @warps: total number; @each: warps in every quarter; @rest: quarters with one more warp

@@ -16,7 +16,7 @@
 
 #define NR_STARTS	200
 #define NR_ROUNDS	20
-/* number of parts of the calls; each part is shorter than a time slice */
+/* the calls are made in this number of parts; each part is shorter than a time slice */
 #define NR_PIECES	40
 #define NR_CALLS	1000000
 /* maximum ratio to the plain call; the plain call's time varies at least this much between runs */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * For tests/gpu/device_launch.sh: a program that does not use gpupart. It has a module with a
- * kernel that seems to launch other kernels from the GPU. The kernel only has such a name and
- * makes no launches, so the program needs no device runtime. The program prints each step with
- * CUDA's result. Then it prints how often the kernel ran.
+ * kernel that seems to launch other kernels from the GPU. The name of the kernel suggests such
+ * launches, but the kernel makes no launches. So the program needs no device runtime. The program
+ * prints each step with CUDA's result. Then it prints how often the kernel ran.
  */
 #include <dlfcn.h>
 #include <stdio.h>

@@ -11,8 +11,8 @@
 #define NR_STREAMS 300
 
 /*
- * Searches the byte offset at which every stream's object has the address of the stream's TMD. If
- * there is no such offset, returns -1. If there are several such offsets, returns -2.
+ * Searches for the byte offset at which every stream's object has the address of the stream's
+ * TMD. If there is no such offset, returns -1. If there are several such offsets, returns -2.
  */
 static int find_offset(CUstream *streams, void **tmds, unsigned int nr)
 {

@@ -159,8 +159,8 @@ static uint64_t speed_now(const struct world *w, unsigned int i)
 }
 
 /*
- * Returns true if the first tenant would be a tenth faster without some of its TPCs: those in
- * GPCs of other tenants.
+ * Some TPCs of the first tenant may be in GPCs of other tenants. Returns true if the first tenant
+ * would be a tenth faster without these TPCs.
  */
 static bool is_slower(const struct world *w)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests the memory quota with a fake driver. Some frees fail, some contexts are destroyed with
- * their allocations, and some pools belong to no GPU.
+ * Tests the memory quota with a fake driver. Some calls that free memory fail, some contexts are
+ * destroyed with their allocations, and some pools belong to no GPU.
  */
 #include <unistd.h>
 #include "lib/memory/intercept.c"

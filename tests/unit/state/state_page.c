@@ -419,7 +419,7 @@ static int forge(const char *file, pid_t pid, const char *name)
 }
 
 /*
- * Creates a file of user @uid that claims to belong to process @pid, and keeps the file open and
+ * Creates a file of user @uid. The file claims to belong to process @of. Keeps the file open and
  * locked.
  */
 static pid_t start_forger(uid_t uid, pid_t of, bool locks, int *told)

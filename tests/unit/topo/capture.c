@@ -2,7 +2,7 @@
 /*
  * Tests captures. A written capture can be opened, and a second write gives the same bytes. A
  * truncated capture and a capture with a flipped bit are refused. Wrong content is refused, and
- * the message has its line. Captures of made-up GPUs can be opened and are consistent.
+ * the message gives the line. Captures of made-up GPUs can be opened and are consistent.
  */
 #include <errno.h>
 #include <sys/stat.h>

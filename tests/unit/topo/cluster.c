@@ -90,8 +90,8 @@ static void agrees_with_launches(struct gpupart *gp, const char *path)
 /* ------------------------------------------------------ sets that can run a cluster */
 
 /*
- * The virtual GPC of each TPC of a made-up GPU. A negative number means a TPC of GPC 3 or 4
- * whose virtual GPC is unknown.
+ * A made-up GPU: the virtual GPC of each TPC. A negative number means a TPC of GPC 3 or 4 whose
+ * virtual GPC is unknown.
  */
 static const int vgpcs[] = { 0, 0, 1, 0, 1, 2, 0, 1, 3, -1, -1, -2, -1, -2 };
 
