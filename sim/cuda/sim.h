@@ -52,16 +52,14 @@ struct sim_gpu {
 	uint8_t tpc_bit[GPUPART_MAX_TPCS];	/* the mask bit that disables a TPC */
 	/* mask bits of TPCs outside whole virtual GPCs, and mask bits without a TPC */
 	uint64_t singles[SIM_MASK_WORDS];
-	/* number of mask bits that the driver writes for a green context */
-	unsigned int green_bits;
+	unsigned int green_bits;	/* mask bits that the driver writes for a green context */
 	struct pipe_gpu hw;		/* the SMs and their sizes */
 	struct pipe_fed *fed;	/* the pipeline; at its time 0, %globaltimer is SIM_CLOCK_START */
 	bool stands;			/* the pipeline failed and cannot continue */
 	uint64_t memory, memory_taken;	/* size of the memory, and use by this process, in bytes */
 	uint64_t graph_memory;		/* bytes that memory nodes of graphs use */
 	unsigned int graph_trims;	/* number of times that graph_memory was trimmed */
-	/* number of holders of the primary context; a reset keeps this number */
-	unsigned int primary_users;
+	unsigned int primary_users;	/* holders of the primary context; a reset keeps them */
 	struct sim_pool *pool, *default_pool;	/* @pool: the current one; NULL: not used yet */
 };
 
@@ -126,10 +124,7 @@ struct sim_kernel {
 	uint16_t *smids;	/* the value of %smid on each SM; NULL: the real %smid */
 };
 
-/*
- * A command of the pipeline, if other work waits for this command. The last user of the struct
- * frees the struct.
- */
+/* A command of the pipeline that other work waits for. The last user frees the struct. */
 struct sim_moment {
 	unsigned int users;
 	bool over;
@@ -150,8 +145,7 @@ struct sim_op {
 	struct sim_kernel *kernel;
 	struct sim_event *event;
 	struct sim_run *run;
-	/* the operation starts after this moment; NULL: no such wait */
-	struct sim_moment *after;
+	struct sim_moment *after;	/* the operation starts after this moment; NULL: no wait */
 	struct sim_moment *moment;	/* marks the end of the operation; NULL: not needed */
 	struct sim_args args;
 	enum pipe_way way;		/* for a copy */
@@ -256,8 +250,7 @@ struct sim_handle {
 struct sim_node {
 	struct sim_handle handle;
 	struct sim_graph *graph;
-	/* unique number; unlike an address, a serial is never reused */
-	uint64_t serial;
+	uint64_t serial;	/* unique; unlike an address, a serial is never reused */
 	uint64_t clone_of;		/* serial of the original node; 0: not a clone */
 	unsigned int at;		/* index in graph->nodes */
 	enum cu_node_type type;
@@ -346,8 +339,7 @@ struct sim_faults {
 	uint64_t release_late, release_torn;	/* delays in us */
 	uint64_t release_wrong;	/* wrong offset in bytes; 0: no record; UINT64_MAX: no fault */
 	uint64_t lose_context;		/* the launch with this number fails; 0: no launch fails */
-	/* the call with this number has a wrong name; 0: no such call */
-	uint64_t renamed;
+	uint64_t renamed;	/* the call with this number has a wrong name; 0: no call */
 	uint64_t subscribers;		/* maximum number of subscribers at the same time */
 	int move_bit[2];		/* a TPC and its new mask bit; -1: no TPC is moved */
 	int cc[2];			/* compute capability */
@@ -548,10 +540,7 @@ bool hook_no_green(void);
  * sets *error. Takes no lock.
  */
 struct sim_ctx *ctx_current(CUresult *error);
-/*
- * If the calling thread's current green context belongs to @ctx, returns the green context.
- * Otherwise returns NULL.
- */
+/* Returns the thread's current green context, or NULL if it does not belong to @ctx. */
 struct sim_ctx *ctx_current_green(const struct sim_ctx *ctx);
 /*
  * Creates a green context of @device with the mask @off. The green context holds a reference to
@@ -642,10 +631,7 @@ bool memory_valid(uint64_t address, uint64_t bytes);
  * memory, or the memory must be registered with @ctx.
  */
 bool memory_of_ctx(const struct sim_ctx *ctx, uint64_t address, uint64_t bytes);
-/*
- * Returns true if @work accesses only allocated memory. For a kernel of the program, always
- * returns true.
- */
+/* Returns true if @work accesses only allocated memory, or is a kernel of the program. */
 bool memory_work_valid(const struct sim_work *work);
 /*
  * Completes @work, which is a fill or copy. The caller has set the members kind and args. A large
@@ -655,10 +641,7 @@ CUresult memory_work(struct sim_ctx *ctx, struct sim_work *work);
 
 /* ------------------------------------------------------------- registered.c */
 
-/*
- * Returns true if the program has registered this range in @ctx. If @ctx is NULL, searches all
- * contexts.
- */
+/* Returns true if this range is registered in @ctx. If @ctx is NULL, searches all contexts. */
 bool registered_valid(const struct sim_ctx *ctx, uint64_t address, uint64_t bytes);
 void registered_ctx_ends(const struct sim_ctx *ctx);
 

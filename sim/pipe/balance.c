@@ -30,10 +30,7 @@
 #include "sim/pipe/mask.h"
 #include "sim/pipe/pipe.h"
 
-/*
- * Assigns a block to the SM. The block starts when the balancer is free and the previous block has
- * left the SM.
- */
+/* Assigns a block to the SM. The balancer and the previous block can delay the start. */
 static void place(struct pipe *pipe, struct task *task, struct sm *sm, uint64_t block,
 		  uint32_t cluster)
 {
@@ -84,10 +81,7 @@ static unsigned int at_most(unsigned int limit, unsigned int used, unsigned int 
 	return used > limit ? 0 : each ? (limit - used) / each : MAX_RESIDENT;
 }
 
-/*
- * Like count_room(), but for blocks with the same number of warps in each quarter. Does not count
- * the blocks one at a time.
- */
+/* Like count_room(), but only for blocks with the same number of warps in each quarter. */
 static unsigned int room_on(const struct sm *sm, const struct pipe_chip *chip,
 			    const struct shape *shape)
 {
@@ -217,10 +211,7 @@ static bool has_found(const struct wave *wave, unsigned int group)
 	return has_any(wave->task->machine, wave->found, group);
 }
 
-/*
- * Advances the turn. Call this function before a round, in which each SM in @which gets one
- * block.
- */
+/* Advances the turn before a round. In the round, each SM in @which gets one block. */
 static void pass_begins(const struct wave *wave, const uint64_t *which)
 {
 	struct machine *machine = wave->task->machine;
@@ -235,10 +226,7 @@ static void pass_begins(const struct wave *wave, const uint64_t *which)
 		}
 }
 
-/*
- * Assigns blocks if there are fewer blocks than SMs. First chooses the groups, and then assigns
- * the blocks in turn.
- */
+/* Assigns fewer blocks than SMs. First chooses the groups, and then assigns in turn. */
 static void give_rest(struct wave *wave)
 {
 	struct machine *machine = wave->task->machine;
@@ -648,10 +636,7 @@ static bool leaves_out(const struct task *task)
 	return false;
 }
 
-/*
- * Called before the first blocks of a task. The last served half of the singletons becomes the
- * first half.
- */
+/* Called before a task's first blocks. The last served half of the singletons is first. */
 static void begin(struct task *task)
 {
 	struct machine *machine = task->machine;
