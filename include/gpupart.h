@@ -2,24 +2,24 @@
 /*
  * libgpupart: controls which TPCs of an NVIDIA GPU a kernel launch may use.
  *
- * Index spaces. A `tpc` is the logical number of a TPC. These numbers are 0 to nr_tpcs-1 without
- * gaps. They follow the order in which the work distributor counts TPCs. On GPUs with two SMs
- * per TPC, TPC t owns SMs 2*t and 2*t+1, numbered as in the PTX register %smid. A `gpc` is the
- * logical number of a GPC. These numbers have no gaps, even if GPCs are floorswept. A `vgpc` is
- * the number of a virtual GPC. On Hopper and later GPUs, all blocks of a thread block cluster
- * run in one virtual GPC. Every set in this interface is a set of *allowed* TPCs.
+ * Index spaces. A `tpc` is the logical number of a TPC. The TPCs of a GPU have the numbers 0 to
+ * nr_tpcs-1 without gaps. These numbers follow the order in which the work distributor counts
+ * TPCs. On GPUs with two SMs per TPC, TPC t owns SMs 2*t and 2*t+1. SMs are numbered as in the
+ * PTX register %smid. A `gpc` is the logical number of a GPC. Even if GPCs are floorswept, the
+ * numbers of the GPCs have no gaps. A `vgpc` is the number of a virtual GPC. On Hopper and later
+ * GPUs, all blocks of a thread block cluster run in one virtual GPC. Every set in this interface
+ * is a set of *allowed* TPCs.
  *
- * Errors. A function returns 0 or a negative errno, unless the comment of the function says
- * otherwise. If a function that takes a context fails, gpupart_error() returns one sentence that
- * describes the failure and names the object and the value. A function that does not return int
- * cannot fail, unless the comment of the function says otherwise. The library never prints and
- * never exits.
+ * Errors. A function returns 0 or a negative errno. A function that does not return int cannot
+ * fail. The comments of the functions give the exceptions to these two rules. If a function with
+ * a context argument fails, gpupart_error() returns one sentence that describes the failure. The
+ * sentence names the object and the value. The library never prints and never exits.
  *
  * Pointers. Pointers to objects (struct gpupart, gpupart_gpu, gpupart_topology, gpupart_remote)
  * and to results must be valid. Pass NULL only if the comment of the function allows NULL. The
- * _close functions accept NULL. If a set or a string is NULL and the comment does not say what
- * NULL means, the function returns -EINVAL. Functions that use sets and do not return an error
- * require valid pointers.
+ * _close functions accept NULL. If a set or a string is NULL, and the comment of the function
+ * does not define NULL, the function returns -EINVAL. A function that uses sets but cannot return
+ * an error requires valid pointers.
  *
  * Threads. Only one thread at a time may use a context (struct gpupart), so open a separate
  * context for each thread. Several threads may share a topology or a set, because the library
@@ -27,9 +27,9 @@
  * context, even while other threads launch kernels. The comments of the functions give the
  * exceptions to these rules.
  *
- * Ownership. The library reads the arguments of a function during the call and keeps no pointer
- * to them. If a result is a pointer, the comment of the function names the owner of the object.
- * Memory sizes are in bytes, and times are in nanoseconds.
+ * Ownership. A function reads its arguments only during the call. The library keeps no pointer to
+ * the arguments. If a result is a pointer, the comment of the function names the owner of the
+ * object. Memory sizes are in bytes, and times are in nanoseconds.
  */
 #ifndef GPUPART_H
 #define GPUPART_H
@@ -49,15 +49,15 @@ extern "C" {
 
 struct gpupart;
 
-/* Opens a context, which the caller must close. The only error is -ENOMEM. */
+/* Opens a context. The caller must close the context. The only error is -ENOMEM. */
 int gpupart_open(struct gpupart **gp);
 
 /* Closes the context. The sets that the caller set with this context stay in force. */
 void gpupart_close(struct gpupart *gp);
 
 /*
- * Returns the error sentence of the last call on @gp that failed, or "" if no call has failed.
- * The string belongs to @gp and is valid until the next call with @gp.
+ * Returns the error sentence of the last failed call with @gp. If no call with @gp has failed,
+ * the result is "". The string belongs to @gp and is valid until the next call with @gp.
  */
 const char *gpupart_error(const struct gpupart *gp);
 
@@ -67,24 +67,24 @@ const char *gpupart_version(void);
 /* --------------------------------------------------------------------- sets */
 
 /*
- * The size in bytes of a buffer for the longest list form, "0,2,4,..,254", and its terminating
- * 0.
+ * The size in bytes of a buffer for the longest list form, which is "0,2,4,..,254". The size
+ * includes the terminating 0.
  */
 #define GPUPART_TPCSET_STRLEN 1024
 
 /*
- * Parses the list form of taskset(1), for example "0,5,8-11", or "0-10:2" for a list with a
- * stride of 2. The items of a list may overlap and may be in any order. A list must not contain
- * blanks. The numbers in a list are 0 to 255. An empty string is an error. If @gp is NULL, no
- * error sentence is stored. -EINVAL: @text is not a valid list. The error sentence names the
- * wrong item.
+ * Parses the list form of taskset(1). Examples are "0,5,8-11" and "0-10:2", a list with a stride
+ * of 2. The items of a list may overlap and may be in any order. A list must not contain blanks.
+ * The numbers in a list are 0 to 255. An empty string is an error. If @gp is NULL, no error
+ * sentence is stored. -EINVAL: @text is not a valid list. The error sentence names the wrong
+ * item.
  */
 int gpupart_tpcset_parse_list(struct gpupart *gp, const char *text, struct gpupart_tpcset *set);
 
 /*
- * Writes the canonical list form of @set to @text. Examples of this form are "0-7,16", and ""
- * for the empty set. Returns the length without the terminating 0, or -ENOSPC if @len is too
- * small. GPUPART_TPCSET_STRLEN bytes are always enough.
+ * Writes the canonical list form of @set to @text. An example of this form is "0-7,16". The list
+ * form of the empty set is "". Returns the length without the terminating 0, or -ENOSPC if @len
+ * is too small. GPUPART_TPCSET_STRLEN bytes are always enough.
  */
 int gpupart_tpcset_format_list(const struct gpupart_tpcset *set, char *text, size_t len);
 
@@ -93,8 +93,8 @@ int gpupart_tpcset_format_list(const struct gpupart_tpcset *set, char *text, siz
 struct gpupart_topology;
 
 /*
- * Properties of a GPU. If a string is unknown, it is "". The comments below say which value a
- * number has if it is unknown.
+ * Properties of a GPU. An unknown string is "". For each number, a comment gives the value that
+ * means unknown.
  */
 struct gpupart_gpu_info {
 	char name[64];		/* "NVIDIA H200" */
@@ -119,7 +119,7 @@ struct gpupart_gpu_info {
 
 #define GPUPART_MAX_SMS_PER_TPC 4
 
-/* One TPC. An index is -1 if the source does not report it. */
+/* One TPC. If the source does not report an index, the index is -1. */
 struct gpupart_tpc {
 	int gpc;		/* logical GPC */
 	int tpc_in_gpc;		/* number within its logical GPC; these numbers have no gaps */
@@ -128,8 +128,8 @@ struct gpupart_tpc {
 	int cpc;		/* physical CPC within the GPC */
 	int ugpu;		/* the half of the L2 cache that is nearer to this TPC */
 	/*
-	 * In a capture, the number of the mask bit in the TMD. This TPC was disabled when that
-	 * bit was set.
+	 * In a capture, the number of a mask bit in the TMD. In the measurement for the capture,
+	 * this mask bit disabled this TPC.
 	 */
 	int measured_bit;
 	unsigned int nr_sms;
@@ -150,7 +150,10 @@ const struct gpupart_gpu_info *gpupart_topology_info(const struct gpupart_topolo
 unsigned int gpupart_topology_nr_tpcs(const struct gpupart_topology *topo);
 unsigned int gpupart_topology_nr_gpcs(const struct gpupart_topology *topo);
 unsigned int gpupart_topology_nr_sms(const struct gpupart_topology *topo);
-/* Returns NULL if @tpc is not in 0 .. nr_tpcs-1, or if @gpc is not in 0 .. nr_gpcs-1. */
+/*
+ * Return TPC @tpc (0 to nr_tpcs-1) or GPC @gpc (0 to nr_gpcs-1). For other numbers, the result is
+ * NULL.
+ */
 const struct gpupart_tpc *gpupart_topology_tpc(const struct gpupart_topology *topo,
 					       unsigned int tpc);
 const struct gpupart_gpc *gpupart_topology_gpc(const struct gpupart_topology *topo,
@@ -159,15 +162,19 @@ const struct gpupart_gpc *gpupart_topology_gpc(const struct gpupart_topology *to
 struct gpupart_tpcset gpupart_topology_all(const struct gpupart_topology *topo);
 
 /*
- * Parses the text form of a set, which consists of terms joined by "+". A term is "LIST",
- * "tpc:LIST", "gpc:LIST", "ugpu:LIST" or "hex:MASK", for example "gpc:1,2+40-43". The numbers
- * are logical TPCs, logical GPCs and uGPUs. -EINVAL: the text has a syntax error or names a TPC,
- * GPC or uGPU that does not exist, or the result is empty. The error sentence names the value.
+ * Parses the text form of a set. The text form consists of terms that are joined by "+". A term
+ * is "LIST", "tpc:LIST", "gpc:LIST", "ugpu:LIST" or "hex:MASK", for example "gpc:1,2+40-43". The
+ * numbers are logical TPCs, logical GPCs and uGPUs. -EINVAL: the text has a syntax error, the
+ * text names a TPC, GPC or uGPU that does not exist, or the result is empty. The error sentence
+ * names the wrong value.
  */
 int gpupart_set_parse(struct gpupart *gp, const struct gpupart_topology *topo,
 		      const char *words, struct gpupart_tpcset *set);
 
-/* The largest cluster, in blocks, that CUDA guarantees on every GPU that supports clusters. */
+/*
+ * The largest portable cluster size, in blocks. CUDA guarantees this size on every GPU with
+ * clusters.
+ */
 #define GPUPART_PORTABLE_CLUSTER 8
 
 /*
@@ -187,9 +194,10 @@ struct gpupart_gpu;
 enum gpupart_unconfined {
 	GPUPART_UNCONFINED_RUN,		/* run and count them in struct gpupart_counters */
 	/*
-	 * After the first launch outside the limit, all launch functions of the driver fail with
-	 * CUDA error 800 (operation not permitted) until the process ends. If gpupart_attach()
-	 * fails, all launch functions and the creation of contexts fail from that moment on.
+	 * After the first launch outside the limit, all later launches of the process fail. The
+	 * driver's launch functions then return CUDA error 800 (operation not permitted). If
+	 * gpupart_attach() fails, all later launches fail, and the process can create no more
+	 * contexts.
 	 */
 	GPUPART_UNCONFINED_FAIL,
 };
@@ -202,12 +210,12 @@ struct gpupart_attach_options {
 	size_t size;			/* sizeof(struct gpupart_attach_options) */
 	unsigned int unconfined;	/* enum gpupart_unconfined */
 	/*
-	 * If this member is 1, one tool may subscribe to the driver after the first attach, and
-	 * receives its callbacks through this library. CUPTI is such a tool, and torch.profiler
-	 * uses CUPTI. The environment variable GPUPART_PROFILE=1 has the same effect. If this
-	 * member is 0, the driver refuses a tool that subscribes after the first attach. If the
-	 * library cannot replace the driver's function table, the driver refuses the tool even
-	 * if this member is 1; `gpupart doctor` reports this case. Source:
+	 * If this member is 1, one tool may subscribe to the driver after the first attach. The
+	 * tool then receives its callbacks through this library. CUPTI is such a tool, and
+	 * torch.profiler uses CUPTI. The environment variable GPUPART_PROFILE=1 has the same
+	 * effect. If this member is 0, the driver refuses a tool that subscribes after the first
+	 * attach. If the library cannot replace the driver's function table, this member has no
+	 * effect, and the driver refuses the tool. `gpupart doctor` reports this case. Source:
 	 * Documentation/internals/hardware.md.
 	 */
 	unsigned int profilers;
@@ -215,65 +223,66 @@ struct gpupart_attach_options {
 	 * If this member is 1, the library refuses kernels that launch other kernels from the
 	 * GPU. No set can confine launches that a kernel makes from the GPU. Until the process
 	 * ends, loading a module with such a kernel fails with CUDA error 800 (operation not
-	 * permitted). If such a module is already loaded and the library recognised it, launches
-	 * of its kernels fail with the same error. The environment variable
-	 * GPUPART_NO_DEVICE_LAUNCH=1 has the same effect. gpupart-device-launches(7) explains
-	 * how the library recognises such modules. gpupart_attach() returns -EOPNOTSUPP if the
-	 * driver does not report module loads.
+	 * permitted). Such a module may already be loaded. If the library recognised this module,
+	 * launches of its kernels fail with the same error. The environment variable
+	 * GPUPART_NO_DEVICE_LAUNCH=1 has the same effect. gpupart-device-launches(7) explains how
+	 * the library recognises such modules. gpupart_attach() returns -EOPNOTSUPP if the driver
+	 * does not report module loads.
 	 */
 	unsigned int no_device_launch;
 };
 
 /*
  * Prepares to confine this process's launches on one GPU. The function opens libcuda.so.1, calls
- * cuInit, reads the topology, subscribes to the driver's launch callback and checks the mask
- * bits of this GPU (see gpupart_gpu_check()). The first check on a GPU makes a few short
- * launches on a private stream. The function uses the current context if that context is on this
- * GPU; otherwise it retains the GPU's primary context.
+ * cuInit, reads the topology, subscribes to the driver's launch callback and checks the mask bits
+ * of this GPU (see gpupart_gpu_check()). The first check on a GPU makes a few short launches on a
+ * private stream. If the current context is on this GPU, the function uses the current context.
+ * Otherwise the function retains the GPU's primary context.
  *
- * @gpu: an index in PCI order ("0"), a PCI address, a UUID, or "cuda:N", where N is CUDA's
- * number of the GPU. If @gpu is NULL, the function attaches the GPU that CUDA calls device 0.
+ * @gpu: an index in PCI order ("0"), a PCI address, a UUID, or "cuda:N", where N is CUDA's number
+ * of the GPU. If @gpu is NULL, the function attaches CUDA's device 0.
  * @gp: the context for the error sentence, or NULL to store no error sentence.
  * @options: the options; NULL means that all options are 0.
  *
  * If the GPU is already attached, the function returns the same object again. The object exists
  * until the process ends.
  *
- * -ENOENT: libcuda.so.1 was not found. -ENODEV: no such GPU. -EOPNOTSUPP: the driver has no
- * launch callback, the chip or TMD version is unknown, MIG is on, or the process runs under MPS
- * and the mask bits were not checked earlier. -ECANCELED: the environment contains
- * GPUPART_DISABLE=1. -EBUSY has three causes. First, a profiler (CUPTI) is subscribed to the
- * driver, and the driver accepts only one tool. Second, options.profilers is set, but an earlier
- * call attached a GPU of this process without this option. Third, this is the first attach of
- * the GPU, and a blocking stream of the context is being captured. The attach would read launch
- * records and so invalidate the capture; try again after the capture. A capture that another
- * thread begins during the call is not detected. -EPROTO: the mask bits of this GPU differ from
- * the table or could not be proven; the error sentence names the TPC. -EINVAL: @options->size is
- * too small, or a member has an invalid value. -E2BIG: @options->size is larger than the
- * library's struct, and one of the members that the library does not know has a value other than
- * 0.
+ * -ENOENT: libcuda.so.1 was not found. -ENODEV: no such GPU. -EOPNOTSUPP has four causes: the
+ * driver has no launch callback, the chip or the TMD version is unknown, MIG is on, or the
+ * process runs under MPS. Under MPS, a process can attach a GPU only if the mask bits were
+ * checked earlier. -ECANCELED: the environment contains GPUPART_DISABLE=1. -EBUSY has three
+ * causes. First, a profiler (CUPTI) is subscribed to the driver, and the driver accepts only one
+ * tool. Second, options.profilers is set, but an earlier call attached a GPU of this process
+ * without this option. Third, this is the first attach of the GPU, and a blocking stream of the
+ * context is being captured. The attach would read launch records and so invalidate the capture;
+ * try again after the capture. The function does not detect a capture that another thread begins
+ * during the call. -EPROTO: the mask bits of this GPU differ from the table or could not be
+ * proven; the error sentence names the TPC. -EINVAL: @options->size is too small, or a member has
+ * an invalid value. -E2BIG: @options->size is larger than the library's struct, and a member that
+ * the library does not know is not 0.
  */
 int gpupart_attach(struct gpupart *gp, const char *gpu,
 		   const struct gpupart_attach_options *options, struct gpupart_gpu **attached);
 
 /*
- * Tests whether gpupart_attach() can attach @gpu. @gpu has the same form as for
- * gpupart_attach(). The function returns 0, or the error that gpupart_attach() would return
- * before it makes its first launch. If it returns an error, it stores the error sentence. The
- * error is -ENOENT, -EOPNOTSUPP, -ECANCELED, -EBUSY or -ENODEV. After gpupart_detach() the
- * function returns -ESHUTDOWN. The function calls cuInit and does not affect launches.
+ * Tests whether gpupart_attach() can attach @gpu. @gpu has the same form as for gpupart_attach().
+ * The function makes only the checks that gpupart_attach() makes before its first launch. The
+ * result is 0 or the error of the check that failed. For an error, the function stores the error
+ * sentence. The error is -ENOENT, -EOPNOTSUPP, -ECANCELED, -EBUSY or -ENODEV. After
+ * gpupart_detach() the function returns -ESHUTDOWN. The function calls cuInit and does not affect
+ * launches.
  */
 int gpupart_available(struct gpupart *gp, const char *gpu);
 
 /*
  * Ends the library's subscription to the driver, so that a profiler can subscribe. After the
- * call no launch of this process is confined on any GPU. A launch that another thread makes
+ * call, the library confines no more launches of this process. A launch that another thread makes
  * during the call may or may not be confined. The function removes the sets of streams, of
- * functions and of the process. It also removes the limit that gpupart_limit_set() set. After
- * the call, the library's functions that set a set fail with -EOPNOTSUPP, and the sets of
- * threads have no effect. GPU objects stay valid. The process cannot attach a GPU again, because
- * the library has missed events of the driver: gpupart_attach() fails with -ESHUTDOWN.
- * gpupart_detach() also returns 0 if no GPU was attached.
+ * functions and of the process. It also removes the limit that gpupart_limit_set() set. After the
+ * call, the library's functions that set a set fail with -EOPNOTSUPP, and the sets of threads
+ * have no effect. GPU objects stay valid. After the call, gpupart_attach() fails with -ESHUTDOWN,
+ * because the library has missed events of the driver. If no GPU was attached, gpupart_detach()
+ * returns 0.
  *
  * -EPERM: the process has a limit from outside, or the process is strict. -EBUSY: a memory quota
  * or a measurement needs the subscription, or a profiler is subscribed through this library.
@@ -288,56 +297,58 @@ int gpupart_detach(struct gpupart *gp);
 const struct gpupart_topology *gpupart_gpu_topology(const struct gpupart_gpu *gpu);
 
 /*
- * Each of these functions gives a set to a scope, or removes the set of a scope. The scopes,
- * from the innermost to the outermost, are the next launch, the function, the stream, the thread
- * and the process. A launch is confined to the intersection of the limit and the set of the
- * innermost scope that has a set. If no scope has a set, the launch is confined to the limit. A
- * NULL @set removes the scope's set. A new set takes effect at the next launch. The first call
- * for a stream, function or thread takes longer. All other calls take at most 50 ns. -EINVAL:
- * @set is empty or has a TPC that does not exist. If the process has a limit from outside, the
- * first attach reads this limit from the environment variable GPUPART_SET, which `gpupart run`
- * sets. gpupart_limit_set() can make such a limit smaller, but it returns -EPERM instead of
- * making the limit larger.
+ * Each of these functions gives a set to a scope, or removes the set of a scope. The scopes, from
+ * the innermost to the outermost, are the next launch, the function, the stream, the thread and
+ * the process. Of all scopes that have a set, the innermost scope applies to a launch. The launch
+ * is confined to the intersection of this scope's set and the limit. If no scope has a set, the
+ * launch is confined to the limit. A NULL @set removes the scope's set. A new set takes effect at
+ * the next launch. The first call for a stream, function or thread takes longer. All other calls
+ * take at most 50 ns. -EINVAL: @set is empty or has a TPC that does not exist. A process may have
+ * a limit from outside. The first attach reads this limit from the environment variable
+ * GPUPART_SET, which `gpupart run` sets. gpupart_limit_set() can narrow such a limit. If a call
+ * would widen the limit, gpupart_limit_set() returns -EPERM.
  *
  * Graphs. The driver builds the nodes of an executable graph one time and launches them many
- * times. The set of a graph launch is the first of these that exists: the set of the stream into
- * which the graph is launched, the set of the stream on which the graph was captured, the set of
- * the thread, the set of the process. A node whose function has a set uses the function's set
- * instead. A next-launch set takes precedence over all other sets, for all nodes.
+ * times. The set of a graph launch is the first existing set of this list: the set of the stream
+ * into which the graph is launched, the set of the stream on which the graph was captured, the
+ * set of the thread, the set of the process. A node whose function has a set uses the function's
+ * set instead. A next-launch set takes precedence over all other sets, for all nodes.
  *
  * The stream of a capture is the stream on which the capture began. When the graph is launched,
  * the current set of this stream applies. If the stream was destroyed, the set that the stream
  * had at that time applies. After cuGraphExecUpdate, the library uses the capture stream of the
- * new graph. Three kinds of graphs are treated like graphs that were not captured: a copy of a
- * captured graph that cuGraphClone made, a graph that contains a captured graph as a child, and
- * a graph that was captured before the process attached its first GPU.
+ * new graph. The library treats three kinds of graphs like graphs that were not captured. The
+ * first kind is a copy that cuGraphClone made of a captured graph. The second kind is a graph
+ * with a captured graph as a child. The third kind is a graph that was captured before the
+ * process attached its first GPU.
  *
  * If the sets of a launch differ from the sets for which the nodes were built, the library
  * instantiates the graph again. The new instance is called a variant. The library keeps one
- * variant for each of the last four sets, and a launch under one of these sets uses the variant
- * for this set instead of the program's handle. Each variant takes as much memory as the
+ * variant for each of the last four sets. A launch under one of these sets uses the variant of
+ * the set instead of the program's executable graph. Each variant takes as much memory as the
  * program's own executable graph. GPUPART_GRAPH_SETS=1, 2 or 3 in the environment makes the
- * library keep fewer variants. Launches of one graph do not overlap, just as they do not overlap
- * without gpupart. If the program changes a graph, the change applies to all variants. If the
- * program launches the graph into a stream of another context, or enables or disables a node,
- * the library removes the variants and makes no new variants of this graph. If profilers are
+ * library keep fewer variants. Launches of one graph do not overlap, with or without gpupart. If
+ * the program changes a graph, the change applies to all variants. In two cases, the library
+ * removes the variants of a graph and makes no new variants: the program launches the graph into
+ * a stream of another context, or the program enables or disables a node. If profilers are
  * allowed (options.profilers), there are no variants.
  *
- * For a fifth set, or if there are no variants, the library makes the driver build the nodes
- * again before the launch, which takes 1.4 to 2 us per node. To make variants and to build nodes
- * again, the library needs a clone of the graph from which the executable graph was
- * instantiated. The library makes this clone at the instantiation, which takes 1 us per node.
+ * For a fifth set, or for a graph without variants, the library makes the driver build the nodes
+ * again before the launch. Building takes 1.4 to 2 us per node. To make variants or to build
+ * nodes again, the library needs a clone of the graph from which the executable graph was
+ * instantiated. The library makes this clone at the instantiation. Cloning takes 1 us per node.
  *
- * Some graphs cannot be built again. These are graphs that cuGraphClone refuses (graphs with
- * conditional or memory nodes), graphs that were instantiated before the GPU was attached, and
- * graphs with a change that the library cannot repeat on the clone. The library cannot repeat a
- * change of a host, event, semaphore or child graph node, a change of a node inside a child
- * graph, or a change by cuGraphExecNodeSetParams. After cuGraphExecUpdate to a graph other than
- * the instantiated graph, the library cannot repeat the change of any node. If the program later
- * updates the whole graph with cuGraphExecUpdate, the library makes a new clone. A graph that
- * cannot be built again keeps the set of its last build, and each of its launches is counted in
- * graphs_stale. If the library can build only some of the nodes again, it builds these nodes,
- * and the launch is counted in graphs_stale too.
+ * Three kinds of graphs cannot be built again. The first kind is a graph that cuGraphClone
+ * refuses, which is a graph with conditional or memory nodes. The second kind is a graph that was
+ * instantiated before the GPU was attached. The third kind is a graph with a change that the
+ * library cannot repeat on the clone. The library cannot repeat a change of a host, event,
+ * semaphore or child graph node, a change of a node inside a child graph, or a change by
+ * cuGraphExecNodeSetParams. If cuGraphExecUpdate has updated the executable graph to a different
+ * graph, the library cannot repeat later changes of nodes. If the program later updates the whole
+ * graph with cuGraphExecUpdate, the library makes a new clone. A graph that cannot be built again
+ * keeps the set of its last build, and each of its launches is counted in graphs_stale. Sometimes
+ * the library can build only some of the nodes again. The library then builds these nodes, and
+ * also counts the launch in graphs_stale.
  */
 int gpupart_limit_set(struct gpupart *gp, struct gpupart_gpu *gpu,
 		      const struct gpupart_tpcset *set);
@@ -347,11 +358,11 @@ int gpupart_process_set(struct gpupart *gp, struct gpupart_gpu *gpu,
 /*
  * Sets the set of a stream. @stream is an existing CUstream or cudaStream_t of this GPU. The
  * handles 0 and 1 mean the legacy default stream of the current context. The handle 2 means the
- * per-thread default stream of the calling thread. When a default stream gets a set for the
- * first time, the function makes one empty launch on this stream. If a stream is being captured
- * at that time, the function returns -EBUSY instead. The set is removed when the stream is
- * destroyed. If @set is NULL and @stream has no set, the function returns 0, even if @stream is
- * not a valid handle.
+ * per-thread default stream of the calling thread. When a default stream gets a set for the first
+ * time, the function makes one empty launch on this stream. If a stream is being captured at that
+ * time, the function returns -EBUSY instead. When the stream is destroyed, its set is removed. If
+ * @set is NULL and @stream has no set, the function returns 0, even if @stream is not a valid
+ * handle.
  *
  * -EINVAL: the handle is not a stream. -EOPNOTSUPP: the library cannot distinguish streams on
  * this driver. -ENOSPC: 4096 streams already have sets.
@@ -364,9 +375,9 @@ int gpupart_stream_set(struct gpupart *gp, struct gpupart_gpu *gpu, void *stream
  * launch of the function on @gpu, on any stream and by any thread. For a CUfunction, the set
  * applies in the context that the function belongs to. For a CUkernel, the set applies in the
  * current context, or in the GPU's primary context if the thread has no current context. The
- * library does not detect a CUfunction whose context is on a GPU other than @gpu. The set of
- * such a function has no effect, because the function is never launched on @gpu. The set is
- * removed when the module is unloaded.
+ * library does not detect a CUfunction whose context is on a GPU other than @gpu. The set of such
+ * a function has no effect, because the function is never launched on @gpu. When the module is
+ * unloaded, the set is removed.
  *
  * -EINVAL: the handle is not a function. -ENOSPC: 4096 functions already have sets. -EOPNOTSUPP:
  * the driver is older than CUDA 11.
@@ -375,17 +386,17 @@ int gpupart_function_set(struct gpupart *gp, struct gpupart_gpu *gpu, void *func
 			 const struct gpupart_tpcset *set);
 
 /*
- * Adds a rule: @set becomes the set of all functions whose name matches the shell pattern
- * @pattern (fnmatch(3) without flags, at most 255 bytes). The rule applies to launches on @gpu
- * as if the caller had called gpupart_function_set() with @set for each matching function. If
- * gpupart_function_set() gave a function a set, the function keeps that set. The pattern is
- * compared with two names of the function: its name in the driver, which is mangled for C++, and
- * its qualified name without arguments, for example "at::native::copy_kernel". A process can
- * have 32 rules per GPU. Rules are tried in the order in which they were added, and the first
- * rule that matches applies. If a rule with this pattern exists, its set is replaced and its
- * position stays the same. A NULL @set removes the rule, and a NULL @pattern removes all rules.
- * Rules take effect at the next launch. The library reads the name of each function only one
- * time.
+ * Adds a rule. The rule gives @set to every function whose name matches the shell pattern
+ * @pattern. The pattern has the syntax of fnmatch(3) without flags, and at most 255 bytes. The
+ * rule applies to launches on @gpu as if the caller had called gpupart_function_set() with @set
+ * for each matching function. A set from gpupart_function_set() has precedence over all rules.
+ * The pattern is compared with two names of the function: its name in the driver, which is
+ * mangled for C++, and its qualified name without arguments, for example
+ * "at::native::copy_kernel". A process can have 32 rules per GPU. Rules are tried in the order in
+ * which they were added, and the first rule that matches applies. If a rule with this pattern
+ * exists, its set is replaced and its position stays the same. A NULL @set removes the rule, and
+ * a NULL @pattern removes all rules. Rules take effect at the next launch. The library reads the
+ * name of each function only one time.
  *
  * `gpupart run --rule` passes rules in the environment. These rules apply from the start of the
  * program, and child processes inherit them. Some kernels need all their blocks to run at the
@@ -407,29 +418,29 @@ int gpupart_thread_set(struct gpupart *gp, struct gpupart_gpu *gpu,
 
 /*
  * Sets the set of the calling thread's next launch on @gpu. The next launch uses the set, and
- * then the set is removed. The set applies to a kernel or graph that the program launches, not
- * to a launch with which the driver fills or copies memory. If the launch fails, or is captured
- * as a node of a graph, the set is removed without effect and counted in next_dropped. A thread
- * can have one such set on each GPU. A launch or a set on one GPU does not affect the thread's
- * next-launch set on another GPU. There is one exception: if a launch fails because its stream,
- * function or context does not exist (CUDA errors 400, 201, 709), the GPU of the launch is
- * unknown, and the thread's next-launch sets on all GPUs are removed. The first call in a
- * process makes an empty launch on a private stream.
+ * then the set is removed. The set applies to a kernel or graph that the program launches. The
+ * set does not apply to the driver's own launches, which fill or copy memory. If the launch
+ * fails, or is captured as a node of a graph, the set is removed without effect and counted in
+ * next_dropped. A thread can have one such set on each GPU. A launch or a set on one GPU does not
+ * affect the thread's next-launch set on another GPU. There is one exception. If the stream,
+ * function or context of a launch does not exist (CUDA errors 400, 201, 709), the library does
+ * not know the GPU of the failed launch. So the library removes the thread's next-launch sets on
+ * all GPUs. The first call in a process makes an empty launch on a private stream.
  *
  * Errors: -ENOMEM, -EAGAIN. -EOPNOTSUPP: the driver reports launches under function names that
- * the library does not know. If the library detects the unknown names only when the program
- * makes a launch, this launch removes the set, as a failed launch does.
+ * the library does not know. The library may detect the unknown names only at a later launch of
+ * the program. That launch then removes the set, like a failed launch.
  */
 int gpupart_next_set(struct gpupart *gp, struct gpupart_gpu *gpu,
 		     const struct gpupart_tpcset *set);
 
 /*
- * Builds the executable graph @exec in advance for each of the @nr sets in @sets, and uploads
- * @exec in @stream, as cuGraphUpload does. @exec is a CUgraphExec or cudaGraphExec_t of the
- * current context on @gpu. @nr is at most 4. A later launch under one of these sets does not
- * build the graph again, whether the set is the set of the stream, the thread, the process or
- * the next launch. The graph is built with the limit and the sets of functions that are in force
- * during the call. No other thread may launch the graph during the call. See "Graphs" above.
+ * Builds the executable graph @exec in advance for each of the @nr sets in @sets. Then uploads
+ * @exec in @stream, like cuGraphUpload. @exec is a CUgraphExec or cudaGraphExec_t of the current
+ * context on @gpu. @nr is at most 4. A later launch under one of these sets does not build the
+ * graph again. The scope of the set can be the stream, the thread, the process or the next
+ * launch. The graph is built with the limit and the sets of functions that are in force during
+ * the call. No other thread may launch the graph during the call. See "Graphs" above.
  *
  * -EINVAL: @exec is not an executable graph, or a set is invalid. -EBUSY: @stream is being
  * captured. -EOPNOTSUPP: @nr is larger than the number of sets that the graph can keep; a graph
@@ -439,8 +450,8 @@ int gpupart_graph_prepare(struct gpupart *gp, struct gpupart_gpu *gpu, void *exe
 			  const struct gpupart_tpcset *sets, unsigned int nr);
 
 /*
- * Return in @set the set that is in force in a scope. If the scope has no set, the functions
- * return false and put all TPCs into @set.
+ * Each of these functions stores the set of a scope in @set and returns true. If the scope has no
+ * set, the function stores all TPCs in @set and returns false.
  */
 bool gpupart_limit_get(struct gpupart_gpu *gpu, struct gpupart_tpcset *set);
 bool gpupart_process_get(struct gpupart_gpu *gpu, struct gpupart_tpcset *set);
@@ -452,24 +463,24 @@ bool gpupart_thread_get(struct gpupart_gpu *gpu, struct gpupart_tpcset *set);
  * Changes the number of SMs that the driver reports to the program. If @on is true, the driver
  * reports the number of SMs in the intersection of @gpu's limit and its process set. If @on is
  * false, which is the default, the driver reports the SMs of the whole GPU. The CUDA runtime
- * reports the same numbers, because it reads them from the driver. This affects two groups of
- * queries. The queries of the first group return the number of SMs (attributes, properties,
- * cuDeviceGetDevResource, cuCtxGetDevResource, affinity). The queries of the second group return
- * the occupancy (the grid that fills the GPU, the largest cluster, the number of clusters that
- * run at the same time). Each query uses the sets that are in force on the queried GPU at the
- * time of the query. If a program computes its grid size from these numbers, the grid fits the
- * partition. Cooperative launches then do not need more TPCs than their set has. If blocks of an
- * ordinary launch wait for each other, they do not wait forever. -EOPNOTSUPP: the driver does
- * not report calls of its functions.
+ * reports the same numbers, because it reads them from the driver. The function affects two
+ * groups of queries. The queries of the first group return the number of SMs (attributes,
+ * properties, cuDeviceGetDevResource, cuCtxGetDevResource, affinity). The queries of the second
+ * group return the occupancy (the grid that fills the GPU, the largest cluster, the number of
+ * clusters that run at the same time). Each query uses the sets that are in force on the queried
+ * GPU at the time of the query. If a program computes its grid size from these numbers, the grid
+ * fits the partition. Cooperative launches then do not need more TPCs than their set has. If
+ * blocks of an ordinary launch wait for each other, they do not wait forever. -EOPNOTSUPP: the
+ * driver does not report calls of its functions.
  *
  * NVML, nvidia-smi and %nsmid in a kernel still report the whole GPU. The sets of streams,
  * functions, threads and next launches do not change the reported number. Most programs read the
- * number one time and keep it, so these programs keep the old number if a set changes later.
- * PyTorch reads the number one time for each GPU. If the program reads the SMs of a GPU as a
- * resource (CUdevResource), the number is rounded down to a multiple of 8 SMs, the driver's
- * unit. The program can split this resource, and each green context gets as many SMs as its part
- * of the resource has. A number below 8 SMs is not rounded, and the driver refuses to split such
- * a resource.
+ * number one time. If a set changes later, these programs continue to use the old number. PyTorch
+ * reads the number one time for each GPU. If the program reads the SMs of a GPU as a resource
+ * (CUdevResource), the number is rounded down to a multiple of 8 SMs. The driver divides SMs in
+ * units of 8 SMs. The program can split this resource, and each green context gets as many SMs as
+ * its part of the resource has. A number below 8 SMs is not rounded, and the driver refuses to
+ * split such a resource.
  */
 int gpupart_sm_count_tell(struct gpupart *gp, struct gpupart_gpu *gpu, bool on);
 
@@ -493,10 +504,11 @@ struct gpupart_counters {
 	/*
 	 * Launches on a GPU that is not attached, and launches whose GPU is unknown. If CUDA
 	 * shows several GPUs, the library finds the GPU of a launch from the context of the
-	 * launch. The library knows the GPU of a context that is current, or that was current at
-	 * an attach or a launch. It also knows the GPU of a context if, after the attach, the
-	 * program created a stream in the context, set the set of a stream of the context, or
-	 * loaded a module into the context.
+	 * launch. The library knows the GPU of each context that is current. It also knows the
+	 * GPU of each context that was current at an attach or a launch. After the attach, the
+	 * library learns the GPU of a context from three more events: the program creates a
+	 * stream in the context, gives a set to a stream of the context, or loads a module into
+	 * the context.
 	 */
 	uint64_t unconfinable_gpu;
 	/* Number of graph launches for which the driver first had to build the nodes again. */
@@ -510,9 +522,10 @@ struct gpupart_counters {
 	/*
 	 * Launches of kernels whose module can launch kernels from the GPU. The counters above
 	 * also count these launches. The launches that such a kernel makes from the GPU are not
-	 * confined, and the library cannot know whether the kernel made any such launch. A graph
-	 * node is counted when it is built, at the graph's first launch, and not at later
-	 * launches. Modules that were loaded before the GPU was attached are not recognised.
+	 * confined. The library cannot know whether the kernel made such launches. A graph node
+	 * is counted at the graph's first launch, because the driver then builds the node. Later
+	 * launches of the graph do not count the node. Modules that were loaded before the GPU
+	 * was attached are not recognised.
 	 */
 	uint64_t device_launches;
 };
@@ -523,8 +536,8 @@ void gpupart_counters_get(struct gpupart_counters *counters);
  * @units is the amount of work done since the last report, for example in images, tokens or
  * steps; the value 0 is ignored. @ns is the time that one request took, in nanoseconds. A call
  * takes about 30 ns, because it reads the clock. The library stores reports even before the
- * process attaches a GPU or is published; other processes can read them afterwards. In the child
- * of a fork the counts start at 0.
+ * process attaches a GPU or is published. Other processes can read these reports later. In the
+ * child of a fork the counts start at 0.
  */
 void gpupart_progress_add(uint64_t units);
 void gpupart_latency_report(uint64_t ns);

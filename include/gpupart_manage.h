@@ -5,13 +5,13 @@
  * scheduler, tenants, and the memory of tenants. The rules of gpupart.h for index spaces,
  * errors, pointers and threads apply here too.
  *
- * Lists. A function that fills an array has two arguments for the array's size: the number of
- * rows for which the array has room, and the size of one row in bytes, which is sizeof(*list) in
- * the caller. If the library's struct is longer than a row, the function fills each row with the
- * beginning of the struct. If the library's struct is shorter, the function sets the rest of
- * each row to 0. The function returns the number of rows that exist, which may be larger than
- * the array. It returns -EINVAL if the row size is 0 or above 64 KiB, and -ENOMEM if there is
- * not enough memory.
+ * Lists. A function that fills an array has two arguments for the size of the array. The first
+ * argument is the number of rows for which the array has room. The second argument is the size of
+ * one row in bytes, which is sizeof(*list) in the caller. If the library's struct is longer than
+ * a row, the function fills each row with the beginning of the struct. If the library's struct is
+ * shorter, the function sets the rest of each row to 0. The function returns the number of rows
+ * that exist. This number may be larger than the number of rows in the array. -EINVAL: the row
+ * size is 0 or above 64 KiB. -ENOMEM: there is not enough memory.
  */
 #ifndef GPUPART_MANAGE_H
 #define GPUPART_MANAGE_H
@@ -29,16 +29,16 @@ extern "C" {
 /*
  * Opens the topology of a GPU.
  *
- * @source: "kernel" (gpupart.ko), "rm" (NVIDIA's driver, which needs no privilege),
- * "sample:NAME" (a capture that is installed with gpupart), the path of a capture, or NULL. If
- * @source is NULL, the function tries "kernel" and then "rm". If @source is NULL and the
- * function uses "kernel", it reads the virtual GPCs from "rm".
+ * @source: "kernel" (gpupart.ko), "rm" (NVIDIA's driver, which needs no privilege), "sample:NAME"
+ * (a capture that is installed with gpupart), the path of a capture, or NULL. If @source is NULL,
+ * the function tries "kernel" and then "rm". If "kernel" succeeds, the function reads only the
+ * virtual GPCs from "rm".
  * @gpu: an index in PCI order ("0"), an address or a UUID. NULL means the first GPU. A capture
  * describes one GPU. If @source is a capture, @gpu must be NULL or name that GPU.
  *
- * The caller must close the object. -ENODEV: no such GPU. -ENOENT: no such file. -EACCES.
- * -EBADMSG: the capture is truncated or was changed; the error sentence gives the line.
- * -EOPNOTSUPP: the driver or the chip is unknown.
+ * The caller must close the object. -ENODEV: no such GPU. -ENOENT: no such file. -EACCES: the
+ * caller may not read the source. -EBADMSG: the capture is truncated or was changed; the error
+ * sentence gives the line. -EOPNOTSUPP: the driver or the chip is unknown.
  */
 int gpupart_topology_open(struct gpupart *gp, const char *source, const char *gpu,
 			  struct gpupart_topology **topo);
@@ -47,16 +47,16 @@ void gpupart_topology_close(struct gpupart_topology *topo);
 /* Returns the number of uGPUs, or 0 if the source does not report uGPUs. */
 unsigned int gpupart_topology_nr_ugpus(const struct gpupart_topology *topo);
 /*
- * Returns the largest virtual GPC number plus 1, or 0 if virtual GPCs are unknown. A smaller
- * number does not always belong to a virtual GPC.
+ * Returns the largest virtual GPC number plus 1, or 0 if virtual GPCs are unknown. Some smaller
+ * numbers may be unused.
  */
 unsigned int gpupart_topology_end_vgpc(const struct gpupart_topology *topo);
 /* Returns the logical TPC that owns the SM with number @smid, or -1 if there is no such SM. */
 int gpupart_topology_sm_tpc(const struct gpupart_topology *topo, unsigned int smid);
 
 /*
- * Return the set of TPCs of one uGPU or virtual GPC. The set is empty if the uGPU or virtual GPC
- * does not exist.
+ * Return the set of TPCs of one uGPU or virtual GPC. If the uGPU or virtual GPC does not exist,
+ * the set is empty.
  */
 struct gpupart_tpcset gpupart_topology_ugpu(const struct gpupart_topology *topo, unsigned int ugpu);
 struct gpupart_tpcset gpupart_topology_vgpc(const struct gpupart_topology *topo, unsigned int vgpc);
@@ -69,11 +69,10 @@ int gpupart_set_check(struct gpupart *gp, const struct gpupart_topology *topo,
 		      const struct gpupart_tpcset *set);
 
 /*
- * Selects @nr TPCs that can hold a cluster of @cluster blocks, and returns them in *set. The
- * result contains all TPCs of @keep, which may be empty. All other TPCs of the result are
- * members of @from. As many of these TPCs as possible are also members of @prefer, which may be
- * empty. The same arguments always give the same result. -ENOSPC: no such set exists; *set is
- * unchanged.
+ * Selects @nr TPCs that can hold a cluster of @cluster blocks. Stores these TPCs in *set. The
+ * result contains all TPCs of @keep. All other TPCs of the result are members of @from. Of these
+ * other TPCs, as many as possible are also members of @prefer. @keep and @prefer may be empty.
+ * The same arguments always give the same result. -ENOSPC: no such set exists; *set is unchanged.
  */
 int gpupart_set_pick(const struct gpupart_topology *topo, unsigned int cluster,
 		     const struct gpupart_tpcset *keep, const struct gpupart_tpcset *prefer,
@@ -81,34 +80,33 @@ int gpupart_set_pick(const struct gpupart_topology *topo, unsigned int cluster,
 		     struct gpupart_tpcset *set);
 
 /*
- * Lists the GPUs that @source reports, in PCI order, and writes at most @max of them to @list.
- * @source has the same values as in gpupart_topology_open(). Returns the number of GPUs.
- * -EINVAL: @source is a capture. The other errors are those of gpupart_topology_open().
+ * Lists the GPUs of @source in PCI order. Writes at most @max GPUs to @list. @source has the same
+ * values as in gpupart_topology_open(). Returns the number of GPUs. -EINVAL: @source is a
+ * capture. The other errors are those of gpupart_topology_open().
  */
 int gpupart_gpu_list(struct gpupart *gp, const char *source, struct gpupart_gpu_info *list,
 		     unsigned int max, size_t size);
 
 /*
- * Returns a hash of the TPCs' numbers and of the units to which the TPCs belong. Two topologies
- * have the same hash if each TPC is in the same GPC, virtual GPC and uGPU and owns the same SMs
- * in both.
+ * Returns a hash of the numbers of each TPC, its GPC, its virtual GPC, its uGPU and its SMs. If
+ * two topologies agree in all these numbers, they have the same hash.
  */
 uint64_t gpupart_topology_hash(const struct gpupart_topology *topo);
 
 /*
  * Returns true if @a and @b agree. @a and @b must be topologies of the same GPU from two
- * different sources. The function compares the GPC, virtual GPC, CPC and uGPU of each TPC, the
- * SMs that the TPC owns, and, for each GPC, the TPCs that the fuses enable. The function skips a
- * value that only one of the sources reports. The function does not compare tpc_in_gpc, because
- * the sources assign these numbers differently.
+ * different sources. For each TPC, the function compares the GPC, the virtual GPC, the CPC, the
+ * uGPU and the SMs. For each GPC, the function compares the TPCs that the fuses enable. If only
+ * one of the sources reports a value, the function skips this value. The function does not
+ * compare tpc_in_gpc, because the sources assign these numbers differently.
  */
 bool gpupart_topology_agree(const struct gpupart_topology *a, const struct gpupart_topology *b);
 
 /*
- * Writes @topo as a capture. A capture is a text with a checksum, and gpupart_topology_open()
- * can read this text. @captured_by is the author that the capture names; it may be NULL. The
- * caller must free *text with free(). Errors: -ENOMEM. -EINVAL: a string contains characters
- * that a capture cannot contain.
+ * Writes @topo as a capture. A capture is a text with a checksum, and gpupart_topology_open() can
+ * read this text. @captured_by is the name of the capture's author; it may be NULL. The caller
+ * must free *text with free(). Errors: -ENOMEM. -EINVAL: a string contains characters that a
+ * capture cannot contain.
  */
 int gpupart_topology_capture(struct gpupart *gp, const struct gpupart_topology *topo,
 			     const char *captured_by, char **text);
@@ -129,9 +127,9 @@ struct gpupart_demand {
 	/* The tenant needs whole GPCs, in which no other tenant has a TPC. */
 	bool gpcs;
 	/*
-	 * If this member is true, the TPCs are spread over GPCs for speed. If it is false, the
-	 * TPCs are packed into few GPCs for isolation. If @gpcs is also true, the tenant gets
-	 * the same number of GPCs of each uGPU.
+	 * If this member is true, the TPCs are spread over GPCs for speed. If this member is
+	 * false, the TPCs are packed into few GPCs for isolation. If @gpcs is also true, the
+	 * tenant gets the same number of GPCs from each uGPU.
 	 */
 	bool spread;
 	/* Size in blocks of the largest cluster that the tenant launches; 0: no clusters. */
@@ -158,7 +156,7 @@ struct gpupart_plan_tenant {
 struct gpupart_plan {
 	/* gpupart_topology_hash() of the topology for which the plan was made */
 	uint64_t topology_hash;
-	/* Always true, because the library returns only a plan that is proven to be the best. */
+	/* Always true, because the library proves that each returned plan is the best plan. */
 	bool optimal;
 	unsigned int nr_steps;	/* steps that the search took */
 	unsigned int nr_tenants;
@@ -183,70 +181,76 @@ struct gpupart_plan {
  * many TPCs as a cluster of 8 blocks. A cluster slot in a singleton can use only the SMs of this
  * singleton. If the source does not report virtual GPCs, the function uses GPCs instead.
  *
- * The best of these plans is chosen as follows. Tenants are ranked: first the tenants that ask
- * for whole GPCs, then packed tenants, then spread tenants. Within each of these groups, the
- * tenant with the larger weight ranks higher; then the larger minimum decides, then the larger
- * cluster, then the name. The criteria below are applied one after the other. Each criterion is
- * applied to one tenant after the other, in the order of rank. So each step applies one
- * criterion to one tenant. Of the plans that are left, the step keeps only the plans with the
- * best value. A plan that is better than the chosen plan in one criterion is worse in an earlier
- * criterion.
+ * From all plans that meet these conditions, the function chooses the best plan as follows.
+ * Tenants are ranked: first the tenants that ask for whole GPCs, then packed tenants, then spread
+ * tenants. Within each of these groups, the tenant with the larger weight ranks higher; then the
+ * larger minimum decides, then the larger cluster, then the name. The criteria below are applied
+ * one after the other. Each criterion is applied to one tenant after the other, in the order of
+ * rank. So each step applies one criterion to one tenant. Of the remaining plans, the step keeps
+ * only the plans with the best value. If a different plan is better than the chosen plan in one
+ * criterion, it is worse in an earlier criterion.
+ *
  * 1. The first criterion is the uGPU of each tenant that is bound to a uGPU. Tenants that are
  * joined by `same` are treated together. The best uGPU has the largest number of TPCs that no
  * tenant needs for its minimum. If several uGPUs have equally many such TPCs, the uGPU with the
  * lowest number is the best.
- * 2. Whole GPCs. Let d be the difference between the tenant's number of TPCs and its fair share
- * of the TPCs that are left, and let u be the number of uGPUs that the tenant uses. The best
- * choice has the smallest 2d + (u - 1) * (TPCs of the GPU's largest GPC), then the fewest uGPUs,
- * then the most TPCs, then the GPCs that are first in the tenant's order.
+ *
+ * 2. The second criterion is the set of each tenant that asks for whole GPCs. Let d be the
+ * difference between the tenant's number of TPCs and its fair share of the remaining TPCs. Let u
+ * be the number of uGPUs that the tenant uses. The best set has the smallest 2d + (u - 1) * (TPCs
+ * of the GPU's largest GPC), then the fewest uGPUs, then the most TPCs, then the GPCs that are
+ * first in the tenant's order.
+ *
  * 3. The third criterion is the number of TPCs of each tenant that does not ask for whole GPCs.
  * First each tenant gets its minimum. Then TPCs are assigned one at a time. Of the tenants that
  * can still use a TPC, the tenant with the fewest TPCs relative to its weight gets the next TPC.
  * This rule is max-min fairness by weight. (The fair share in criterion 2 is computed in the
  * same way, but without regard to GPCs and cluster slots.)
- * 4. The fourth criterion is the GPC of each cluster slot that has more than one TPC and belongs
- * to a tenant that does not ask for whole GPCs. The best GPC has the fewest cluster slots. If
- * several GPCs have equally few cluster slots, the best GPC is the first of these in the
- * tenant's order.
- * 5. The fifth criterion is the set of each tenant that does not ask for whole GPCs. For a
- * packed tenant, the best set has the fewest tenants in its GPCs, then the fewest uGPUs, then
- * the fewest GPCs, then the GPCs that are first in the tenant's order. The count of tenants
- * ignores the GPC of the tenant's own cluster slot. The count includes the owners of reserved
- * cluster slots. All TPCs outside @within count as one more tenant. The tenant first fills the
- * GPC of its cluster slot and then the other GPCs one after the other. For a spread tenant, the
- * best set has the fewest TPCs in GPCs of packed tenants, then the most even distribution over
- * the other GPCs, with more TPCs in the GPCs that are first in the tenant's order.
+ *
+ * 4. The fourth criterion is the GPC of each cluster slot. The criterion ignores two kinds of
+ * cluster slots: those with one TPC, and those of tenants that ask for whole GPCs. The best GPC
+ * has the fewest cluster slots. If several GPCs have equally few cluster slots, the best GPC is
+ * the one that is first in the tenant's order.
+ *
+ * 5. The fifth criterion is the set of each tenant that does not ask for whole GPCs. For a packed
+ * tenant, the best set has the fewest tenants in its GPCs, then the fewest uGPUs, then the fewest
+ * GPCs, then the GPCs that are first in the tenant's order. The count of tenants ignores the GPC
+ * of the tenant's own cluster slot. The count includes the owners of reserved cluster slots. All
+ * TPCs outside @within count as one more tenant. The tenant first fills the GPC of its cluster
+ * slot and then the other GPCs one after the other. For a spread tenant, the best set has the
+ * fewest TPCs in GPCs of packed tenants, then the most even distribution over the other GPCs. If
+ * the distribution cannot be even, the GPCs that are first in the tenant's order get more TPCs.
  *
  * A tenant's order of GPCs is determined when the tenant is placed. At that moment, GPCs are
  * ordered by the number of tenants that have TPCs in the GPC's uGPU, fewest first. GPCs with the
  * same number of such tenants are ordered by uGPU number and then by GPC number. In a GPC,
- * tenants with a cluster slot get the lowest TPCs of the GPC's virtual GPC. The other tenants
- * get the lowest TPCs that are left. If a tenant launches clusters, it gets the TPCs inside the
- * virtual GPC before the TPCs outside the virtual GPC. If a tenant launches no clusters, it gets
- * the TPCs outside the virtual GPC first.
+ * tenants with a cluster slot get the TPCs with the lowest numbers in the GPC's virtual GPC. The
+ * other tenants get the remaining TPCs with the lowest numbers. If a tenant launches clusters, it
+ * gets the TPCs inside the virtual GPC before the TPCs outside the virtual GPC. If a tenant
+ * launches no clusters, it gets the TPCs outside the virtual GPC first.
  *
- * Any kernel may launch clusters of GPUPART_PORTABLE_CLUSTER blocks. So if a tenant's set has
- * enough TPCs for such a cluster but cannot hold the cluster, the function makes the plan again
- * with a cluster slot for this tenant. In the new plan, each tenant of higher rank whose set can
- * hold such a cluster also gets a cluster slot. Ranks do not change. The function does this for
- * one tenant after the other, in the order of rank. If no plan with the additional cluster slot
- * exists, the function keeps the plan without it. gpupart_set_cluster() returns the size of the
- * largest cluster that a set can hold.
+ * Any kernel may launch clusters of GPUPART_PORTABLE_CLUSTER blocks. But a tenant's set may have
+ * enough TPCs for such a cluster and still not be able to hold it. In this case, the function
+ * makes the plan again with a cluster slot for this tenant. Some tenants of higher rank have sets
+ * that can hold such a cluster. In the new plan, these tenants also get a cluster slot. Ranks do
+ * not change. The function repeats this step for one tenant after the other, in the order of
+ * rank. If no plan with the additional cluster slot exists, the function keeps the plan without
+ * this slot. gpupart_set_cluster() returns the size of the largest cluster that a set can hold.
  *
  * -EINVAL: a demand contradicts itself or names a tenant that does not exist. An example of a
  * contradiction is a tenant that asks for GPCs of each uGPU but is bound to one uGPU.
  * -EOPNOTSUPP: the source does not report GPCs, or a demand needs uGPUs and the source does not
  * report uGPUs. -ENOSPC: a demand cannot be met. The error sentence names the tenant, and it
  * lists changes of the tenant's demand that make a plan possible. The function has tested each
- * of these changes by making a plan with the change. The list does not contain changes for which
+ * listed change: it made a plan with the change. The list does not contain changes for which
  * planning takes too long. -E2BIG: the search was not finished after 100 million steps, which
  * take about half a second. If the function returns a plan, the plan is always the best plan.
  *
- * On GPUs with up to 12 GPCs a call takes a few milliseconds, whether or not a plan exists.
- * Calls with random demands of 16 tenants took less than 3 ms. We also searched for demands that
- * make a call slow (tests/bench/plan.c). The slowest call took 7 ms on GPUs with 8 GPCs, and 25
- * ms on GPUs with 12 GPCs and two uGPUs. The step limit can be reached only if many tenants ask
- * for whole GPCs on a GPU that has more than 12 GPCs of many sizes.
+ * On GPUs with up to 12 GPCs, a call takes a few milliseconds, even if no plan exists. Calls with
+ * random demands of 16 tenants took less than 3 ms. We also searched for demands that make a call
+ * slow (tests/bench/plan.c). The slowest call took 7 ms on GPUs with 8 GPCs, and 25 ms on GPUs
+ * with 12 GPCs and two uGPUs. A call can reach the step limit only under two conditions: many
+ * tenants ask for whole GPCs, and the GPU has more than 12 GPCs of many sizes.
  */
 int gpupart_plan_make(struct gpupart *gp, const struct gpupart_topology *topo,
 		      const struct gpupart_tpcset *within, const struct gpupart_demand *demands,
@@ -262,11 +266,11 @@ int gpupart_plan_check(struct gpupart *gp, const struct gpupart_topology *topo,
 /* -------------------------------------------------------------- this process */
 
 /*
- * Publishes this process, so that gpupart_process_list() lists it under @name. @name may be
- * NULL. Launches that other threads make during the call may not be counted. A second call does
- * nothing and returns 0, even if @name is different. The child of a fork is not published until
- * it calls this function itself. Errors: -ENOMEM. -EROFS, -EACCES and so on: /dev/shm cannot be
- * written. An error does not affect anything else in the process.
+ * Publishes this process, so that gpupart_process_list() lists it under @name. @name may be NULL.
+ * Launches that other threads make during the call may not be counted. A second call does nothing
+ * and returns 0, even if @name is different. After a fork, the child is not published. To be
+ * published, the child must call this function itself. Errors: -ENOMEM. -EROFS, -EACCES and so
+ * on: /dev/shm cannot be written. An error does not affect anything else in the process.
  */
 int gpupart_process_publish(struct gpupart *gp, const char *name);
 
@@ -292,10 +296,10 @@ struct gpupart_check {
 	const char *streams;
 	/*
 	 * "", or the reason why graphs keep the sets and the limit with which their nodes were
-	 * built. In that case a later set may have no effect on a graph, and graphs_stale may
-	 * not count the launches of this graph. The value can change during the run, because on
-	 * some drivers the library can detect this only when the program calls one of the
-	 * driver's graph functions.
+	 * built. In that case a later set may have no effect on a graph, and graphs_stale may not
+	 * count the launches of this graph. The value can change while the program runs. On some
+	 * drivers, the library can detect this problem only when the program calls a graph
+	 * function of the driver.
 	 */
 	const char *graphs;
 	char key[20];		/* hash of the checked map, in hexadecimal */
@@ -303,8 +307,8 @@ struct gpupart_check {
 void gpupart_gpu_check(const struct gpupart_gpu *gpu, struct gpupart_check *check);
 
 /*
- * Properties of the driver's callback interface that an attached process reads. Sizes are in
- * bytes.
+ * Properties of the driver's callback interface. Only a process that has attached a GPU can read
+ * these properties. Sizes are in bytes.
  */
 struct gpupart_driver {
 	unsigned int table_bytes;
@@ -340,8 +344,8 @@ struct gpupart_process {
 	char problem[256];	/* reason why launches are not confined, or "" */
 	struct gpupart_counters counters;
 	/*
-	 * The user who owns the process. All members except @pid are written by processes of
-	 * that user and may be false. For example, @source may be any string.
+	 * The user who owns the process. Processes of that user write all members except @pid, so
+	 * these members may be false. For example, @source may be any string.
 	 */
 	unsigned int uid;
 	/*
@@ -352,15 +356,15 @@ struct gpupart_process {
 };
 
 /*
- * Lists the processes of this user that confine launches now, sorted by pid, and writes at most
- * @max of them to @list. If the caller is root, it lists the processes of all users. Returns the
- * number of processes. -EACCES and so on: /dev/shm cannot be read. For each user other than the
- * caller, the call reads at most 4096 files and 4 MiB of /proc/PID/maps, and uses at most one
- * second of CPU time. If a user's directory exceeds one of these bounds, the list has one more
- * row for that user, with @pid 0 and no GPU, and @problem gives the reason. The list has such a
- * row for user 0 if /dev/shm has more than 65536 names, or if reading the directories of all
- * users takes more than 4 seconds. A call with @max 0, which only counts the processes, takes as
- * long as a call that lists them.
+ * Lists the processes of this user that currently confine launches. The list is sorted by pid.
+ * The function writes at most @max processes to @list. If the caller is root, it lists the
+ * processes of all users. Returns the number of processes. -EACCES and so on: /dev/shm cannot be
+ * read. For each user other than the caller, the call reads at most 4096 files and 4 MiB of
+ * /proc/PID/maps, and uses at most one second of CPU time. If a user's directory exceeds one of
+ * these bounds, the list has one more row for that user, with @pid 0 and no GPU, and @problem
+ * gives the reason. The list has such a row for user 0 in two cases: /dev/shm has more than 65536
+ * names, or reading the directories of all users takes more than 4 seconds. A call with @max 0
+ * counts the processes and takes as long as a call that lists the processes.
  */
 int gpupart_process_list(struct gpupart *gp, struct gpupart_process *list, unsigned int max,
 			 size_t size);
@@ -378,13 +382,14 @@ int gpupart_process_signal(struct gpupart *gp, const struct gpupart_process *pro
 			   bool (*still)(const struct gpupart_process *now, void *arg), void *arg);
 
 /*
- * Sets the outer limit of a running process of this user on the GPU at PCI address @pci. The new
- * limit applies from the process's next launch on, including launches of CUDA graphs. The limit
- * that the process set for itself still applies too. If these two limits have no TPC in common,
- * only the outer limit applies. A NULL @set removes the outer limit. If @before is not NULL, the
- * function returns in it the limit that was in force, or the empty set if there was none. The
- * process may launch kernels during the call, and other programs may call the function at the
- * same time. If a caller dies during the call, the previous limit stays in force.
+ * Sets the outer limit of a running process on the GPU at PCI address @pci. The process must
+ * belong to this user. The new limit applies from the process's next launch on, including
+ * launches of CUDA graphs. The inner limit, which the process itself set, still applies too. If
+ * the outer and the inner limit have no TPC in common, only the outer limit applies. A NULL @set
+ * removes the outer limit. If @before is not NULL, the function stores the previous limit in
+ * *before. If there was no limit, the function stores the empty set. The process may launch
+ * kernels during the call, and other programs may call the function at the same time. If a caller
+ * dies during the call, the previous limit stays in force.
  *
  * -ESRCH: this user has no such process. If the caller is root, it must first change its uid to
  * the uid of the process's owner. -ENODEV: the process does not use that GPU. -EAGAIN: the mask
@@ -397,12 +402,11 @@ int gpupart_process_limit_set(struct gpupart *gp, int pid, const char *pci,
 /*
  * These functions do the same as gpupart_process_limit_set(). They are for callers that change
  * the limit of one process many times. gpupart_remote_open() finds the process; each change then
- * takes about 2 us. The caller must close the object. gpupart_remote_set() fails with -ESRCH
- * when the process has ended or its state page was truncated. One thread at a time may use the
- * object. The library installs a SIGBUS handler in the calling process. If a fault is in other
- * memory, the handler that was installed before handles it. Do not block SIGBUS in a thread that
- * calls these functions: if SIGBUS is blocked and the state page is truncated, the caller's
- * process is killed.
+ * takes about 2 us. The caller must close the object. gpupart_remote_set() fails with -ESRCH when
+ * the process has ended or its state page was truncated. One thread at a time may use the object.
+ * The library installs a SIGBUS handler in the calling process. For a fault in other memory, the
+ * previous SIGBUS handler runs. Do not block SIGBUS in a thread that calls these functions. If
+ * SIGBUS is blocked and the state page is truncated, the kernel kills the caller's process.
  */
 struct gpupart_remote;
 int gpupart_remote_open(struct gpupart *gp, int pid, const char *pci,
@@ -410,9 +414,9 @@ int gpupart_remote_open(struct gpupart *gp, int pid, const char *pci,
 int gpupart_remote_set(struct gpupart *gp, struct gpupart_remote *remote,
 		       const struct gpupart_tpcset *set, struct gpupart_tpcset *before);
 /*
- * Reads the current outer limit, whether this program or another program set it. *set is empty
- * if there is no outer limit. The function never waits for the process. -ESRCH: the process has
- * ended. -EBUSY: the limit changed again and again during the call.
+ * Reads the current outer limit, which any program may have set. If there is no outer limit, *set
+ * is empty. The function never waits for the process. -ESRCH: the process has ended. -EBUSY: the
+ * limit changed again and again during the call.
  */
 int gpupart_remote_get(struct gpupart *gp, const struct gpupart_remote *remote,
 		       struct gpupart_tpcset *set);
@@ -421,20 +425,20 @@ void gpupart_remote_close(struct gpupart_remote *remote);
 /* ------------------------------------------------------------------- records */
 
 /*
- * Records of the launches of one process on one GPU. The GPU itself writes a record when a
- * launch ends. The process may be the calling process or another one. A launch has no record in
+ * Records of the launches of one process on one GPU. The GPU itself writes a record when a launch
+ * ends. The process may be the calling process or another process. A launch has no record in
  * three cases: its stream is not one of the 64 streams that have a ring, the ring of its stream
- * is full, or its TMD has no free release slot. Such a launch is counted as unrecorded. Times
- * are in nanoseconds of the GPU's %globaltimer. The GPU does not record when a kernel begins. As
- * the start of a kernel, the library uses the time of the kernel's submission or the end of the
- * previous launch on the same stream, whichever is later. So busy times are upper bounds if a
- * stream waits for events, copies or a time slice. gpupart-stat(1) also measures a lower bound,
- * by reading the records repeatedly while launches run. A launch of a graph counts as a launch.
- * If graph launches follow each other without a gap, the library measures a single duration for
- * all these launches. This duration is measured from the submission of the first graph launch to
- * the end of the last graph launch. Other processes can read the records of a process only if
- * the process was published with gpupart_process_publish() before its first context was created
- * or attached.
+ * is full, or its TMD has no free release slot. Such a launch is counted as unrecorded. Times are
+ * in nanoseconds of the GPU's %globaltimer. The GPU does not record when a kernel begins. The
+ * library uses the later of two times as the start of a kernel: the kernel's submission, or the
+ * end of the previous launch on the same stream. If a stream waits for an event, a copy or a time
+ * slice, its busy time includes the wait, so busy times are upper bounds. gpupart-stat(1) also
+ * measures a lower bound, by reading the records repeatedly while launches run. A launch of a
+ * graph counts as one launch. If graph launches follow each other without a gap, the library
+ * measures a single duration for all these launches. This duration is measured from the
+ * submission of the first graph launch to the end of the last graph launch. Other processes can
+ * read the records of a process only under one condition: the process called
+ * gpupart_process_publish() before its first context was created or attached.
  */
 #define GPUPART_RECORDS_NR_FUNCTIONS 64
 
@@ -453,16 +457,13 @@ struct gpupart_records_function {
 struct gpupart_records {
 	char pci[20];
 	bool on;		/* launches are recorded; if false, all following members are 0 */
-	/*
-	 * No launch is counted in @unknown, so the process has no work on the GPU if
-	 * @outstanding is 0.
-	 */
+	/* @unknown is 0. So if @outstanding is also 0, the process has no work on the GPU. */
 	bool all_known;
 	uint64_t issued;	/* launches that have a record */
 	uint64_t ended;		/* launches whose record the GPU has written */
 	/*
-	 * Launches that have not ended: @issued minus @ended, minus the launches of lost
-	 * contexts, plus the graphs that are being launched at this moment.
+	 * Launches that have not ended. This number is @issued minus @ended, minus the launches
+	 * of lost contexts, plus the graphs that are being launched at this moment.
 	 */
 	uint64_t outstanding;
 	uint64_t unrecorded;	/* launches without a record, since the process started */
@@ -479,11 +480,11 @@ struct gpupart_records {
 	uint64_t busy_ns;	/* time in which one or more launches ran: the union of their
 				 * times */
 	uint64_t kernels_ns;	/* the sum of the times of all launches */
-	/* The part of kernels_ns that was known too late to be added to busy_ns. */
+	/* Time that is in kernels_ns but not in busy_ns, because it was known too late. */
 	uint64_t late_ns;
 	/*
-	 * Launches of graphs that have no record, for example because their last node is not a
-	 * kernel.
+	 * Graph launches without a record, for example because the last node of the graph is not
+	 * a kernel.
 	 */
 	uint64_t graphs;
 	/*
@@ -507,9 +508,9 @@ int gpupart_records_open(struct gpupart *gp, int pid, const char *pci,
 /*
  * Reads the current state of all records. @size is the size of the caller's struct in bytes;
  * members that the library does not know are set to 0. The call never waits for the process. The
- * call reads the process's pages by system calls. Therefore the process cannot harm the reader,
- * whatever it writes or truncates. -ESRCH: the process has ended. -EINVAL: @size is 0 or above
- * 64 KiB.
+ * call reads the process's pages with system calls. Therefore the reader is safe, even if the
+ * process truncates its pages or writes wrong values. -ESRCH: the process has ended. -EINVAL:
+ * @size is 0 or above 64 KiB.
  */
 int gpupart_records_read(struct gpupart *gp, struct gpupart_records_reader *reader,
 			 struct gpupart_records *records, size_t size);
@@ -525,13 +526,12 @@ int gpupart_records_busy(struct gpupart *gp, struct gpupart_records_reader *read
 void gpupart_records_close(struct gpupart_records_reader *reader);
 
 /*
- * Reads the records of the calling process's launches on @stream since the first launch on
- * @stream. The program must have created @stream. busy_ns is the sum of the launches' times,
- * because launches on one stream run one after the other. The library does not count untimed,
- * late_ns and graphs for each stream, so these members contain the values of the whole process.
- * all_known is false for the same reasons as for the process. The list of functions is empty.
- * -EOPNOTSUPP: there are no records; the error sentence gives the reason. -EINVAL: @stream is a
- * default stream or does not exist.
+ * Reads the records of all launches of the calling process on @stream. The program must have
+ * created @stream. busy_ns is the sum of the launches' times, because launches on one stream run
+ * one after the other. The library does not count untimed, late_ns and graphs for each stream, so
+ * these members contain the values of the whole process. all_known is false for the same reasons
+ * as for the process. The list of functions is empty. -EOPNOTSUPP: there are no records; the
+ * error sentence gives the reason. -EINVAL: @stream is a default stream or does not exist.
  */
 int gpupart_records_stream(struct gpupart *gp, struct gpupart_gpu *gpu, void *stream,
 			   struct gpupart_records *records, size_t size);
@@ -561,22 +561,23 @@ struct gpupart_job {
 	char source[512];	/* source of the topology, as in struct gpupart_process */
 	bool simulated;		/* the GPU is simulated, from a capture */
 	char limit[GPUPART_TPCSET_STRLEN];	/* limit in force, list form */
-	unsigned int uid;	/* the owner, who is always this user if the job is not a grant */
+	unsigned int uid;	/* the owner; if the job is not a grant, always this user */
 	/* Another version of gpupart started the job: its limit cannot be set. */
 	bool other_version;
 };
 
 /*
- * Makes a job. The job consists of the calling process, the program that this process executes,
- * and the descendants of this process. Put @id (GPUPART_JOB_STRLEN bytes long) into the
- * environment variable GPUPART_JOB. If GPUPART_JOB names a job at the time of the call, that job
- * becomes the parent. Jobs can be nested to any depth. A process can start one job on each GPU.
- * If it starts a second job on the same GPU, the call changes the first job. @name is NULL, or
- * it has 1 to 63 characters from A-Z a-z 0-9 . _ - and does not start with '-'. @pci is the
- * address of the GPU of @topo, for example "0000:0d:00.0". If @topo is from a capture, @pci is
- * the address of the simulated GPU. A job is removed when it no longer has any process. The
- * processes of a job are the process that started it, its published processes, and all processes
- * that were executed with the id of this job, or of a job inside this job, in their environment.
+ * Creates a job. The job consists of the calling process, the program that this process executes,
+ * and the descendants of this process. The function stores the id of the job in @id, which has
+ * GPUPART_JOB_STRLEN bytes. Put this id into the environment variable GPUPART_JOB. If GPUPART_JOB
+ * names a job at the time of the call, that job becomes the parent. Jobs can be nested to any
+ * depth. A process can start one job on each GPU. If a process starts a second job on the same
+ * GPU, the call changes the first job. @name is NULL, or it has 1 to 63 characters from A-Z a-z
+ * 0-9 . _ - and does not start with '-'. @pci is the address of the GPU of @topo, for example
+ * "0000:0d:00.0". If @topo is from a capture, @pci is the address of the simulated GPU. A job is
+ * removed when it no longer has any process. A job has three kinds of processes: the process that
+ * started the job, published processes of the job, and processes that were executed with the id
+ * of the job in their environment. A process with the id of a job inside this job counts too.
  *
  * -EINVAL: @set, @name or @pci is invalid; gpupart_set_check() tests a set. -EROFS, -EACCES,
  * -EFBIG and so on: /dev/shm cannot be written; then only GPUPART_SET limits the job.
@@ -585,18 +586,18 @@ int gpupart_job_begin(struct gpupart *gp, const char *name, const struct gpupart
 		      const char *pci, const struct gpupart_tpcset *set, char *id);
 
 /*
- * Lists this user's jobs and grants, and writes at most @max of them to @list. If the caller is
- * root, it lists the grants of all users. Returns the number of jobs and grants, or -EINVAL or
+ * Lists this user's jobs and grants. Writes at most @max jobs and grants to @list. If the caller
+ * is root, it lists the grants of all users. Returns the number of jobs and grants, or -EINVAL or
  * -ENOMEM as for all lists.
  */
 int gpupart_job_list(struct gpupart *gp, struct gpupart_job *list, unsigned int max, size_t size);
 
 /*
  * Sets the limit of a job. The limit applies to the current processes of the job and of the jobs
- * inside this job. The limit also applies to later processes of all these jobs. If @before is
- * not NULL, the function returns in it the limit that was in force. Processes that begin to use
- * the GPU during the call read the new limit from the job's file; the call waits at most one
- * second for them.
+ * inside this job. The limit also applies to later processes of all these jobs. If @before is not
+ * NULL, the function stores the previous limit in *before. Processes that begin to use the GPU
+ * during the call read the new limit from the job's file. The call waits at most one second for
+ * these processes.
  *
  * -ESRCH: no such job. -EINVAL: @set is empty or has a TPC that does not exist. -EBUSY: another
  * program is setting the limit and does not finish. An error of gpupart_process_limit_set()
@@ -609,13 +610,13 @@ int gpupart_job_limit_set(struct gpupart *gp, const char *id, const struct gpupa
 /* ------------------------------------------------------------- a node's jobs */
 
 /*
- * A grant gives a user TPCs of one GPU, and optionally an amount of its memory. Root makes
- * grants, usually through a scheduler. A grant is a job that needs no process. Like other jobs,
- * a grant has an id. The grant exists until root drops it or the machine boots again. Only root
- * can change the limit of a grant. If a user other than root has grants on a GPU, the limits of
- * this user's processes on the GPU can allow only TPCs of these grants. Setting a limit with any
- * other TPC fails with -EPERM. This applies to limits from GPUPART_SET, from a job and from
- * another program. In the same way, the user's grants bound the memory quota of a tenant.
+ * A grant gives a user TPCs of one GPU, and optionally an amount of the GPU's memory. Root makes
+ * grants, usually through a scheduler. A grant is a job that needs no process. Like other jobs, a
+ * grant has an id. The grant exists until root drops it or the machine boots again. Only root can
+ * change the limit of a grant. If a user other than root has grants on a GPU, the limits of this
+ * user's processes on the GPU can allow only TPCs of these grants. Setting a limit with any other
+ * TPC fails with -EPERM. This rule applies to limits from GPUPART_SET, from a job and from
+ * another program. In the same way, the user's grants limit the memory quota of a tenant.
  * GPUPART_DISABLE has no effect for a user who has such grants. Any user may read a grant.
  */
 #define GPUPART_GRANT_ROOT "/run/gpupart/jobs"
@@ -642,11 +643,11 @@ struct gpupart_grant {
 };
 
 /*
- * Lists all grants on this machine, sorted by id, and writes at most @max of them to @list.
- * Returns the number of grants, or a negative errno. -EPERM: users other than root can write to
- * the directory of grants, so these grants are ignored. -EUSERS: the caller is in a user
- * namespace that hides which grant belongs to the caller, and the grants that could belong to
- * the caller have no TPC in common.
+ * Lists all grants on this machine, sorted by id. Writes at most @max grants to @list. Returns
+ * the number of grants, or a negative errno. -EPERM: users other than root can write to the
+ * directory of grants, so these grants are ignored. -EUSERS: the caller is in a user namespace
+ * that hides the owners of the grants, and the grants that could belong to the caller have no TPC
+ * in common.
  */
 int gpupart_grant_list(struct gpupart *gp, struct gpupart_grant *list, unsigned int max,
 		       size_t size);
@@ -654,14 +655,14 @@ int gpupart_grant_list(struct gpupart *gp, struct gpupart_grant *list, unsigned 
 /* ------------------------------------------------------------------- memory */
 
 /*
- * A tenant is a group of processes of one user that share a quota of GPU memory. The library
- * adds up the memory that all processes of the tenant use on a GPU. If the tenant has a quota on
- * this GPU and an allocation would exceed the quota, the allocation fails as it does on a full
- * GPU. Sizes are in bytes. The caller gives a GPU by its PCI address, as in gpupart_gpu_info. A
- * tenant's name has 1 to 63 characters from A-Z a-z 0-9 . _ - and does not start with '-'. A
- * tenant and its quotas exist while a process is in the tenant, or while a job exists whose name
- * or id is the tenant's name. Documentation/user/memory.md lists which memory is counted. Any
- * thread may call these functions.
+ * A tenant is a group of processes of one user that share a quota of GPU memory. The library adds
+ * up the memory that all processes of the tenant use on a GPU. If an allocation would exceed the
+ * tenant's quota on this GPU, the allocation fails, as on a full GPU. Sizes are in bytes. A GPU
+ * is identified by its PCI address, as in struct gpupart_gpu_info. A tenant's name has 1 to 63
+ * characters from A-Z a-z 0-9 . _ - and does not start with '-'. A tenant exists while it has a
+ * process. A tenant also exists while there is a job whose name or id is the tenant's name. The
+ * quotas of a tenant exist as long as the tenant. Documentation/user/memory.md lists which memory
+ * is counted. Any thread may call these functions.
  */
 #define GPUPART_TENANT_STRLEN 64
 
@@ -677,7 +678,10 @@ struct gpupart_tenant {
 	uint64_t quota;		/* 0: no quota on this GPU */
 	/* Memory used by all processes of the tenant. It may exceed @quota. */
 	uint64_t used;
-	/* Number of processes in the tenant now, whether or not they use this GPU. */
+	/*
+	 * Current number of processes in the tenant, including processes that do not use this
+	 * GPU.
+	 */
 	unsigned int nr_processes;
 	/*
 	 * The tenant belongs to another version of gpupart, so its processes are unknown, and
@@ -687,10 +691,10 @@ struct gpupart_tenant {
 };
 
 /*
- * Lists the tenants of this user, and writes at most @max rows to @list. A tenant has one row
- * for each of its GPUs. The rows are sorted by user and name. If the caller is root, it lists
- * the tenants of all users. Returns the number of rows, or -EINVAL or -ENOMEM as for all lists.
- * The function also removes tenants that have neither a process nor a job.
+ * Lists the tenants of this user, and writes at most @max rows to @list. A tenant has one row for
+ * each of its GPUs. The rows are sorted by user and name. If the caller is root, it lists the
+ * tenants of all users. Returns the number of rows, or -EINVAL or -ENOMEM as for all lists. The
+ * function also removes each tenant that has no process and no job.
  */
 int gpupart_tenant_list(struct gpupart *gp, struct gpupart_tenant *list, unsigned int max,
 			size_t size);
@@ -701,18 +705,20 @@ struct gpupart_tenant_process {
 	char pci[20];		/* "" if the process has not used a GPU yet */
 	int pid;		/* 0: the process is not visible in the caller's pid namespace */
 	int inner_pid;		/* pid in the process's own pid namespace */
-	char program[64];	/* the program's name when it was executed, in printable ASCII */
+	char program[64];	/* name of the program at its exec, in printable ASCII */
 	uint64_t used;		/* on this GPU */
 	/*
-	 * Number of calls of the process, on any GPU, that may have allocated uncounted memory.
+	 * Number of the process's calls that may have allocated uncounted memory. The number
+	 * includes the calls for all GPUs.
 	 */
 	uint64_t uncounted;
 };
 
 /*
  * Lists the processes of the tenants in gpupart_tenant_list(), and writes at most @max rows to
- * @list. A process has one row for each GPU on which it uses memory, or one row without a GPU if
- * it uses no memory. Returns the number of rows, or -EINVAL or -ENOMEM as for all lists.
+ * @list. A process has one row for each GPU on which it uses memory. If a process uses no memory,
+ * it has one row without a GPU. Returns the number of rows, or -EINVAL or -ENOMEM as for all
+ * lists.
  */
 int gpupart_tenant_process_list(struct gpupart *gp, struct gpupart_tenant_process *list,
 				unsigned int max, size_t size);
@@ -740,11 +746,11 @@ int gpupart_tenant_quota_set(struct gpupart *gp, const char *name, const char *p
 			     uint64_t bytes, uint64_t *before);
 
 /*
- * Sets the quota like gpupart_tenant_quota_set(), and creates the tenant if it does not exist
- * yet. The tenant's first process, or the process that starts the first process, must be a job
- * whose name or id is @name. If @bytes differs from the quota that the previous call of this
- * function set, or if @pci is NULL, the quotas on the tenant's other GPUs change too. After the
- * call, put the name into the environment variable GPUPART_TENANT and the bytes into
+ * Sets the quota like gpupart_tenant_quota_set(). If the tenant does not exist yet, the function
+ * creates the tenant. The tenant's first process, or the parent of this process, must be in a job
+ * whose name or id is @name. In two cases, the quotas on the tenant's other GPUs change too: @pci
+ * is NULL, or @bytes differs from the quota that the previous call of this function set. After
+ * the call, put the name into the environment variable GPUPART_TENANT and the bytes into
  * GPUPART_MEM. The errors are those of gpupart_tenant_quota_set(). -ENOSPC, -EACCES and so on:
  * /dev/shm cannot be written.
  */
@@ -752,19 +758,19 @@ int gpupart_tenant_begin(struct gpupart *gp, const char *name, const char *pci, 
 			 uint64_t *before);
 
 /*
- * Makes this process a member of the tenant @name. The GPU memory that the process allocates
- * then counts as memory of the tenant. If @name is NULL, the process joins the tenant in
+ * Makes this process a member of the tenant @name. The GPU memory that the process allocates then
+ * counts as memory of the tenant. If @name is NULL, the process joins the tenant in
  * GPUPART_TENANT. If that variable is not set, the process gets a new tenant whose name is a
- * unique id of the process. @bytes is the quota on each GPU that the process uses and on which
- * the tenant has no quota yet. If @bytes is 0, the quota is the value of GPUPART_MEM; if that
- * variable is not set either, there is no quota. A second call does nothing; its @name must be
- * the same name or NULL.
+ * unique id of the process. The process may use GPUs on which the tenant has no quota yet. @bytes
+ * is the quota on each of these GPUs. If @bytes is 0, the quota is the value of GPUPART_MEM; if
+ * that variable is not set either, there is no quota. A second call does nothing; its @name must
+ * be the same name or NULL.
  *
  * An allocation that would exceed the quota fails with the error "out of memory", as on a full
  * GPU. cuMemGetInfo and cuDeviceTotalMem report the quota instead of the GPU's memory. The
  * function can be called before cuInit. Memory that the process allocated before the call is
- * counted at the next allocation. The child of a fork is in no tenant until it uses a GPU
- * itself.
+ * counted at the next allocation. After a fork, the child is in no tenant at first. The child
+ * joins the tenant when it uses a GPU itself.
  *
  * -EINVAL: @name is not a valid tenant name, or GPUPART_MEM is not a number. -EBUSY: this
  * process is in another tenant, another tool is subscribed to the driver, or another process
@@ -792,10 +798,10 @@ struct gpupart_memory_counters {
 void gpupart_memory_counters_get(struct gpupart_memory_counters *counters);
 
 /*
- * Sets the quota of this process's tenant on one GPU, for all processes of the tenant, like
- * gpupart_tenant_quota_set(). If gpupart_memory_start() was not called, this function first
- * calls it with the values in the environment. If the quota comes from outside the process, in
- * GPUPART_MEM, the function refuses a larger @bytes with -EPERM.
+ * Sets the quota of this process's tenant on one GPU. Like gpupart_tenant_quota_set(), this
+ * function affects all processes of the tenant. If gpupart_memory_start() was not called, this
+ * function first calls it with the values in the environment. The quota may come from outside the
+ * process, in GPUPART_MEM. In this case, the function refuses a larger @bytes with -EPERM.
  */
 int gpupart_memory_limit(struct gpupart *gp, const char *pci, uint64_t bytes);
 
@@ -818,34 +824,34 @@ struct gpupart_verify_row {
 
 /*
  * Proves on the GPU that each TPC, GPC, uGPU and scope confines launches. For this proof, the
- * function makes launches that record %smid. The function calls @row, which must not be NULL,
- * one time for each row, in order. At the beginning, the function removes some sets on @gpu, and
- * at the end it restores them. These are the set of the process, a limit that
- * gpupart_limit_set() set, the set of the calling thread, the set of this thread's next launch,
- * and the sets of the default streams of this thread's context. The following stay in force: a
- * limit from outside, the sets of functions, and the sets of the streams that the program
- * created. No other thread should launch kernels or set sets during the call. Returns 0 if
- * all statements are proven, the number of failed rows if some are not, or a negative errno if
- * the proof could not run.
+ * function makes launches that record %smid. The function calls @row one time for each row, in
+ * order. @row must not be NULL. At the beginning, the function removes some sets on @gpu, and at
+ * the end it restores them. These are the set of the process, a limit that gpupart_limit_set()
+ * set, the set of the calling thread, the set of this thread's next launch, and the sets of the
+ * default streams of this thread's context. A limit from outside, the sets of functions, and the
+ * sets of the streams that the program created stay in force. No other thread should launch
+ * kernels or set sets during the call. If all statements are proven, the function returns 0. If
+ * rows failed, it returns the number of failed rows. If the proof could not run, it returns a
+ * negative errno.
  *
  * -EINVAL: invalid flags, or @gpu is not attached. -EBUSY: a default stream of the context is
- * being captured, or a stream that synchronizes with the legacy default stream is being
- * captured. In this case nothing was changed. A capture of a non-blocking stream does not cause
- * this error. -EPERM, -EBUSY and so on: one of the sets could not be restored, and all other
- * sets were restored. A limit cannot be restored if another process narrowed the limit from
- * outside during the call. The set of a default stream cannot be restored if @row began a
- * capture.
+ * being captured, or a stream that synchronizes with the legacy default stream is being captured.
+ * In this case nothing was changed. A capture of a non-blocking stream does not cause this error.
+ * -EPERM, -EBUSY and so on: one of the sets could not be restored, and all other sets were
+ * restored. If another process narrowed a limit from outside during the call, the function cannot
+ * restore this limit. If @row began a capture, the function cannot restore the set of a default
+ * stream.
  */
 int gpupart_verify(struct gpupart *gp, struct gpupart_gpu *gpu, unsigned int flags,
 		   void (*row)(const struct gpupart_verify_row *row, void *user), void *user);
 
 /*
- * Makes one launch on @stream and returns in *seen the TPCs on which the launch's blocks ran. If
- * @stream is NULL, the launch is on the legacy default stream. For a few microseconds, the
- * launch occupies all SMs that it may use. So on an idle GPU, *seen is the set in force. -EBUSY:
- * @stream or a blocking stream of its context is being captured; nothing was launched, because
- * reading the result would invalidate the capture. A capture that another thread begins during
- * the call is not detected.
+ * Makes one launch on @stream. Stores the TPCs on which the launch's blocks ran in *seen. If
+ * @stream is NULL, the launch is on the legacy default stream. For a few microseconds, the launch
+ * occupies all SMs that it may use. So on an idle GPU, *seen is the set in force. -EBUSY: @stream
+ * or a blocking stream of its context is being captured. In this case nothing was launched,
+ * because reading the result would invalidate the capture. The function does not detect a capture
+ * that another thread begins during the call.
  */
 int gpupart_census(struct gpupart *gp, struct gpupart_gpu *gpu, void *stream,
 		   struct gpupart_tpcset *seen);

@@ -10,13 +10,13 @@
  * libsmctrl_set_global_mask() or libsmctrl_set_next_mask(). This header then calls the _ext form
  * of the function.
  *
- * The environment variable LIBSMCTRL_MASK may contain a hexadecimal mask. A TPC that this mask
- * forbids is forbidden for all launches, in addition to the TPCs that other masks forbid. A
- * leading "~" inverts the mask.
+ * The environment variable LIBSMCTRL_MASK may contain a hexadecimal mask. This mask applies to
+ * every launch, in addition to the masks that the program sets. A launch may use only the TPCs
+ * that all these masks allow. A leading "~" inverts the mask.
  *
- * No function ends the process. If a function cannot do what the caller requests, for example
- * because a mask forbids all TPCs of a GPU, it prints one line on stderr and changes nothing.
- * Any thread may call any function.
+ * No function ends the process. A function that fails prints one line on stderr and changes
+ * nothing. For example, a function fails if its mask forbids all TPCs of a GPU. Any thread may
+ * call any function.
  */
 #ifndef LIBSMCTRL_H
 #define LIBSMCTRL_H
@@ -41,9 +41,9 @@ extern "C" {
 void libsmctrl_set_global_mask(uint64_t mask);
 
 /*
- * Sets the mask of launches on @stream, a CUstream or cudaStream_t. This mask replaces the
- * global mask for these launches. The handles 0, 1 and 2 are the default streams. Returns 0 or
- * an errno, which the caller may ignore.
+ * Sets the mask of launches on @stream, a CUstream or cudaStream_t. This mask replaces the global
+ * mask for these launches. The handles 0, 1 and 2 are the default streams. Returns 0 or an errno.
+ * The caller may ignore the result.
  */
 int libsmctrl_set_stream_mask(void *stream, uint64_t mask);
 
@@ -59,17 +59,17 @@ int libsmctrl_set_stream_mask_ext(void *stream, uint128_t mask);
 void libsmctrl_set_next_mask_ext(uint128_t mask);
 #endif
 
-/* The name that libsmctrl_set_global_mask() had in the first releases. */
+/* Does the same as libsmctrl_set_global_mask(). The first releases had only this name. */
 void set_sm_mask(uint64_t mask);
 
 /* -------------------------------------------------------------- information */
 
 /*
- * Returns the number of GPCs of a GPU in *nr_gpcs, and for each GPC a mask of its TPCs in
- * *masks. In these masks a set bit means that the TPC belongs to the GPC. So the mask that
- * allows only GPC g is ~masks[g]. @dev is the number of the GPU in PCI order. The array belongs
- * to the library and is never freed. The result is 0 or an errno. If the number of a TPC does
- * not fit into the mask, the errno is ERANGE.
+ * Stores the number of GPCs of a GPU in *nr_gpcs. Stores an array in *masks, with one mask of
+ * TPCs for each GPC. In these masks a set bit means that the TPC belongs to the GPC. So the mask
+ * that allows only GPC g is ~masks[g]. @dev is the number of the GPU in PCI order. The array
+ * belongs to the library and is never freed. The result is 0 or an errno. If the number of a TPC
+ * does not fit into the mask, the errno is ERANGE.
  */
 int libsmctrl_get_gpc_info(uint32_t *nr_gpcs, uint64_t **masks, int dev);
 #ifdef __SIZEOF_INT128__
@@ -77,8 +77,8 @@ int libsmctrl_get_gpc_info_ext(uint32_t *nr_gpcs, uint128_t **masks, int dev);
 #endif
 
 /*
- * Return the number of TPCs of a GPU in *nr_tpcs. @dev is the number of the GPU in PCI order,
- * and @cuda_dev is its number in CUDA's order. The result is 0 or an errno.
+ * Store the number of TPCs of a GPU in *nr_tpcs. @dev is the number of the GPU in PCI order, and
+ * @cuda_dev is its number in CUDA's order. The result is 0 or an errno.
  */
 int libsmctrl_get_tpc_info(uint32_t *nr_tpcs, int dev);
 int libsmctrl_get_tpc_info_cuda(uint32_t *nr_tpcs, int cuda_dev);
@@ -96,17 +96,17 @@ int libsmctrl_make_mask_ext(uint128_t *mask, uint32_t low, uint32_t high_exclusi
 #endif
 
 /*
- * Makes one launch on @stream that records the TPCs on which the launch ran. Returns 0 if these
+ * Makes one launch on @stream. The launch records the TPCs on which it runs. Returns 0 if these
  * TPCs are exactly TPCs @low to @high_exclusive - 1, and -1 if not. If @echo is true, the
  * function also prints the TPCs on stdout.
  */
 int libsmctrl_validate_stream_mask(void *stream, int low, int high_exclusive, bool echo);
 
 /*
- * A program need not call these functions before it calls other functions. The first two of
- * these functions prepare the process's GPUs and return 0 or an errno. If a program does not
- * call them, the GPUs are prepared when the first mask is set. libsmctrl_is_init() returns 1 if
- * the GPUs are prepared, and 0 if not. libsmctrl_get_version() returns the version of gpupart.
+ * Calls of these functions are optional. libsmctrl_init() and libsmctrl_init_from_cuda() prepare
+ * the process's GPUs and return 0 or an errno. Without such a call, the first call that sets a
+ * mask prepares the GPUs. libsmctrl_is_init() returns 1 if the GPUs are prepared, and 0 if not.
+ * libsmctrl_get_version() returns the version of gpupart.
  */
 int libsmctrl_init(void);
 int libsmctrl_init_from_cuda(void);
@@ -117,7 +117,7 @@ const char *libsmctrl_get_version(void);
 }
 #endif
 
-/* ------- 128-bit integers call the _ext form, which does not lose the upper 64 bits */
+/* ------- calls with 128-bit integers use the _ext form, which keeps the upper 64 bits */
 
 #if defined(__SIZEOF_INT128__) && defined(__cplusplus)
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Implements gRPC on Unix sockets: a server, and calls that block. Only one thread may use these
- * functions. The program ends if memory is short.
+ * Implements gRPC on Unix sockets: a server, and blocking calls of other servers. Only one thread
+ * may use these functions. If memory is out, the program ends.
  */
 #ifndef GPUPART_KUBERNETES_GRPC_H
 #define GPUPART_KUBERNETES_GRPC_H
@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <protobuf-c/protobuf-c.h>
 
-/* The status codes of gRPC (grpc/doc/statuscodes.md) that are used here. */
+/* Some of gRPC's status codes (grpc/doc/statuscodes.md). */
 enum {
 	GRPC_INVALID_ARGUMENT = 3,
 	GRPC_RESOURCE_EXHAUSTED = 8,
@@ -30,8 +30,8 @@ struct grpc_method {
 	const char *path;	/* "/PACKAGE.SERVICE/METHOD" */
 	const ProtobufCMessageDescriptor *request;
 	/*
-	 * Returns the reply, which is freed like an unpacked message. If it fails, it returns
-	 * the result of grpc_fail(), which is NULL.
+	 * Returns the reply. The server frees the reply like an unpacked message. If the method
+	 * fails, it returns the result of grpc_fail(), which is NULL.
 	 */
 	void *(*handle)(const void *request, struct grpc_status *status);
 	bool streams;		/* grpc_refresh() sends more replies to the same request */
@@ -47,13 +47,13 @@ struct grpc_server *grpc_open(const struct grpc_method *methods);
 void grpc_close(struct grpc_server *server);
 
 /*
- * Listens at @path. If a socket already exists at the path, it is replaced. Only this user can
- * connect. The socket of an earlier call is closed, but its connections stay open. Returns 0 or
- * -errno.
+ * Listens at @path, and replaces an existing socket at @path. Only this user can connect. The
+ * function closes the socket of an earlier call, but the connections of this socket stay open.
+ * Returns 0 or -errno.
  */
 int grpc_listen(struct grpc_server *server, const char *path);
 
-/* Returns whether the socket at the path is still the one that grpc_listen() created. */
+/* Returns true if grpc_listen() created the socket that is now at the path. */
 bool grpc_listens(const struct grpc_server *server);
 
 /*
@@ -62,8 +62,8 @@ bool grpc_listens(const struct grpc_server *server);
 bool grpc_serve(struct grpc_server *server, int ms);
 
 /*
- * Calls @method without a request. Sends the reply to each stream whose last reply was
- * different.
+ * Calls @method without a request. If the reply differs from the last reply on a stream, sends
+ * the reply to this stream.
  */
 void grpc_refresh(struct grpc_server *server, const struct grpc_method *method);
 
@@ -71,9 +71,9 @@ void grpc_refresh(struct grpc_server *server, const struct grpc_method *method);
 void grpc_add(struct grpc_server *server, int fd);
 
 /*
- * Calls @path of the server at @socket, and serves @server during the call. Returns the reply,
- * which the caller frees like an unpacked message. Returns NULL, with the error in @status, if
- * the call fails or takes more than @ms milliseconds.
+ * Calls @path of the server at @socket, and serves @server during the call. Returns the reply.
+ * The caller must free the reply like an unpacked message. If the call fails or takes more than
+ * @ms milliseconds, returns NULL and sets @status.
  */
 void *grpc_call(struct grpc_server *server, const char *socket, const char *path,
 		const void *request, const ProtobufCMessageDescriptor *reply, int ms,
@@ -83,8 +83,8 @@ void *grpc_call(struct grpc_server *server, const char *socket, const char *path
 uint8_t *grpc_pack(const ProtobufCMessage *message, size_t *len);
 
 /*
- * Unpacks @data. Returns NULL if @data is not exactly one message, or if the message is
- * compressed.
+ * Unpacks @data. If @data is not exactly one message, or if the message is compressed, returns
+ * NULL.
  */
 void *grpc_unpack(const ProtobufCMessageDescriptor *type, const uint8_t *data, size_t len);
 

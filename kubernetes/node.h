@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The node's GPUs and settings, and the edits that give a GPU to a container. */
+/* The node's GPUs and settings, and the CDI edits with which a container gets a GPU. */
 #ifndef GPUPART_KUBERNETES_NODE_H
 #define GPUPART_KUBERNETES_NODE_H
 
@@ -27,27 +27,27 @@ struct node {
 extern struct node node;
 
 /*
- * Reads the settings and the GPUs. @config: the file with the settings, which need not exist;
- * the pointer is kept. 'gpupart slurm-node' examines the GPUs unless they are simulated.
- * Returns 0 or an error.
+ * Reads the settings and the GPUs. @config is the path of the settings. The file need not exist,
+ * and the pointer must stay valid. If the GPUs are not simulated, 'gpupart slurm-node' examines
+ * the GPUs. Returns 0 or an error.
  */
 int node_open(const char *config);
 
-/* Returns kubelet's id of TPC @tpc of GPU @gpu. The caller frees it. */
+/* Returns kubelet's id for TPC @tpc of GPU @gpu. The caller must free the string. */
 char *node_id(unsigned int gpu, unsigned int tpc);
 
 /*
- * Adds the @nr ids in @list to @ids, which has a set for each GPU. If one of the ids names no
- * TPC, returns this id; otherwise returns NULL.
+ * Adds the @nr ids in @list to @ids. @ids has a set for each GPU. If an id belongs to no TPC,
+ * returns this id. Otherwise returns NULL.
  */
 char *node_sort(char **list, size_t nr, struct gpupart_tpcset *ids);
 
-/* Returns whether the device of GPU @gpu exists. */
+/* Returns true if the device of GPU @gpu exists. */
 bool node_is_healthy(unsigned int gpu);
 
 /*
- * node_message() allocates a message of @type. node_grow() also appends it to the list *@list
- * of *@nr pointers.
+ * node_message() allocates a message of @type. node_grow() does the same, and appends the message
+ * to the list *@list of *@nr pointers.
  */
 void *node_message(const ProtobufCMessageDescriptor *type);
 void *node_grow(void *list, size_t *nr, const ProtobufCMessageDescriptor *type);

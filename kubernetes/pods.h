@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Manages the TPCs of this node's GPUs that belong to containers. Each container has a grant of
- * root, which Slurm and the other planners of the node can read. All state is in files and
- * survives a crash.
+ * Manages the TPCs that belong to containers. Each container has a grant of root. Slurm and the
+ * other planners of the node can read this grant. All state is in files and survives a crash.
  */
 #ifndef GPUPART_KUBERNETES_PODS_H
 #define GPUPART_KUBERNETES_PODS_H
@@ -13,10 +12,10 @@
 struct pod {
 	struct gpupart_grant grant;
 	unsigned int gpu;
-	struct gpupart_tpcset ids;	/* kubelet's ids of the grant's GPU; empty: kubelet has
-					 * freed these ids */
+	/* ids of the grant's GPU, from kubelet; empty: kubelet has freed these ids */
+	struct gpupart_tpcset ids;
 	struct gpupart_tpcset own;	/* the ids in @ids that kubelet has not allocated again */
-	uint64_t born;		/* CLOCK_REALTIME in ns; it is in the grant's id */
+	uint64_t born;		/* CLOCK_REALTIME in ns; the grant's id contains this time */
 	bool is_young;		/* the grant is so new that kubelet may not list it yet */
 	bool lives;		/* the container has a process; set by pods_reap() */
 	bool gave_on;		/* another grant has some of this grant's TPCs now */
@@ -34,8 +33,8 @@ struct pods {
 int pods_read(struct pods *pods);
 
 /*
- * Allocates TPCs of GPU @gpu for kubelet's @ids. Returns 0 and sets @grant and its @folder.
- * Otherwise returns -ENOSPC or another error, with a sentence in @why.
+ * Allocates TPCs of GPU @gpu for kubelet's @ids. If it succeeds, returns 0 and sets @grant and
+ * its @folder. If it fails, returns -ENOSPC or another error, and stores a sentence in @why.
  */
 #define PODS_FOLDER_LEN 96
 int pods_give(unsigned int gpu, const struct gpupart_tpcset *ids,
@@ -49,16 +48,17 @@ struct gpupart_tpcset pods_free(const struct pods *pods, unsigned int gpu);
 char *pods_most(void);
 
 /*
- * Removes the grants of containers that have ended, also from @pods. A container has ended if it
- * has no process and kubelet does not list it. @listed: the ids that kubelet lists, for each
- * GPU. After a restart of kubelet, until kubelet has listed the container once, the container
- * has ended only if it is not in kubelet's checkpoint file either. @noted: the ids in that file,
- * for each GPU.
+ * If a container has ended, removes its grant, also from @pods. A container has ended if it has
+ * no process and kubelet does not list it. @listed: the ids that kubelet lists, for each GPU.
+ * After a restart of kubelet, there is a third condition: kubelet's checkpoint file does not
+ * contain the container. The third condition applies until kubelet has listed the container one
+ * time.
+ * @noted: the ids in kubelet's checkpoint file, for each GPU.
  */
 void pods_reap(struct pods *pods, const struct gpupart_tpcset *listed,
 	       const struct gpupart_tpcset *noted);
 
-/* Must be called after a restart of kubelet. */
+/* After a restart of kubelet, this function must be called. */
 void pods_forget_lists(void);
 
 /* Copies changed grants into the containers' folders, and removes folders without a grant. */

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# The library, not this file, parses and formats sets and converts them to mask bits.
+# The library parses and formats sets, and converts sets to mask bits. This file does not.
 """Confines kernel launches to TPCs of an NVIDIA GPU, from Python.
 
 This file is the public interface of libgpupart over ctypes. The rules, terms and index
@@ -9,21 +9,22 @@ spaces (tpc, gpc, vgpc, ugpu, smid) of gpupart.h apply.
     with gpupart.partition(gpcs=[1, 2], stream=torch.cuda.current_stream()):
         model(batch)                    # in GPCs 1 and 2 and nowhere else
 
-A set can be given as a TpcSet, as text ("gpc:1,2+40-43"), or as numbers of TPCs. A stream
-can be given as a handle (an int or ctypes pointer), or as an object of PyTorch, CuPy or
-any other library that has .cuda_stream, .ptr or __cuda_stream__(); None is the legacy
-default stream. Failures raise Error, an OSError whose text is the library's message.
+A set can be given as a TpcSet, as text ("gpc:1,2+40-43"), or as numbers of TPCs. A stream can be
+given as a handle, which is an int or a ctypes pointer. A stream can also be given as an object
+with .cuda_stream, .ptr or __cuda_stream__(), for example an object of PyTorch or CuPy. None is
+the legacy default stream. Failures raise Error. Error is an OSError, and its text is the
+library's message.
 
 A launch uses: limit AND (next launch, else function, else stream, else thread, else
 process, else all). Every function may be called from any thread.
 
-PyTorch reuses the streams of a pool and destroys none: a set of a stream stays in force
-after the stream's Python object was deleted, until the set is removed. partition()
-restores the previous set.
+PyTorch reuses the streams of a pool and destroys no stream. So after the deletion of a stream's
+Python object, the set of the stream stays in force until the set is removed. partition() restores
+the previous set.
 
-The library is searched in the path GPUPART_LIBRARY (if it is set, only there), in the
-wheel, by the loader, and in the build or installation that this file belongs to.
-`python -m gpupart` runs the command.
+If GPUPART_LIBRARY is set, it is the path of the library. Otherwise the library is searched in the
+wheel, by the loader, and in the build or installation of this file. `python -m gpupart` runs the
+command.
 
 For a program with two phases, split() creates a stream with separate TPCs for each.
 
@@ -198,8 +199,8 @@ _STRUCTURES = {
 }
 _ROW = ctypes.CFUNCTYPE(None, POINTER(_CVerifyRow), c_void_p)
 
-# Result and arguments. Opaque pointers are c_void_p; so are the addresses of sets, because
-# that is the fastest.
+# Result and arguments. Opaque pointers are c_void_p. The addresses of sets are also c_void_p,
+# because c_void_p is the fastest type.
 _PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
     "gpupart_open": (c_int, [POINTER(c_void_p)]),
     "gpupart_close": (None, [c_void_p]),
@@ -313,7 +314,8 @@ def _load() -> ctypes.CDLL:
     for path in _library_paths():
         try:
             ctypes.CDLL(path)
-            # The manage library depends on libgpupart.so.0, so it also provides its functions.
+            # The manage library depends on libgpupart.so.0. So it also provides the functions of
+            # libgpupart.so.0.
             lib = ctypes.CDLL(os.path.join(os.path.dirname(path), _MANAGE))
         except OSError as error:
             said.append(str(error))
@@ -324,7 +326,7 @@ def _load() -> ctypes.CDLL:
 
 
 def _bind(lib: ctypes.CDLL, path: str) -> None:
-    """Declares the functions. Refuses another version: its structures may differ."""
+    """Declares the functions. Refuses a different version, because its structures may differ."""
     for name, (restype, argtypes) in _PROTOTYPES.items():
         try:
             function = getattr(lib, name)
@@ -349,7 +351,7 @@ _next_set = _lib.gpupart_next_set
 
 
 class Error(OSError):
-    """An error of the library: .errno, and its message as .strerror and as the text.
+    """An error of the library. .errno is the number. .strerror and the text are the message.
 
     >>> try:
     ...     Topology.open("sample:h200-b").set("0-66")
@@ -363,7 +365,7 @@ class Error(OSError):
 
 
 class _Pointer(int):
-    """The address of a C object that the library returned; plain integers are refused."""
+    """The address of a C object from the library. Plain integers are refused."""
 
 
 class _Context:
@@ -389,7 +391,7 @@ _thread = _Thread()
 
 
 def _fail(err: int) -> Error:
-    """The exception for a call on this thread's context that returned @err."""
+    """The exception for a failed call with this thread's context. The call returned @err."""
     message = _lib.gpupart_error(_thread.context).decode("utf-8", "replace")
     return Error(-err, message or os.strerror(-err))
 
@@ -569,16 +571,19 @@ class TpcSet(AbstractSet[int]):
     __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
 
     def issubset(self, other: TpcsLike) -> bool:
-        """Whether every TPC of this set is in @other."""
+        """True if every TPC of this set is in @other."""
         return not self._mask & ~_mask_of(other)
 
     def issuperset(self, other: TpcsLike) -> bool:
-        """Whether every TPC of @other is in this set."""
+        """True if every TPC of @other is in this set."""
         return not _mask_of(other) & ~self._mask
 
 
 def _mask_of_set(value: Any) -> Optional[int]:
-    """The mask of a set; None for other types, which operators of Python's sets refuse too."""
+    """
+    The mask of a set. For other types, returns None; operators of Python's sets refuse such
+    types too.
+    """
     if isinstance(value, TpcSet):
         return value._mask
     return _mask_of(value) if isinstance(value, AbstractSet) else None
@@ -619,13 +624,13 @@ def _mask_of(part: Any) -> int:
 
 @dataclasses.dataclass(frozen=True)
 class GpuInfo:
-    """Properties of a GPU. Unknown texts are "", unknown numbers None."""
+    """Properties of a GPU. Unknown texts are "". Unknown numbers are None."""
     name: str
     pci: str            #: "0000:0d:00.0"; the GPU's identity
     uuid: str
     driver: str
     source: str         #: "rm", "kernel", or the capture's path
-    origin: str         #: for a capture: how it was made
+    origin: str         #: for a capture: author and method
     chip_id: Optional[int]
     mig: Optional[bool]
     max_gpcs: Optional[int]             #: before floorsweeping
@@ -635,7 +640,7 @@ class GpuInfo:
 
 @dataclasses.dataclass(frozen=True)
 class Tpc:
-    """One TPC. Values that the source does not have are None."""
+    """One TPC. If the source does not have a value, the value is None."""
     tpc: int
     gpc: Optional[int]
     tpc_in_gpc: Optional[int]
@@ -643,7 +648,7 @@ class Tpc:
     tpc_in_vgpc: Optional[int]
     cpc: Optional[int]
     ugpu: Optional[int]
-    measured_bit: Optional[int]         #: in a capture: the TMD bit that was seen to disable it
+    measured_bit: Optional[int]         #: in a capture: the mask bit that disabled this TPC
     sms: tuple[int, ...]                #: numbers as in %smid
 
 
@@ -666,7 +671,7 @@ class Vgpc:
 
 @dataclasses.dataclass(frozen=True)
 class Ugpu:
-    """One uGPU: half of the GPU, with the half of the L2 near to it."""
+    """One uGPU: half of the GPU, with the near half of the L2 cache."""
     ugpu: int
     tpcs: TpcSet
 
@@ -732,7 +737,7 @@ class Topology:
         self.nr_ugpus: int = lib.gpupart_topology_nr_ugpus(pointer)
         #: The largest id of a virtual GPC, plus one.
         self.end_vgpc: int = lib.gpupart_topology_end_vgpc(pointer)
-        #: Hash of the ids and the membership of TPCs, 16 hexadecimal digits, as in a plan's JSON.
+        #: Hash of the topology, as 16 hexadecimal digits. A plan's JSON has the same hash.
         self.hash: str = f"{lib.gpupart_topology_hash(pointer):016x}"
         #: All TPCs, GPCs and uGPUs, by index.
         self.tpcs = tuple(self._read_tpc(tpc) for tpc in range(self.nr_tpcs))
@@ -741,7 +746,7 @@ class Topology:
                            for ugpu in range(self.nr_ugpus))
         vgpcs = (Vgpc(vgpc, TpcSet._of_c(lib.gpupart_topology_vgpc(pointer, vgpc)))
                  for vgpc in range(self.end_vgpc))
-        #: The virtual GPCs that have a TPC, in the order of their ids, which may have gaps.
+        #: The virtual GPCs with TPCs, in the order of their ids. The ids may have gaps.
         self.vgpcs = tuple(vgpc for vgpc in vgpcs if vgpc.tpcs)
         #: All TPCs.
         self.all = TpcSet._of_c(lib.gpupart_topology_all(pointer))
@@ -774,9 +779,9 @@ class Topology:
 
     def set(self, words: TpcsLike) -> TpcSet:
         """
-        Parses a set, "gpc:1,2+40-43": terms LIST, tpc:LIST, gpc:LIST, ugpu:LIST and
-        hex:MASK joined by "+"; or anything that TpcSet() accepts. An empty set, and a set
-        with a unit that does not exist, raise Error, which names the value.
+        Parses a set, for example "gpc:1,2+40-43". The terms LIST, tpc:LIST, gpc:LIST,
+        ugpu:LIST and hex:MASK are joined by "+". Also accepts all arguments of TpcSet(). An empty
+        set, and a set with a unit that does not exist, raise Error. The message names the value.
         """
         if isinstance(words, str):
             c = _CTpcSet()
@@ -813,7 +818,7 @@ class Topology:
         return _index(tpc)
 
     def agrees(self, other: Topology) -> bool:
-        """Whether this topology and @other agree in all values that both have."""
+        """True if this topology and @other agree. Compares only the values that both have."""
         return bool(_lib.gpupart_topology_agree(self._pointer, other._pointer))
 
     def capture(self, captured_by: Optional[str] = None) -> str:
@@ -851,7 +856,10 @@ _free.restype, _free.argtypes = None, [c_void_p]
 
 
 def _all_of(function: Callable[..., Any], structure: Any) -> list[Any]:
-    """All rows of a C function(list, max, size), called with a larger list until they fit."""
+    """
+    All rows of a C function(list, max, size). If the rows do not fit, calls the function again
+    with a larger list.
+    """
     room = 16
     while True:
         rows = (structure * room)()
@@ -875,11 +883,11 @@ def gpus(source: Optional[str] = None) -> list[GpuInfo]:
 class Check:
     """How the mask bits of an attached GPU were proven."""
     layout: str         #: "V04_00"
-    from_cache: bool    #: read from the cache, not measured now
+    from_cache: bool    #: the result is from the cache
     nr_proven: int      #: number of proven TPCs
-    nr_launches: int    #: probe launches made, 0 if from the cache
-    streams: str        #: "" or why sets of streams are refused
-    graphs: str         #: "" or why graphs keep the sets with which their nodes were built
+    nr_launches: int    #: number of probe launches; 0: from the cache
+    streams: str        #: "", or the reason why sets of streams are refused
+    graphs: str         #: "", or the reason why graphs keep earlier sets
     key: str            #: hash of the checked map
 
 
@@ -887,15 +895,15 @@ class Check:
 class Counters:
     """Counts of this process's launches since it attached, on all its GPUs."""
     launches: int
-    confined: int               #: exactly to the set of the scopes
-    widened_empty: int          #: limit AND set was empty: only the limit applied
-    widened_driver: int         #: the driver's mask excluded all TPCs of the set: only it applied
+    confined: int               #: confined to exactly the set of the scopes
+    widened_empty: int          #: limit AND set was empty, so the limit applied
+    widened_driver: int         #: the driver's mask excluded the whole set, so the mask applied
     widened_cluster: int        #: no virtual GPC of the set had room for a cluster
-    widened_cooperative: int    #: the set had no room for the whole grid at once
+    widened_cooperative: int    #: the set could not hold all blocks at the same time
     unconfinable_version: int   #: unknown TMD version or launch type
     unconfinable_map: int       #: mask bits not proven on this GPU
     unconfinable_gpu: int       #: launches on a GPU that was not attached
-    graphs_reapplied: int       #: graph launches whose nodes were rebuilt for their set first
+    graphs_reapplied: int       #: graph launches with rebuilt nodes
     graphs_stale: int           #: graph launches whose nodes kept an earlier set
     next_dropped: int           #: next-launch sets whose launch failed or was captured
     device_launches: int        #: launches of kernels that can launch unconfined kernels
@@ -908,21 +916,21 @@ def _counters(c: _CCounters) -> Counters:
 @dataclasses.dataclass(frozen=True)
 class Process:
     """A process whose launches are confined."""
-    pid: int                    #: 0: it has no pid in this pid namespace
+    pid: int                    #: 0: not visible in this pid namespace
     name: str
-    job: str                    #: id of its job, or ""
+    job: str                    #: id of the process's job, or ""
     pci: str                    #: PCI address of its first confined GPU
     source: str                 #: source of that GPU's topology
     simulated: bool             #: that GPU is simulated
     nr_gpus: int                #: number of attached GPUs
     limit: Optional[TpcSet]     #: None: no limit
-    problem: str                #: why launches are not confined, or ""
+    problem: str                #: "", or the reason why launches are not confined
     counters: Counters
 
     def set_limit(self, tpcs: TpcsLike | None) -> Optional[TpcSet]:
         """
-        Sets the limit on that GPU, from the next launch on; None removes it. Returns the
-        previous limit. Only for processes of this user.
+        Sets the limit on the GPU @pci, from the next launch on; None removes the limit.
+        Returns the previous limit. The process must belong to this user.
         """
         wanted = None if tpcs is None else TpcSet(tpcs)
         before = _CTpcSet()
@@ -944,13 +952,13 @@ class KernelTime:
 @dataclasses.dataclass(frozen=True)
 class Records:
     """
-    Completion records of a process's launches on one GPU, as in struct gpupart_records. Times
-    are in ns. A kernel's begin is assumed to be the later of its submission and the previous end
-    on its stream, so times are upper bounds if a stream waits.
+    Completion records of a process's launches on one GPU, like struct gpupart_records. Times
+    are in ns. The assumed begin of a kernel is the later of two times: its submission, and the
+    previous end on its stream. So if a stream waits, times are upper bounds.
     """
     pci: str
     on: bool                    #: launches are recorded; False: all other values are 0
-    all_known: bool             #: the GPU is idle if no launch is outstanding
+    all_known: bool             #: if no launch is outstanding, the GPU is idle
     issued: int                 #: launches that have a record
     ended: int                  #: launches whose record the GPU has written
     outstanding: int
@@ -961,17 +969,18 @@ class Records:
     busy_ns: int                #: time during which at least one launch ran
     kernels_ns: int             #: sum of the launches' times
     late_ns: int                #: part of kernels_ns that is not in busy_ns
-    graphs: int                 #: launches of graphs that have no record
+    graphs: int                 #: graph launches without a record
     functions: list[KernelTime]  #: the functions with the most time
 
     @property
     def busy(self) -> bool:
-        """Whether a launch is outstanding, or may be."""
+        """True if a launch is outstanding, or may be outstanding."""
         return bool(self.outstanding) or not self.all_known
 
 
 def records(pci: str, pid: int = 0) -> Records:
-    """The records of process @pid on a GPU; 0 is this process. Only root can read other users'.
+    """The records of process @pid on a GPU; 0 is this process. Only root can read the records of
+    other users.
 
     >>> gpu = attach()
     >>> before = records(gpu.topology.info.pci)
@@ -1013,7 +1022,7 @@ class Job:
     parent: str                 #: id of the job in which it was started, or ""
     name: str
     pid: int                    #: pid of its first process; 0: in another namespace, or ended
-    elsewhere: bool             #: in another pid namespace: some processes may be invisible
+    elsewhere: bool             #: in another pid namespace; some processes may be invisible
     pci: str
     source: str                 #: source of that GPU's topology
     simulated: bool
@@ -1032,7 +1041,7 @@ class Tenant:
     """Programs of a user that share a memory quota on one GPU. Sizes are in bytes."""
     name: str
     uid: int                    #: its user
-    pci: str                    #: the GPU; "" if it neither has a quota nor uses memory on any
+    pci: str                    #: the GPU; "": no quota and no memory on any GPU
     simulated: bool             #: that GPU is simulated
     quota: Optional[int]        #: None: no quota
     used: int                   #: memory of all its processes; may exceed the quota
@@ -1054,12 +1063,12 @@ class TenantProcess:
     """A process of a tenant, and its memory on one GPU."""
     tenant: str
     uid: int
-    pci: str                    #: "": it has not used a GPU yet
-    pid: int                    #: 0: it has no pid in this pid namespace
+    pci: str                    #: "": the process has not used a GPU yet
+    pid: int                    #: 0: not visible in this pid namespace
     inner_pid: int              #: pid in its own namespace
     program: str
     used: int                   #: bytes
-    uncounted: int              #: calls that may have allocated memory that is not counted
+    uncounted: int              #: calls that may have allocated uncounted memory
 
 
 class Result(enum.IntEnum):
@@ -1073,9 +1082,9 @@ class Result(enum.IntEnum):
 class VerifyRow:
     """One check and its result."""
     name: str           #: "tpc-alone"; names do not change between versions
-    what: str           #: a sentence that says what is checked
+    what: str           #: the checked statement, in one sentence
     result: Result
-    detail: str         #: the observation; on failure it names the TPC
+    detail: str         #: the measured result; on a failure, also the TPC
 
 
 def _handle(value: Any, refusal: str, name: str) -> int:
@@ -1130,7 +1139,10 @@ def _function_handle(function: Any) -> int:
 
 
 def _stream_gpu(stream: Any) -> Optional[str]:
-    """CUDA's number of the stream's GPU, if the object has it (PyTorch and CuPy); else None."""
+    """
+    CUDA's number of the stream's GPU. Objects of PyTorch and CuPy have this number. For other
+    objects, returns None.
+    """
     device = getattr(getattr(stream, "device", None), "index", None)
     if device is None:
         device = getattr(stream, "device_id", None)
@@ -1160,7 +1172,7 @@ class Gpu:
         if not isinstance(pointer, _Pointer):
             raise TypeError(f"Gpu({pointer!r}): use attach()")
         self._pointer = pointer
-        #: The topology with which it was attached.
+        #: The topology with which the GPU was attached.
         self.topology = Topology(_Pointer(_lib.gpupart_gpu_topology(pointer)), self)
 
     @classmethod
@@ -1170,22 +1182,23 @@ class Gpu:
         """
         Prepares one GPU for confined launches. @gpu is "cuda:N" for CUDA's own number, an
         index in PCI order ("0"), a PCI address or a UUID; None is CUDA's device 0. The first
-        attach to a GPU makes a few short launches to prove the mask bits. A second attach
-        returns the same object, which lives as long as the process. GPUPART_DISABLE=1 in the
-        environment makes it fail (errno.ECANCELED).
+        attach to a GPU makes a few short launches to prove the mask bits. A second attach returns
+        the same object. The object exists until the process ends. If the environment contains
+        GPUPART_DISABLE=1, attach() fails (errno.ECANCELED).
 
         @memory: the GPU memory that this process, or all processes of its tenant, may use
-        together: bytes, or text ("8G", "512M", "1.5GiB"). Inside `gpupart run --mem` it can
-        only be reduced.
+        together: bytes, or text ("8G", "512M", "1.5GiB"). Inside `gpupart run --mem`, attach()
+        can only reduce the quota.
 
-        The other options apply to the process from the first attach on. @strict: after the
-        first launch outside the limit, launches fail with 800. @profilers: a tool that uses
-        CUPTI (torch.profiler) can run at the same time as gpupart. @no_device_launch: modules
+        The other options apply to the process from the first attach on. @strict: after the first
+        launch outside the limit, launches fail with 800. @profilers: a tool that uses CUPTI, for
+        example torch.profiler, can run at the same time as gpupart. @no_device_launch: modules
         whose kernels can launch other kernels are refused with 800.
         """
         if gpu is not None and not isinstance(gpu, str):
             raise TypeError(f"gpu={gpu!r}: must be text: \"cuda:0\", a PCI address or a UUID")
-        # A name means the same GPU for the life of the process, and a look-up is slow.
+        # Keep the result, because a look-up is slow. A name means the same GPU until the process
+        # ends.
         known = cls._by_name.get(gpu)
         if known is None or strict or profilers or no_device_launch:
             pointer = c_void_p()
@@ -1208,8 +1221,8 @@ class Gpu:
     @property
     def memory(self) -> Optional[int]:
         """
-        The quota of this process's tenant on this GPU in bytes, None if there is no quota.
-        tenants() and tenant_processes() report the memory in use.
+        The quota of this process's tenant on this GPU, in bytes. None: no quota. tenants()
+        and tenant_processes() report the memory in use.
 
         >>> gpu = attach(memory="8G")
         >>> gpu.memory == 8 << 30
@@ -1244,8 +1257,8 @@ KB, MB, .. (powers of 1000), or no unit for bytes
     @property
     def limit(self) -> Optional[TpcSet]:
         """
-        The set that bounds all launches on this GPU, None if there is no limit. A limit from
-        outside (GPUPART_SET) can only be reduced; None restores it.
+        The set that bounds all launches on this GPU. None: no limit. A limit from outside
+        (GPUPART_SET) can only be reduced. Assigning None restores the limit from outside.
         """
         c = _CTpcSet()
         return TpcSet._of_c(c) if _limit_get(self._pointer, byref(c)) else None
@@ -1256,9 +1269,9 @@ KB, MB, .. (powers of 1000), or no unit for bytes
 
     def cap(self, tpcs: TpcsLike) -> None:
         """
-        Reduces the limit from outside to its intersection with @tpcs, or to @tpcs if there is
-        no such limit. This process cannot undo it. Fails with errno.EPERM if the intersection
-        is empty.
+        Reduces the limit from outside to its intersection with @tpcs. If there is no limit
+        from outside, the new limit is @tpcs. This process cannot undo the change. If the
+        intersection is empty, fails with errno.EPERM.
         """
         self._apply(_lib.gpupart_limit_cap, tpcs)
 
@@ -1299,9 +1312,10 @@ KB, MB, .. (powers of 1000), or no unit for bytes
     @property
     def sm_count_told(self) -> bool:
         """
-        Whether the driver and the runtime report .sm_count to the program as the number of SMs
-        of this GPU, and a matching occupancy. False by default. A library that asked earlier
-        keeps the old number (PyTorch asks once): set this before the first use of CUDA.
+        If this is True, the driver and the runtime report .sm_count to the program as the
+        number of SMs of this GPU. They also report a matching occupancy. The default is False.
+        Most libraries read the number one time (PyTorch does) and keep the old number. So set
+        this before the first use of CUDA.
 
         >>> gpu = attach()
         >>> gpu.process = "gpc:2"
@@ -1319,7 +1333,7 @@ KB, MB, .. (powers of 1000), or no unit for bytes
 
     def function_set(self, function: Any, tpcs: Optional[TpcsLike]) -> None:
         """
-        Sets or, with None, removes the set of all launches of a kernel. @function is a
+        Sets the set of all launches of a kernel. None removes the set. @function is a
         CUfunction or CUkernel, an int, a ctypes pointer or an object with .ptr or .handle.
         """
         at = None
@@ -1332,17 +1346,18 @@ KB, MB, .. (powers of 1000), or no unit for bytes
             raise _fail(err)
 
     def function_get(self, function: Any) -> Optional[TpcSet]:
-        """The set of @function, None if it has none."""
+        """The set of @function; None: no set."""
         c = _CTpcSet()
         has = _function_get(self._pointer, _function_handle(function), byref(c))
         return TpcSet._of_c(c) if has else None
 
     def rule(self, pattern: Optional[str], tpcs: Optional[TpcsLike]) -> None:
         """
-        Adds a rule that gives kernels a set by name, or with tpcs=None removes it; with
-        pattern=None removes all rules. @pattern is a shell pattern for the driver's name or for
-        the qualified name without arguments; the first rule that matches applies. See
-        gpupart_rule_set(3), also for kernels that need all their blocks at once.
+        Adds a rule, which gives kernels a set by name. With tpcs=None, removes the rule. With
+        pattern=None, removes all rules. @pattern is a shell pattern for the driver's name or for
+        the qualified name without arguments. The first rule that matches applies.
+        gpupart_rule_set(3) describes rules, and kernels that need all their blocks at the same
+        time.
 
         >>> gpu = attach()
         >>> gpu.rule("*census", "gpc:3")
@@ -1358,14 +1373,15 @@ KB, MB, .. (powers of 1000), or no unit for bytes
         _done(_lib.gpupart_rule_set(_thread.context, self._pointer, _bytes(pattern), at))
 
     def next_set(self, tpcs: Optional[TpcsLike]) -> None:
-        """Sets the set of only the calling thread's next kernel or graph launch on this GPU."""
+        """Sets the set of the calling thread's next launch of a kernel or graph on this GPU."""
         self._apply(_next_set, tpcs)
 
     def graph_prepare(self, graph: Any, sets: Iterable[TpcsLike], stream: Any = None) -> None:
         """
-        Builds @graph for each of the @sets, at most four, and uploads the builds in @stream.
-        Launches under one of these sets then build nothing. @graph is a CUgraphExec, int, ctypes
-        pointer, a torch.cuda.CUDAGraph that was captured (PyTorch 2.9) or a cupy.cuda.Graph.
+        Builds @graph for each of the @sets, and uploads the builds in @stream. There are at
+        most four @sets. Later launches under one of these sets build nothing. @graph is a
+        CUgraphExec, an int, a ctypes pointer, a captured torch.cuda.CUDAGraph (PyTorch 2.9) or a
+        cupy.cuda.Graph.
         """
         given = [tpcs if isinstance(tpcs, TpcSet) else self.topology.set(tpcs) for tpcs in sets]
         of_c = (_CTpcSet * len(given))(*(tpcs._c for tpcs in given))
@@ -1373,15 +1389,21 @@ KB, MB, .. (powers of 1000), or no unit for bytes
                                          _stream_handle(stream), of_c, len(given)))
 
     def stream(self, stream: Any = None) -> Stream:
-        """An object whose .set reads and writes the set of @stream. Keep it: reuse is faster."""
+        """
+        An object for the set of @stream: .set reads and writes this set. Keep the object,
+        because reuse is faster.
+        """
         return Stream(self, stream)
 
     def stream_set(self, stream: Any, tpcs: Optional[TpcsLike]) -> None:
-        """Sets or, with None, removes the set of @stream. It is removed with the stream."""
+        """
+        Sets the set of @stream. None removes the set. The destruction of the stream also
+        removes the set.
+        """
         Stream(self, stream)._give(tpcs)
 
     def stream_get(self, stream: Any) -> Optional[TpcSet]:
-        """The set of @stream, None if it has none."""
+        """The set of @stream; None: no set."""
         return Stream(self, stream).set
 
     @property
@@ -1402,9 +1424,9 @@ KB, MB, .. (powers of 1000), or no unit for bytes
     def verify(self, quick: bool = False,
                on_row: Optional[Callable[[VerifyRow], None]] = None) -> list[VerifyRow]:
         """
-        Proves by launches that every TPC, GPC, uGPU and scope confines. No other thread
-        should launch meanwhile. Returns the rows with their results; @on_row is called for
-        each row when it is complete. @quick skips rows that take more than a second.
+        Proves with launches that every TPC, GPC, uGPU and scope confines launches. During the
+        call, no other thread should launch. Returns the rows with their results. When a row is
+        complete, calls @on_row. @quick skips rows that take more than a second.
         """
         rows: list[VerifyRow] = []
         failed: list[BaseException] = []
@@ -1452,7 +1474,7 @@ class Stream:
 
     @property
     def set(self) -> Optional[TpcSet]:
-        """The stream's set; None if it has none. Assigning None removes it."""
+        """The stream's set; None: no set. Assigning None removes the set."""
         c = _CTpcSet()
         has = _stream_get(self.gpu._pointer, self.handle, byref(c))
         return TpcSet._of_c(c) if has else None
@@ -1484,14 +1506,14 @@ def attach(gpu: Optional[str] = None, *, memory: Optional[MemoryLike] = None, st
 
 
 def available(gpu: Optional[str] = None) -> None:
-    """Raises Error with the reason if attach(gpu) is not possible."""
+    """If attach(gpu) is not possible, raises Error with the reason."""
     _done(_lib.gpupart_available(_thread.context, _bytes(gpu)))
 
 
 def detach() -> None:
     """
-    Detaches from the driver permanently, so that another tool can attach: launches of this process
-    are no longer confined. Fails with errno.EPERM if there is a limit from outside.
+    Detaches from the driver permanently, so that another tool can attach. Launches of this
+    process are then no longer confined. If there is a limit from outside, fails with errno.EPERM.
     """
     _done(_lib.gpupart_detach(_thread.context))
 
@@ -1513,7 +1535,7 @@ def counters() -> Counters:
 
 
 def progress_add(units: int = 1) -> None:
-    """Reports to `gpupart qos`, if it watches this process, that @units of work were done.
+    """Reports to `gpupart qos` that @units of work were done.
 
     >>> progress_add(32)
     """
@@ -1523,7 +1545,7 @@ def progress_add(units: int = 1) -> None:
 
 
 def latency_report(seconds: float) -> None:
-    """Reports to `gpupart qos`, if it watches this process, the duration of one request.
+    """Reports the duration of one request, in seconds, to `gpupart qos`.
 
     >>> latency_report(0.0125)
     """
@@ -1534,16 +1556,19 @@ def latency_report(seconds: float) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class Demand:
-    """The demand of a tenant; by default at least one TPC, and its share of the GPU."""
+    """
+    The demand of a tenant. The default is at least one TPC, and the tenant's share of the
+    GPU.
+    """
 
     min: int = 1                            #: minimum number of TPCs
     max: Optional[int] = None               #: maximum number of TPCs; None: no maximum
     gpcs: bool = False                      #: whole GPCs, not shared with other tenants
-    cluster: int = 0                        #: blocks of the largest cluster that it launches
-    same: Iterable[str] = ()                #: a tenant, or tenants, that share its uGPU
-    apart: Iterable[str] = ()               #: a tenant, or tenants, that are not in its uGPU
+    cluster: int = 0                        #: blocks of the tenant's largest cluster
+    same: Iterable[str] = ()                #: name or names of tenants in the same uGPU
+    apart: Iterable[str] = ()               #: name or names of tenants in another uGPU
     weight: int = 1                         #: weight of its share, up to 1000
-    spread: bool = False                    #: use many GPCs, which is faster; else packed
+    spread: bool = False                    #: True: many GPCs, for speed; False: packed
 
 
 @dataclasses.dataclass(frozen=True)
@@ -1557,13 +1582,13 @@ class Plan:
     nr_steps: int                           #: number of steps of the search
 
     def check(self, topology: Topology) -> None:
-        """Raises Error if the plan was made for a topology with another hash."""
+        """If the plan was made for a topology with a different hash, raises Error."""
         _done(_lib.gpupart_plan_check(_thread.context, topology._pointer,
                                       int(self.topology_hash, 16)))
 
 
 def _check_demand(name: str, demand: Demand) -> None:
-    """Refuses values that C would misread: there, 0 means no maximum, and any object is true."""
+    """Refuses values that C would misread. In C, 0 means no maximum, and any object is true."""
     for field, least in (("min", 0), ("max", 1), ("cluster", 0), ("weight", 0)):
         value = getattr(demand, field)
         if value is None and field == "max":
@@ -1586,9 +1611,9 @@ def _names(names: Union[str, Iterable[str]]) -> Optional[bytes]:
 def plan(topology: Topology, demands: Mapping[str, Demand],
          within: Optional[TpcsLike] = None) -> Plan:
     """
-    Computes disjoint sets for up to 16 tenants from the TPCs @within (None: all TPCs). The result
-    is the best plan by the rules of gpupart.h; the order of @demands does not matter. If a demand
-    cannot be met, the message names the tenant and a value that is possible.
+    Computes disjoint sets for up to 16 tenants from the TPCs @within (None: all TPCs). The
+    result is the best plan by the rules of gpupart_manage.h. The order of @demands does not
+    matter. If a demand cannot be met, the message names the tenant and a possible value.
 
     >>> made = plan(Topology.open("sample:h200-b"), {
     ...     "llm": Demand(min=16, max=33, gpcs=True, cluster=8, apart=["batch"], weight=2),
@@ -1650,7 +1675,8 @@ def tenants() -> list[Tenant]:
 
 
 def tenant_processes() -> list[TenantProcess]:
-    """The processes of these tenants, with a row for each GPU in use, or one row if none is.
+    """The processes of these tenants. A process has a row for each GPU that it uses. If it uses
+    no GPU, it has one row.
 
     >>> gpu = attach(memory="8G")
     >>> [p.pid for p in tenant_processes() if p.pid == os.getpid()] == [os.getpid()]
@@ -1672,8 +1698,8 @@ def publish(name: Optional[str] = None) -> None:
 
 _PROCESS = object()
 
-# Handles of the default streams. The stream depends on the current context; that of the last
-# handle depends on the thread too.
+# Handles of the default streams. Each of these streams depends on the current context. The stream
+# of the last handle also depends on the thread.
 _DEFAULT_STREAMS = (0, 1, 2)
 _PER_THREAD = 2
 
@@ -1691,7 +1717,7 @@ def _current_context() -> Optional[int]:
 
 @contextlib.contextmanager
 def _in_context(context: Optional[int]) -> Iterator[bool]:
-    """Makes @context current for a `with`. Yields False if the context was destroyed."""
+    """Makes @context current for a `with`. If the context was destroyed, yields False."""
     if context == _current_context():
         yield True
         return
@@ -1705,41 +1731,43 @@ def _in_context(context: Optional[int]) -> Iterator[bool]:
 
 class partition(contextlib.ContextDecorator):  # noqa: N801 (reads as a statement)
     """
-    Confines launches inside a `with`, or inside a function that it decorates, and restores the
-    previous set afterwards, also after an exception. The `with` yields the set as a TpcSet.
+    Confines launches inside a `with` or inside a decorated function. Restores the previous
+    set afterwards, also after an exception. The `with` yields the set as a TpcSet.
 
     @tpcs, @gpcs, @ugpus, @vgpcs: numbers, or a list as text; @set: a TpcSet or text. The set is
     the union of these arguments; at least one is required.
 
-    @stream: confines launches on that stream, from any thread. Without @stream: confines every
-    launch of this process, from any thread, on any stream without a set. That includes PyTorch's
-    current stream and its other streams. stream=None is the legacy default stream.
+    @stream: confines launches on @stream, from any thread. Without @stream: confines every launch
+    of this process, from any thread, on any stream without a set. These streams include all
+    streams of PyTorch. stream=None is the legacy default stream.
 
-    @gpu: as for attach(), or a Gpu. The default is the GPU of @stream if its object has it
-    (PyTorch and CuPy), else CUDA's device 0, even if PyTorch's current device is another one.
+    @gpu: as for attach(), or a Gpu. If the object of @stream has a GPU (PyTorch and CuPy), this
+    GPU is the default. Otherwise the default is CUDA's device 0, even if PyTorch's current device
+    is a different device.
 
-    An inner partition replaces the outer one; it is not bounded by it. Only Gpu.limit bounds all
-    sets. Threads that change the set of the process, or of one stream, at the same time overwrite
-    each other's sets.
+    An inner partition replaces the outer partition, and the outer partition does not bound it.
+    Only Gpu.limit bounds all sets. If several threads change the set of the process at the same
+    time, they overwrite each other's sets. The same is true for the set of one stream.
 
-    If a stream has another set at the end of the `with`, it keeps that set: the program changed it
-    on purpose, or the stream was destroyed and its handle belongs to another stream. One case is
-    not detected: the stream was destroyed inside, a new stream has its handle, and its set is
-    equal. Then that set is replaced by the previous set of the first stream.
+    If a stream has a different set at the end of the `with`, it keeps this set. Either the
+    program changed the set on purpose, or the stream was destroyed and a new stream has its
+    handle. One case is not detected: a new stream has the handle, and the set of the new stream
+    is equal. Then the new stream gets the previous set of the destroyed stream.
 
-    A default stream is that of the context that is current at the start of the `with`. Its set is
-    restored even if another context is current at the end. The per-thread default stream
-    (stream=2) has to be left in the thread that entered it; several threads may use one object.
+    A default stream belongs to the context that is current at the start of the `with`. The set of
+    the default stream is restored even if a different context is current at the end. With the
+    per-thread default stream (stream=2), the same thread must enter and leave the `with`. Several
+    threads may use one object.
 
-    A decorated function has to do its work when it is called. A coroutine function or a generator
-    works later, after the set was restored: TypeError. Use `with` inside it, with thread=True or
-    a separate stream; other code that runs before the end of the `with` is confined too.
+    A decorated function must do its work during the call. A coroutine function or a generator
+    works later, after the set was restored. So such a function raises TypeError. Use `with`
+    inside it, with thread=True or a separate stream. Other code that runs before the end of the
+    `with` is then confined too. Sets take effect at launches, so work that is already queued does
+    not move. A CUDA graph uses the set that is in force at its launch, with few exceptions
+    (gpupart.h, "Graphs").
 
-    Sets take effect at launches: work that is already queued does not move. A CUDA graph uses the
-    set that is in force when it is launched, with few exceptions (gpupart.h, "Graphs").
-
-    thread=True, in place of @stream: confines the launches of the calling thread. If several
-    threads use one object or one decorated function, each has its own set.
+    thread=True, instead of @stream: confines the launches of the calling thread. If several
+    threads use one object or one decorated function, each thread has a separate set.
 
     >>> gpu = attach()
     >>> with partition(gpcs=[1, 2]) as outer, partition(tpcs=range(4)) as inner:
@@ -1780,7 +1808,10 @@ class partition(contextlib.ContextDecorator):  # noqa: N801 (reads as a statemen
         return super().__call__(func)
 
     def _start(self) -> _Place:
-        """Attaches at the first use: a module with decorated functions imports without a GPU."""
+        """
+        Attaches at the first use. So a module with decorated functions can be imported without
+        a GPU.
+        """
         gpu = self._gpu
         if not isinstance(gpu, Gpu):
             gpu = attach(gpu if gpu is not None else _stream_gpu(self._stream))
@@ -1834,7 +1865,7 @@ class partition(contextlib.ContextDecorator):  # noqa: N801 (reads as a statemen
         try:
             stream.set = before
         except Error:
-            # The stream was destroyed in between, and its set with it.
+            # Meanwhile the stream was destroyed, and so was its set.
             if stream.set is not None:
                 raise
 
@@ -1848,7 +1879,7 @@ def _context_of(place: _Place) -> Optional[int]:
 
 class _Entered:
     """
-    The previous set for each partition that has not ended, and for a default stream its
+    The previous set for each partition that has not ended. For a default stream, also its
     context.
     """
 
@@ -1857,7 +1888,7 @@ class _Entered:
 
 
 class _EnteredByThread(threading.local):
-    """The same, separate for each thread."""
+    """Like _Entered, but separate for each thread."""
 
     def __init__(self) -> None:
         self.before: list[tuple[Optional[TpcSet], Optional[int]]] = []
@@ -1903,7 +1934,10 @@ _SHAPES = ("packed", "gpcs", "balanced", "spread")
 
 
 def _share(name: str, size: SizeLike) -> Optional[Union[int, float]]:
-    """Parses a size: an int is a number of TPCs, a float a fraction of 1.0, None the rest."""
+    """
+    Parses a size. An int is a number of TPCs, a float is a fraction of 1.0, and None is the
+    rest.
+    """
     if isinstance(size, int) and not isinstance(size, bool) and 1 <= size <= MAX_TPCS:
         return size
     if size == "rest":
@@ -1929,7 +1963,8 @@ def _shares(sizes: Mapping[str, SizeLike], shape: str) -> dict[str, Optional[Uni
     if total > 1 + 1e-9:
         raise Error(errno.EINVAL, f"the parts add up to {total:.0%} of the GPU: must be at most "
                                   "100%")
-    # If percentages add up to 100 %, the last part is the rest: whole GPCs are rounded once.
+    # If percentages add up to 100 %, the last part is the rest. So whole GPCs are rounded one
+    # time.
     if total > 1 - 1e-9 and all(isinstance(share, float) for share in shares.values()):
         rest = [list(shares)[-1]]
     for name in rest:
@@ -1940,8 +1975,9 @@ def _shares(sizes: Mapping[str, SizeLike], shape: str) -> dict[str, Optional[Uni
 
 def _unions(groups: Iterable[tuple[int, int]]) -> dict[tuple[int, int], tuple[int, ...]]:
     """
-    @groups has pairs of a GPC and its number of TPCs. Returns, for each possible pair of number
-    of GPCs and total of TPCs, the GPCs with the lowest numbers.
+    @groups has pairs of a GPC and its number of TPCs. A possible choice has a number of GPCs
+    and a total number of TPCs. For each such pair of numbers, returns the GPCs with the lowest
+    numbers.
     """
     made: dict[tuple[int, int], tuple[int, ...]] = {(0, 0): ()}
     for gpc, nr in groups:
@@ -1954,8 +1990,9 @@ def _unions(groups: Iterable[tuple[int, int]]) -> dict[tuple[int, int], tuple[in
 def _whole_gpcs(gpcs: Mapping[int, TpcSet], ugpus: Iterable[Iterable[int]], wanted: float,
                 most: int) -> tuple[int, ...]:
     """
-    The best choice of whole GPCs, the same number from each of @ugpus, with at most @most TPCs; ()
-    if there is none. If @wanted is an int, at least that many TPCs, else the nearest number.
+    The best choice of whole GPCs, with the same number of GPCs from each of @ugpus and at
+    most @most TPCs. If there is no such choice, returns (). If @wanted is an int, it is the
+    minimum number of TPCs. Otherwise the number of TPCs is as near to @wanted as possible.
     """
     made: dict[tuple[int, int], tuple[int, ...]] = {}
     for n, ugpu in enumerate(ugpus):
@@ -1977,8 +2014,8 @@ def _whole_gpcs(gpcs: Mapping[int, TpcSet], ugpus: Iterable[Iterable[int]], want
 def _shape_sets(topology: Topology, within: TpcSet,
                 shares: Mapping[str, Optional[Union[int, float]]], shape: str) -> dict[str, TpcSet]:
     """
-    Disjoint sets from @within; equal arguments give equal sets. A number of TPCs is met or
-    refused. With whole GPCs, a percentage gets the nearest possible number.
+    Disjoint sets from @within. Equal arguments give equal sets. If a number of TPCs cannot be
+    met, it is refused. With whole GPCs, a percentage gets the nearest possible number.
     """
     gpcs = {gpc.gpc: gpc.tpcs & within for gpc in topology.gpcs if gpc.tpcs & within}
     ugpu_of = {gpc.gpc: gpc.ugpu if shape == "balanced" else None for gpc in topology.gpcs}
@@ -2005,7 +2042,7 @@ def _shape_sets(topology: Topology, within: TpcSet,
         elif isinstance(share, int):
             tpcs = TpcSet(free[:share] if share <= len(free) else ())
         else:
-            # The end of each part is rounded, so that 50% and 50% are the whole GPU.
+            # Round the end of each part, so that 50% and 50% are the whole GPU.
             first, before = round(before * len(within)), before + share
             tpcs = TpcSet(free[:max(round(before * len(within)) - first, 1)])
         if not tpcs:
@@ -2020,8 +2057,9 @@ def _shape_sets(topology: Topology, within: TpcSet,
 
 class _RawStream:
     """
-    A stream of the driver, for programs without PyTorch, in the current context. If there is no
-    current context, the device's primary context becomes current, as with CUDA's runtime.
+    A stream of the driver in the current context, for programs without PyTorch. If there is
+    no current context, the device's primary context becomes current. CUDA's runtime does the
+    same.
     """
 
     def __init__(self, device: int) -> None:
@@ -2061,8 +2099,8 @@ def _cuda_device(pci: Optional[str]) -> int:
 
 def _new_stream(pci: Optional[str], taken: AbstractSet[int]) -> Any:
     """
-    A PyTorch stream if the program has imported PyTorch and it has CUDA. PyTorch reuses a pool of
-    32 streams, so streams of other parts (@taken) are skipped.
+    If the program has imported PyTorch with CUDA, returns a PyTorch stream. PyTorch reuses a
+    pool of 32 streams, so this function skips the streams of other parts (@taken).
     """
     torch = sys.modules.get("torch")
     if torch is None or not torch.cuda.is_available():
@@ -2075,7 +2113,7 @@ def _new_stream(pci: Optional[str], taken: AbstractSet[int]) -> Any:
     raise Error(errno.ENOSPC, "all streams of PyTorch's pool are in use: close another split")
 
 
-#: Parts in use: no other split gets their streams until they are closed or deleted.
+#: Parts in use. Until a part is closed or deleted, no other split gets its stream.
 _live_parts: weakref.WeakSet[Part] = weakref.WeakSet()
 _live_lock = threading.Lock()
 
@@ -2091,13 +2129,14 @@ class Part:
         self.stream = stream
         self._gpu = gpu
         self._place = gpu.stream(stream) if gpu else None
-        #: Why the last use of .records(), .outstanding or .busy_ns returned None; else None.
+        #: If the last use of .records(), .outstanding or .busy_ns returned None, the reason.
+        #: Otherwise None.
         self.records_why: Optional[str] = None
         self._set: Optional[TpcSet] = None
 
     @property
     def set(self) -> Optional[TpcSet]:
-        """Its present TPCs; None if gpupart is not available."""
+        """The present TPCs of the part. If gpupart is not available, None."""
         return self._set
 
     def _give(self, tpcs: Optional[TpcSet]) -> None:
@@ -2112,19 +2151,19 @@ class Part:
 
     def thread(self) -> contextlib.AbstractContextManager[Optional[TpcSet]]:
         """
-        For a `with`: launches of the calling thread, on streams without a set, use the set that
-        the part has at the time of this call.
+        For a `with`. Launches of the calling thread on streams without a set use the part's
+        set. A later change of the part's set has no effect on the `with`.
         """
         return self._within(thread=True)
 
     def process(self) -> contextlib.AbstractContextManager[Optional[TpcSet]]:
-        """The same for launches of all threads."""
+        """Like thread(), but for launches of all threads."""
         return self._within()
 
     def records(self) -> Optional[Records]:
         """
-        Records of all launches on the part's stream. See Records; .functions is empty here. None
-        if launches have no records: .records_why is then the reason.
+        Records of all launches on the part's stream. See Records; .functions is empty here.
+        If launches have no records, returns None, and .records_why is the reason.
         """
         self.records_why = None if self._gpu else "gpupart is not available"
         if self._gpu is None:
@@ -2140,8 +2179,9 @@ class Part:
     @property
     def outstanding(self) -> Optional[int]:
         """
-        The number of launches on the part's stream that have not ended; None if it is unknown, for
-        example while a graph runs that may be on this stream: .records_why is then the reason.
+        The number of outstanding launches on the part's stream. If the number is unknown, the
+        result is None, and .records_why is the reason. For example, a graph that may be on this
+        stream is running.
         """
         read = self.records()
         if read is None:
@@ -2155,8 +2195,8 @@ class Part:
     @property
     def busy_ns(self) -> Optional[int]:
         """
-        The time in ns during which launches on the part's stream ran, without launches of graphs.
-        None if launches have no records: .records_why is then the reason.
+        The busy time of the part's stream in ns, without launches of graphs. If launches have
+        no records, the result is None, and .records_why is the reason.
         """
         read = self.records()
         return None if read is None else read.busy_ns
@@ -2167,15 +2207,15 @@ class Part:
 
 class Split(Mapping[str, Part]):
     """
-    Parts of one GPU by name, as items and as attributes. See split(). End it with close() or by
-    using it in a `with`.
+    Parts of one GPU by name, as items and as attributes. See split(). To end a split, call
+    close() or use the split in a `with`.
     """
 
     def __init__(self, gpu: Optional[str], within: Optional[TpcsLike], shape: str,
                  sizes: Mapping[str, SizeLike]) -> None:
         """Do not call this: use split()."""
         shares = _shares(sizes, shape)
-        #: None, or why the parts have ordinary streams.
+        #: None, or the reason why the parts have ordinary streams.
         self.why: Optional[str] = None
         self._gpu: Optional[Gpu] = None
         self._known: dict[Any, dict[str, TpcSet]] = {}
@@ -2227,7 +2267,10 @@ class Split(Mapping[str, Part]):
         return known
 
     def _apply(self, wanted: Mapping[str, TpcSet]) -> None:
-        """All parts shrink before any part grows, so that they never overlap at a launch."""
+        """
+        First all parts that get smaller change, and then all other parts. So parts never
+        overlap at a launch.
+        """
         for name, part in self._parts.items():
             keeps = part._set & wanted[name] if part._set else TpcSet()
             if keeps and keeps != part._set:
@@ -2238,8 +2281,8 @@ class Split(Mapping[str, Part]):
 
     def change(self, shape: Optional[str] = None, **sizes: SizeLike) -> None:
         """
-        Changes the sizes of the parts, or the shape, from the next launches on; earlier launches do
-        not move. A change to sizes that were used before takes a few us.
+        Changes the sizes of the parts, or the shape, for later launches. Earlier launches do
+        not move. If the sizes were used before, a change takes a few us.
         """
         with self._lock:
             shape, sizes = shape or self._shape, sizes or self._sizes
@@ -2255,7 +2298,10 @@ class Split(Mapping[str, Part]):
             self._shape, self._sizes = shape, dict(sizes)
 
     def close(self) -> None:
-        """Removes the sets. Streams that are not PyTorch's are destroyed when they are unused."""
+        """
+        Removes the sets. If a stream is not a PyTorch stream, it is destroyed when it is
+        unused.
+        """
         with self._lock:
             for part in self._parts.values():
                 if part._set is not None:
@@ -2293,13 +2339,13 @@ class Split(Mapping[str, Part]):
 def split(shape: str = "balanced", *, gpu: Optional[str] = None,
           within: Optional[TpcsLike] = None, **parts: SizeLike) -> Split:
     """
-    Creates disjoint parts of a GPU, each with a name and a separate stream, which is a PyTorch
-    stream if the program has imported torch. The size of a part is a number of TPCs or a
-    percentage ("50%"); one part can be the "rest".
+    Creates disjoint parts of a GPU. Each part has a name and a separate stream. If the
+    program has imported torch, the stream is a PyTorch stream. The size of a part is a number of
+    TPCs or a percentage ("50%"). One part can be the "rest".
 
-    @shape: "packed", few GPCs; "gpcs", whole GPCs; "balanced", whole GPCs, the same number of each
-    uGPU, which is faster than one uGPU for kernels that read much DRAM; "spread", some TPCs of
-    every GPC. With whole GPCs a number of TPCs is the minimum that the part gets, and a percentage
+    @shape: "packed", few GPCs; "gpcs", whole GPCs; "balanced", whole GPCs, the same number of
+    each uGPU, which is faster than one uGPU for kernels that read much DRAM; "spread", some TPCs
+    of every GPC. With whole GPCs, a number of TPCs is the minimum for the part, and a percentage
     gets the nearest possible number.
 
     @gpu: as for attach(). @within: the TPCs to split; None is the limit, or all TPCs.

@@ -26,7 +26,8 @@ LAYERS = [
 ]
 ROW = {"lib/" + folder: n for n, row in enumerate(LAYERS) for folder in row}
 
-# The allowed cycles of files in one folder. There are at most three, and each has a reason.
+# The allowed cycles of files in one folder. There are at most three cycles, and each cycle has a
+# reason.
 CIRCLES = {
     "cli/sim": "a scenario has programs, whose steps name its kernels, sets and streams",
     "sim/cuda": "a context owns streams and memory, which wait for it and are charged to it",
@@ -70,7 +71,7 @@ def symbol_arrows():
         for symbol in symbols:
             parts = LINKED[program(name)]
             found = next((homes[p, symbol] for p in parts if (p, symbol) in homes), [])
-            # If several programs of one folder define the same name, the nearest definition counts.
+            # If several programs of one folder define the same name, use the nearest definition.
             near = [h for h in found if os.path.dirname(h) == os.path.dirname(name)] or found
             if near and near[0] != name:
                 arrows.setdefault((name, near[0]), set()).add(symbol)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh
-# Functions shared by the lint programs: the list of files, code without comments, and TAP. For each
-# rule, a lint program defines a function places_NAME, which prints the places that break the rule,
-# and calls `rule NAME SENTENCE`. Usage: PROGRAM [-r RULE] [TREE].
+# Functions shared by the lint programs: the list of files, code without comments, and TAP. For
+# each rule, a lint program defines a function places_NAME and calls `rule NAME SENTENCE`. The
+# function prints the places that break the rule. Usage: PROGRAM [-r RULE] [TREE].
 
 lint_only=
 if [ "${1-}" = -r ]; then
@@ -30,7 +30,7 @@ files() {
 	grep -E -- "$1" "$lint_tmp/files"
 }
 
-# Prints C code without comments and with empty strings, each line in the form FILE:LINE:CODE.
+# Prints C code without comments and with empty strings. Each line has the form FILE:LINE:CODE.
 # #include lines keep their string.
 lint_code() {
 	[ -e "$lint_tmp/code" ] || files '\.[ch]$' | tr '\n' '\0' | xargs -0 -r awk '
@@ -62,18 +62,19 @@ lint_code() {
 	cat "$lint_tmp/code"
 }
 
-# code FILES PATTERN: prints the code lines that match PATTERN, in files whose names match FILES.
+# code FILES PATTERN: searches the files whose names match FILES. Prints each line of code that
+# matches PATTERN.
 code() {
 	lint_code | grep -E "^($1):[0-9]+:" | grep -E "^[^:]*:[0-9]+:.*($2)"
 }
 
-# but_not FILES: removes the lines of files whose names match FILES.
+# but_not FILES: removes a line if the name of its file matches FILES.
 but_not() {
 	grep -vE "^$1:"
 }
 
 # rule NAME SENTENCE: runs one check. The TAP line of the check shows the first places that break
-# the rule, and may be truncated.
+# the rule. This line may be truncated.
 rule() {
 	[ -z "$lint_only" ] || [ "$lint_only" = "$1" ] || return 0
 	lint_count=$((lint_count + 1))

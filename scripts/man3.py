@@ -16,8 +16,8 @@ import subprocess
 import sys
 import textwrap
 
-# Page, subject, functions. Each function belongs to the first page with a pattern that matches
-# the function's name.
+# Page, subject, functions. Each function belongs to the first page that has a pattern for the
+# function's name.
 PAGES = [
     ("gpupart_open", "the context, errors and the version",
      "gpupart_open gpupart_close gpupart_error gpupart_version"),
@@ -118,7 +118,7 @@ def words(line):
     plain, out = [], []
 
     def flush():
-        # Short lines. No line may begin with the name of a macro.
+        # Wrap the text to short lines. No line may begin with the name of a macro.
         out.extend(escape(part) for part in textwrap.wrap(" ".join(plain), 78,
                                                           break_long_words=False,
                                                           break_on_hyphens=False))

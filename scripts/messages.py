@@ -13,7 +13,7 @@ import re
 import sys
 
 FOLDERS = ["lib", "cli", "slurm", "kmod", "sim", "kubernetes"]
-# Functions that put a part of an output together.
+# These functions format parts of an output.
 NOT_MESSAGES = {"alloc_text", "topo_append", "out_append", "add_env", "add_file", "top_put",
                 "gp_text_add", "behind"}
 LOG = {"pr_err", "pr_warn", "pr_info", "pr_notice", "dev_err", "dev_warn", "dev_info",

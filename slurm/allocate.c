@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Allocates a set and a quota to a job. It uses only TPCs and memory that other jobs do not have.
- * It handles one job at a time, and writes a grant that all users of the node can read.
+ * Allocates a set and a quota to a job, from the TPCs and the memory that no other job has.
+ * Handles one job at a time. Writes a grant, which all users of the node can read.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -31,13 +31,16 @@ static void name_job(unsigned int job, struct gpupart_grant *grant)
 	snprintf(grant->name, sizeof(grant->name), "%u", job);
 }
 
-/* The TPCs and the number of bytes that other jobs have on one GPU. */
+/* The TPCs and the memory, in bytes, that other jobs have on one GPU. */
 struct taken {
 	struct gpupart_tpcset tpcs;
 	uint64_t memory;
 };
 
-/* Lists all grants of the node. Returns their number or -errno. The caller frees *list. */
+/*
+ * Lists all grants of the node. Returns the number of grants or -errno. The caller must free
+ * *list.
+ */
 static int list_grants(struct gpupart_grant **list)
 {
 	int nr = gpupart_grant_list(NULL, NULL, 0, sizeof(struct gpupart_grant)), room = nr + 16;
@@ -51,7 +54,8 @@ static int list_grants(struct gpupart_grant **list)
 }
 
 /*
- * Adds up all grants on the GPU except the grant of job @id. Copies the grant of job @id to *own.
+ * Adds up all grants on the GPU, without the grant of job @id. Copies the grant of job @id to
+ * *own.
  */
 static int look(const char *id, const char *pci, struct taken *taken, struct gpupart_grant *own)
 {
@@ -98,8 +102,8 @@ static int plan_within(struct gpupart *gp, const struct gpupart_topology *topo,
 	int err;
 
 	/*
-	 * The set has at most as many TPCs as Slurm counted. Because GPCs differ in size, the set
-	 * can have fewer TPCs, but the difference is less than a GPC.
+	 * The set has at most the number of TPCs that Slurm counted. GPCs differ in size, so the
+	 * set can have fewer TPCs. The difference is less than a GPC.
 	 */
 	if (words->gpcs)
 		demand.min_tpcs = words->tpcs > gpc - 1 ? words->tpcs - (gpc - 1) : 1;
@@ -162,7 +166,7 @@ static int plan(const struct gpupart_topology *topo, const struct words *words,
 	return err;
 }
 
-/* Returns the largest number of TPCs that would be possible now, or 0. */
+/* Returns the largest possible number of TPCs at this moment, or 0. */
 static unsigned int would_do(const struct gpupart_topology *topo, const struct words *words,
 			     const struct gpupart_tpcset *within)
 {
@@ -185,9 +189,7 @@ static void say_kind(const struct words *words, char *text, size_t len)
 		snprintf(text + n, len - n, " with room for clusters of %u blocks", words->cluster);
 }
 
-/*
- * The function makes many plans, and so it takes a long time. The caller must not hold the lock.
- */
+/* The function is slow, because it makes many plans. So the caller must not hold the lock. */
 static void say_refused(const struct node_gpu *board, const struct words *words,
 			const struct gpupart_tpcset *within, char *why, size_t len)
 {
@@ -210,8 +212,8 @@ static void say_refused(const struct node_gpu *board, const struct words *words,
 }
 
 /*
- * Chooses the set and the memory. Returns false if not enough TPCs or memory are free. The caller
- * holds the lock.
+ * Chooses the set and the memory. If not enough TPCs or memory are free, returns false. The
+ * caller must hold the lock.
  */
 static bool place(const struct node_gpu *board, const struct words *words,
 		  const struct taken *taken, const struct gpupart_tpcset *within,
@@ -248,10 +250,10 @@ static int give_on(const struct allocate_job *job, const struct node_gpu *board,
 		return fd;
 	err = look(grant->id, board->pci, &taken, &own);
 	/*
-	 * Keep an existing grant of this job in two cases. If the grant has a different version,
-	 * its request is not known. If the grant has the same request, the prolog runs for the
-	 * second time. If an older job had the same number, its grant has another user or
-	 * another request.
+	 * Keep an existing grant of this job in two cases. In the first case, the grant has a
+	 * different version, so its request is not known. In the second case, the grant has the
+	 * same request, so the prolog runs for the second time. The grant of an older job with
+	 * the same number has a different user or a different request.
 	 */
 	if (!err && own.id[0] && own.uid == job->uid && allocate_is_granted(&own) &&
 	    (own.other_version || (!strcmp(own.asked, grant->asked) &&
@@ -268,7 +270,7 @@ static int give_on(const struct allocate_job *job, const struct node_gpu *board,
 	close(fd);
 	if (!err && !placed && job->again)
 		*grant = own;
-	/* A refusal of one job does not affect other jobs, so no lock is needed. */
+	/* A refusal does not affect other jobs, so no lock is needed. */
 	if (!err && !placed && !job->again) {
 		if (!*grant->why)
 			say_refused(board, job->words, &within, grant->why, sizeof(grant->why));
@@ -373,7 +375,7 @@ void allocate_wait(struct gpupart_grant *grant, bool first)
 	job.gpu = board.number;
 	job.words = &words;
 	job.asked = asked;
-	/* Use a monotonic clock, because the time of day may be changed meanwhile. */
+	/* Use a monotonic clock, because the time of day may change during the wait. */
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	end = now.tv_sec + words.wait;
 	while (words.wait && !allocate_is_granted(grant) && now.tv_sec <= end &&
@@ -381,7 +383,7 @@ void allocate_wait(struct gpupart_grant *grant, bool first)
 		struct gpupart_grant found = *grant;
 
 		nanosleep(&pause, NULL);
-		/* Wait longer each time, so that waiting jobs do not delay other jobs. */
+		/* Increase the pause each time, so that waiting jobs do not delay other jobs. */
 		next_ns = 2 * pause.tv_nsec;
 		pause.tv_nsec = next_ns < MOST_PAUSE_NS ? next_ns : MOST_PAUSE_NS;
 		err = first ? allocate_job(&job, &found, why, sizeof(why))

@@ -38,9 +38,9 @@ char *environment_package(bool lib, const char *name)
 }
 
 /*
- * Returns the job's value of @variable, or "". The caller frees it. Returns NULL with a reason
- * in @why if there is not enough memory, or if the value is so long that a program could not
- * start.
+ * Returns the job's value of @variable, or "". The caller must free the string. On an error,
+ * returns NULL and stores a reason in @why. The errors are too little memory, and a value that is
+ * too long for execve().
  */
 static char *value_of(spank_t spank, const char *variable, char *why, size_t len)
 {
@@ -58,8 +58,8 @@ static char *value_of(spank_t spank, const char *variable, char *why, size_t len
 }
 
 /*
- * Adds @path before or after the job's value of @variable, unless the value already contains
- * @path.
+ * If the job's value of @variable does not contain @path yet, adds @path before or after the
+ * value.
  */
 static int join(spank_t spank, const char *variable, const char *path, bool before, char *why,
 		size_t len)
@@ -84,8 +84,8 @@ free_old:
 }
 
 /*
- * Adds the tool to the driver's variable. If another tool already uses this variable, adds the tool
- * to the dynamic loader's list instead.
+ * Adds the injected library to the driver's variable. If another tool already uses this variable,
+ * adds the library to LD_PRELOAD instead.
  */
 static int inject(spank_t spank, bool strict, char *why, size_t len)
 {
@@ -103,8 +103,8 @@ static int inject(spank_t spank, bool strict, char *why, size_t len)
 	is_taken = *taken && !path_is_named(taken, INJECT);
 	free(taken);
 	/*
-	 * A preloaded library always gets its thread-local memory, regardless of the libraries that
-	 * the program loads later.
+	 * A preloaded library always gets its thread-local memory. Libraries that the program
+	 * loads later cannot use up this memory.
 	 */
 	if ((is_taken || strict) && join(spank, "LD_PRELOAD", path, true, why, len))
 		goto free_path;
@@ -116,8 +116,8 @@ free_path:
 }
 
 /*
- * Reserves @bytes of static TLS for libraries that are loaded later. Other tunables of the job
- * are kept.
+ * Reserves @bytes of static TLS for libraries that are loaded later. Keeps the job's other
+ * tunables of glibc.
  */
 static int raise_tls(spank_t spank, size_t bytes, char *why, size_t len)
 {
@@ -157,8 +157,8 @@ static int set_memory(spank_t spank, const struct gpupart_grant *grant, char *wh
 	    spank_setenv(spank, "GPUPART_MEM", bytes, 1) != ESPANK_SUCCESS)
 		return -EINVAL;
 	/*
-	 * Without this library the quota still applies, but nvidia-smi shows the memory of the
-	 * whole GPU.
+	 * If this library is missing, the quota still applies, but nvidia-smi shows the memory of
+	 * the whole GPU.
 	 */
 	path = environment_package(true, "libgpupart-nvml.so");
 	if (path && !strpbrk(path, ":$"))
@@ -179,7 +179,7 @@ static int set_all(spank_t spank, const struct gpupart_grant *grant, const struc
 	};
 	/*
 	 * These variables come from the shell that submitted the job. This shell is on another
-	 * node, and perhaps inside a run.
+	 * node, and may be inside a `gpupart run`.
 	 */
 	static const char *const others[] = { "GPUPART_DISABLE", "GPUPART_TENANT", "GPUPART_MEM",
 					      "GPUPART_STRICT", "GPUPART_REPORT" };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sets the environment of a job's tasks, as 'gpupart run' does for a program. */
+/* Sets the environment of a job's tasks. 'gpupart run' sets the same environment for a program. */
 #ifndef GPUPART_SLURM_ENVIRONMENT_H
 #define GPUPART_SLURM_ENVIRONMENT_H
 
@@ -8,9 +8,10 @@
 #include <gpupart_manage.h>
 
 /*
- * Returns the path of this package's file @name below bin/ or, if @lib is true, below
- * lib/gpupart/. The caller frees the path. The path is on the heap, because threads of slurmd have
- * small stacks. Returns NULL if the file does not exist or there is not enough memory.
+ * Returns the path of this package's file @name below bin/. If @lib is true, the file is below
+ * lib/gpupart/ instead. The caller must free the path. The path is on the heap, because threads
+ * of slurmd have small stacks. If the file does not exist or there is not enough memory, returns
+ * NULL.
  */
 char *environment_package(bool lib, const char *name);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Makes the tasks of a job clients of the node's MPS daemon. Without MPS, jobs on disjoint sets
- * of a GPU run in time slices. It is called as root before the task's program starts. If it
- * fails, the task starts without MPS.
+ * of a GPU run in time slices. slurmstepd calls this code as root before the task's program
+ * starts. After an error, the task starts without MPS.
  */
 #include <errno.h>
 #include <limits.h>
@@ -30,8 +30,8 @@ void mps_join_task(spank_t spank, unsigned int job, const struct gpupart_grant *
 	    spank_setenv(spank, MPS_DAEMON_PIPES, MPS_DAEMON_NODE, 1) == ESPANK_SUCCESS)
 		return;
 	/*
-	 * This variable may come from the job's script. If the variable stayed set, the program
-	 * would wait for a daemon that does not answer.
+	 * The job's script may have set this variable. With the variable, the program would wait
+	 * for a daemon that does not answer.
 	 */
 	if (err && is_node)
 		spank_unsetenv(spank, MPS_DAEMON_PIPES);

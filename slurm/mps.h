@@ -8,7 +8,8 @@
 
 /*
  * If the node's daemon answers, sets CUDA_MPS_PIPE_DIRECTORY of a task. If the node has a daemon
- * but the task cannot use it, prints on the task's stderr that programs run in time slices.
+ * that the task cannot use, prints a message on the task's stderr. The message says that programs
+ * run in time slices.
  */
 void mps_join_task(spank_t spank, unsigned int job, const struct gpupart_grant *grant);
 

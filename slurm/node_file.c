@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds GPUs of this node in a file that 'gpupart slurm-node' wrote when slurmd started. So the
- * start of a job needs no driver calls.
+ * Finds GPUs of this node in a file. 'gpupart slurm-node' wrote this file at the start of slurmd.
+ * So the start of a job needs no driver calls.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Writes and reads a row of the file of a node's GPUs. */
+/* Writes and reads a row of the file that lists a node's GPUs. */
 #include <stdio.h>
 #include <string.h>
 #include "slurm/node_gpu.h"
@@ -24,8 +24,8 @@ bool node_gpu_read(const char *row, struct node_gpu *gpu)
 	gpu->simulated = simulated;
 	gpu->memory = memory;
 	/*
-	 * Reject a number that has a sign or is out of range, because gpupart would write this
-	 * number in another form.
+	 * Reject a number with a sign, and a number that is out of range. gpupart would write
+	 * such a number in a different form.
 	 */
 	node_gpu_row(gpu, again);
 	return !strcmp(row, again);

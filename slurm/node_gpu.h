@@ -27,14 +27,14 @@ struct node_gpu {
 void node_gpu_row(const struct node_gpu *gpu, char row[NODE_GPU_ROW]);
 
 /*
- * Reads a row, but not the topology. Returns false if the row does not have the form that
- * node_gpu_row() writes.
+ * Reads a row, but not the topology. If the row does not have the form that node_gpu_row()
+ * writes, returns false.
  */
 bool node_gpu_read(const char *row, struct node_gpu *gpu);
 
 /*
- * The topology of the GPU is in a capture. The first function returns the path of this capture.
- * The second function opens this capture, in the same way as gpupart_topology_open().
+ * A capture contains the topology of the GPU. The first function returns the path of this
+ * capture. Like gpupart_topology_open(), the second function opens the topology.
  */
 void node_gpu_capture(const struct node_gpu *gpu, char path[NODE_GPU_PATH]);
 int node_gpu_open(struct gpupart *gp, struct node_gpu *gpu);

@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include "slurm/node_lock.h"
 
-/* Only root can lock the file. The kernel unlocks it when the process ends. */
+/* Only root can lock the file. When the process ends, the kernel releases the lock. */
 int node_lock(const char *path, int seconds, char *why, size_t len)
 {
 	const struct timespec pause = { .tv_nsec = 1000000 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A process holds this lock while it makes plans for this node's GPUs. */
+/* Declares a lock. A process holds this lock while it makes plans for this node's GPUs. */
 #ifndef GPUPART_SLURM_NODE_LOCK_H
 #define GPUPART_SLURM_NODE_LOCK_H
 
@@ -9,9 +9,9 @@
 #define NODE_LOCK "/run/gpupart/lock"
 
 /*
- * Acquires the lock at @path, and creates /run/gpupart if necessary. Returns a descriptor,
- * which the caller closes, or -errno with a reason in @why. Returns -EBUSY if another process still
- * holds the lock after @seconds.
+ * Acquires the lock at @path, and creates /run/gpupart if necessary. Returns a descriptor, which
+ * the caller must close, or -errno with a reason in @why. -EBUSY: another process still holds the
+ * lock after @seconds.
  */
 int node_lock(const char *path, int seconds, char *why, size_t len);
 

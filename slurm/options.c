@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads the value of --gpupart, such as tpcs=16,gpcs,mem=20G. In slurmctld, gpupart.lua does
- * the same.
+ * Reads the value of --gpupart, for example tpcs=16,gpcs,mem=20G. In slurmctld, gpupart.lua reads
+ * the same value.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,8 +15,8 @@
 #define MIB (1ull << 20)
 
 /*
- * Reject a word that is given twice, because the scheduler could use the first value and the
- * node the second.
+ * Reject a repeated word. Otherwise the scheduler could use the first value, and the node could
+ * use the second value.
  */
 static int read_twice(const char *word, char *why, size_t len)
 {

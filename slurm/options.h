@@ -15,12 +15,12 @@ struct words {
 	bool ugpu;		/* all TPCs in one uGPU */
 	unsigned int cluster;	/* blocks of the largest cluster, or 0 */
 	uint64_t memory;	/* quota in bytes, a multiple of 1 MiB, or 0 */
-	/* how many seconds a task waits for TPCs after Slurm has started the job */
+	/* number of seconds that a task waits for TPCs after the start of the job */
 	unsigned int wait;
 };
 
 /*
- * Returns 0, or -EINVAL with a reason in @why. The reason is one line that names the invalid part.
+ * Returns 0, or -EINVAL with a reason in @why. The reason is one line and names the invalid part.
  */
 int words_read(const char *text, struct words *words, char *why, size_t len);
 

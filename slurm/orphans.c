@@ -17,15 +17,15 @@
 
 #define MAX_ENVIRONMENT (1 << 20)
 /*
- * Maximum number of bytes of environments that one pass reads, for all processes together. It is
- * necessary because a user may have thousands of processes with environments of megabytes.
+ * One pass reads at most this many bytes of environments, for all processes together. This limit
+ * is necessary, because a user may have thousands of processes with environments of megabytes.
  */
 #define MAX_ENVIRONMENTS (64 << 20)
 /* Initial length of the list. */
 #define ROOM 4096
 #define WAIT_MS 2000
 #define PAUSE_NS 20000000
-/* Time limit for all calls to the node's MPS daemon that concern the processes of one job. */
+/* Time limit for all calls to the node's MPS daemon during the kill of one job. */
 #define MPS_MS 5000
 
 /* Selects the processes to kill. */
@@ -40,8 +40,8 @@ struct meant {
 };
 
 /*
- * Returns whether Slurm started the process as a part of the job in @meant. A run inside the job
- * has a different id.
+ * Returns true if Slurm started the process as a part of the job in @meant. A `gpupart run`
+ * inside the job has a different id.
  */
 static bool started_in(int pid, struct meant *meant)
 {
@@ -70,7 +70,7 @@ static bool started_in(int pid, struct meant *meant)
 	return found;
 }
 
-/* Trust the state page only if the process belongs to the job's user. */
+/* Checks the owner first, because the state page of another user's process cannot be trusted. */
 static bool is_meant(const struct gpupart_process *process, void *arg)
 {
 	struct meant *meant = arg;
@@ -80,8 +80,8 @@ static bool is_meant(const struct gpupart_process *process, void *arg)
 }
 
 /*
- * Returns the same as is_meant(), but is called for a process that will be killed. First ends the
- * MPS work of the process, so that other clients of the daemon survive.
+ * Returns the same as is_meant(). Call this function for a process that will be killed. It first
+ * ends the MPS work of the process, so that other clients of the daemon survive.
  */
 static bool is_meant_and_idle(const struct gpupart_process *process, void *arg)
 {
@@ -100,7 +100,7 @@ static bool is_meant_and_idle(const struct gpupart_process *process, void *arg)
 }
 
 /*
- * List the processes in one pass. Counting the processes first would need a second pass, and
+ * Lists the processes in one pass. To count the processes first would need a second pass, and
  * other users can make each pass slow.
  */
 static void list_all(struct left *left)
@@ -130,7 +130,8 @@ static unsigned int kill_once(struct meant *meant, const struct left *left, cons
 			continue;
 		err = gpupart_process_signal(NULL, &list[i], SIGKILL, is_meant_and_idle, meant);
 		/*
-		 * Without a pidfd, the pid may belong to another process by now, so do not kill it.
+		 * Without a pidfd, do not kill the process, because its pid may now belong to
+		 * another process.
 		 */
 		if (err == -ENOSYS && is_meant(&list[i], meant))
 			*why =
@@ -163,7 +164,7 @@ unsigned int left_kill(struct left *left, unsigned int job, const struct gpupart
 		nr = kill_once(&meant, left, why);
 		if (nr)
 			continue;
-		/* The processes may have started other processes meanwhile. */
+		/* During the kill, the processes may have started other processes. */
 		list_all(left);
 		nr = kill_once(&meant, left, why);
 	}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * gpupart_spank.so: the option --gpupart of srun, sbatch and salloc. The prolog of slurmd writes
- * a job's grant, the tasks of the job start with this grant, and the epilog of slurmd removes
+ * gpupart_spank.so provides the option --gpupart of srun, sbatch and salloc. The prolog of slurmd
+ * writes a job's grant. The tasks of the job start with this grant. The epilog of slurmd removes
  * the grant.
  */
 #include <errno.h>
@@ -22,10 +22,7 @@
 
 #define PUBLIC __attribute__((visibility("default")))
 
-/*
- * Like SPANK_PLUGIN(), but also exports the symbols, because by default this library hides its
- * symbols.
- */
+/* Like SPANK_PLUGIN(), but exports the symbols. By default, this library hides its symbols. */
 PUBLIC const char plugin_name[] = "gpupart";
 PUBLIC const char plugin_type[] = "spank";
 PUBLIC const unsigned int plugin_version = SLURM_VERSION_NUMBER;
@@ -38,7 +35,7 @@ PUBLIC spank_f slurm_spank_init, slurm_spank_job_prolog, slurm_spank_task_init_p
 
 extern char **environ;
 
-/* Checks the option when the job is submitted, so that errors are reported at once. */
+/* Checks the option at the submission of the job, so that the user sees errors immediately. */
 static int take(int val, const char *text, int remote)
 {
 	struct words words;
@@ -78,9 +75,8 @@ static int run_node(const char *argument)
 }
 
 /*
- * Called when slurmd starts. The GPUs are examined once here, and not again for each job. The
- * simulated GPUs are kept. It removes the grants of jobs that ended while slurmd was not
- * running.
+ * Called at the start of slurmd. Examines the GPUs one time for all jobs. Keeps simulated GPUs.
+ * Some jobs may have ended while slurmd was not running. Removes the grants of these jobs.
  */
 static void begin_node(void)
 {
@@ -101,8 +97,8 @@ int slurm_spank_init(spank_t spank, int ac, char **av)
 }
 
 /*
- * Returns the GPU whose TPCs Slurm counted. The environment of a prolog comes from Slurm and is
- * trusted.
+ * Returns the number of the GPU whose TPCs Slurm counted. The environment of a prolog is
+ * trustworthy, because it comes from Slurm.
  */
 static int counted_gpu(void)
 {
@@ -111,7 +107,7 @@ static int counted_gpu(void)
 	return gpus && *gpus >= '0' && *gpus <= '9' ? atoi(gpus) : -1;
 }
 
-/* Returns whether the node's configuration file makes jobs strict. */
+/* Returns true if the node's configuration file makes jobs strict. */
 static bool node_is_strict(void)
 {
 	struct gpupart *gp;
@@ -127,8 +123,8 @@ static bool node_is_strict(void)
 }
 
 /*
- * Returns whether jobs are strict. They are strict because of the configuration file, or because
- * "strict" follows the plugin's path in plugstack.conf.
+ * Returns true if jobs are strict. Jobs are strict in two cases: the configuration file makes
+ * them strict, or "strict" follows the plugin's path in plugstack.conf.
  */
 static bool is_strict(int ac, char **av)
 {
@@ -149,7 +145,7 @@ static int give(const struct allocate_job *job, char *why, size_t len)
 	struct gpupart_grant grant;
 	int err = allocate_job(job, &grant, why, len);
 
-	/* A job that ended while the node was down may still hold TPCs. */
+	/* A job may have ended while the node was down. Such a job may still have TPCs. */
 	if (!err && !allocate_is_granted(&grant) && job->gpu >= 0) {
 		run_node("--clean");
 		err = allocate_job(job, &grant, why, len);
@@ -158,10 +154,10 @@ static int give(const struct allocate_job *job, char *why, size_t len)
 }
 
 /*
- * If one job is refused, this is not a failure of the plugin, and the job's tasks report the
- * refusal. An error that affects every job on this node is a failure: Slurm then drains the node
- * and requeues the job. This process, which runs only the prolog, exits with an error, because
- * Slurm ignores the return value of an optional plugin.
+ * The refusal of one job is not a failure of the plugin. The job's tasks report the refusal. An
+ * error that affects every job on this node is a failure. After a failure, Slurm drains the node
+ * and requeues the job. Slurm ignores the return value of an optional plugin. So this process,
+ * which runs only the prolog, exits with an error.
  */
 int slurm_spank_job_prolog(spank_t spank, int ac, char **av)
 {
@@ -198,8 +194,8 @@ static void refuse(unsigned int job, const char *why)
 }
 
 /*
- * Called for the job's first task. Prints a message if the set has enough TPCs for clusters of 8
- * blocks, but none of its virtual GPCs has room for such a cluster.
+ * Called for the job's first task. A set may have enough TPCs for a cluster of 8 blocks, but no
+ * virtual GPC with enough room. For such a set, prints a message.
  */
 static void note_clusters(spank_t spank, unsigned int job, const struct gpupart_grant *grant)
 {
@@ -239,8 +235,8 @@ int slurm_spank_task_init_privileged(spank_t spank, int ac, char **av)
 	    spank_get_item(spank, S_JOB_UID, &uid) != ESPANK_SUCCESS)
 		return asked ? -1 : 0;
 	/*
-	 * Slurm does not count the --gpupart option of a step, so the job's grant applies to the
-	 * step.
+	 * Slurm does not count the --gpupart option of a job step, so the job's grant applies to
+	 * the step.
 	 */
 	if (allocate_find(job, &grant) || grant.uid != uid) {
 		if (asked)

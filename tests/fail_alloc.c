@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Preloaded into a program by tests/cli/fail.sh. It makes allocation number FAIL_AT of the program
- * fail, and then creates the file FAIL_MARK. Allocations are counted from the start of main(), and
- * include the allocations of libraries.
+ * tests/cli/fail.sh preloads this library into a program. The library makes allocation number
+ * FAIL_AT of the program fail. Then it creates the file FAIL_MARK. Allocations are counted from
+ * the start of main(), and include the allocations of other libraries.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,7 @@ static void begin(void)
 
 	mark = getenv("FAIL_MARK");
 	atomic_store(&left, at ? atol(at) : -1);
-	/* Allocations fail only in this program, and not in its children. */
+	/* Allocations must not fail in the children of this program. */
 	unsetenv("FAIL_AT");
 }
 

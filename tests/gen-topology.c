@@ -2,8 +2,8 @@
 /*
  * Writes captures of made-up GPUs, so that no code can rely on certain numbers of GPCs, TPCs or
  * SMs. For the same argument NUMBER it always writes the same capture. This program shares no
- * code with the library. It has a separate writer and a separate checksum. It also has a
- * separate rule for the mask bits, and tests compare the library's rule with this rule.
+ * code with the library. It has a separate writer and a separate checksum. It also has a separate
+ * rule for the mask bits. Tests compare this rule with the library's rule.
  *
  * 	gen-topology NUMBER		one capture to stdout
  * 	gen-topology -o FOLDER		all of them, FOLDER/NN.capture
@@ -97,9 +97,7 @@ static unsigned int random_below(unsigned int end)
 	return random_state % end;
 }
 
-/*
- * As on real boards, a CPC has three TPCs, and the numbering takes one TPC of each CPC in turn.
- */
+/* Like on real boards, a CPC has three TPCs. The numbering takes one TPC of each CPC in turn. */
 static unsigned int in_turn(unsigned int nr, unsigned int place)
 {
 	unsigned int row, local;
@@ -112,9 +110,9 @@ static unsigned int in_turn(unsigned int nr, unsigned int place)
 }
 
 /*
- * Numbers units as NVIDIA's driver does. Virtual GPCs are sorted by ascending size. TPCs are
- * numbered breadth first over the virtual GPCs. The singletons follow, and each singleton is a
- * separate virtual GPC.
+ * Numbers units like NVIDIA's driver. Virtual GPCs are sorted by ascending size. TPCs are
+ * numbered breadth first over the virtual GPCs. Then the singletons are numbered. Each singleton
+ * is a separate virtual GPC.
  */
 static unsigned int number_tpcs(const struct shape *shape, unsigned int nr_gpcs, struct tpc *tpcs)
 {
@@ -158,7 +156,7 @@ static unsigned int number_tpcs(const struct shape *shape, unsigned int nr_gpcs,
 	return nr;
 }
 
-/* The rule for V04_00, which was written from measurements on H200 boards. */
+/* The rule for V04_00. Its source is measurements on H200 boards. */
 static unsigned int v04_00_bit(const struct shape *shape, const struct tpc *tpc)
 {
 	unsigned int singletons_from = shape->max_gpcs * shape->max_tpcs_per_gpc;

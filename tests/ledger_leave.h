@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Leaves a tenant's ledger while the process continues. Real programs leave a ledger only when
- * they end.
+ * Leaves a tenant's ledger while the process continues. Real programs leave a ledger at their
+ * end.
  */
 #ifndef TESTS_LEDGER_LEAVE_H
 #define TESTS_LEDGER_LEAVE_H
@@ -11,9 +11,9 @@
 #include "lib/ledger/file.h"
 
 /*
- * Frees the slot with its charges, and frees @ledger. If @remove is true and the file has no more
- * processes, also removes the file. A tenant that outlives its processes keeps its quotas in the
- * file.
+ * Frees the slot with its charges, and frees @ledger. If @remove is true and no process is left
+ * in the file, also removes the file. A tenant may outlive its processes. Then the file keeps the
+ * tenant's quotas.
  */
 static inline void ledger_leave(struct ledger *ledger, bool remove)
 {
@@ -25,9 +25,7 @@ static inline void ledger_leave(struct ledger *ledger, bool remove)
 	if (ledger->block) {
 		for (int gpu = 0; gpu < LEDGER_MAX_GPUS; gpu++)
 			atomic_store(&ledger->slot->gpus[gpu].used, 0);
-		/*
-		 * The unmap releases the lock, so another process can own the slot from now on.
-		 */
+		/* The unmap releases the lock. Then another process can own the slot. */
 		munmap(ledger->block, sizeof(*ledger->block));
 	}
 	munmap(ledger, sizeof(*ledger));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Prints the tables of lib/tmd/layouts.c for scripts/support-matrix, tab-separated, one row per
- * compute class: chips, class, layouts with their mask bits, tried on, refused layouts.
+ * Prints the tables of lib/tmd/layouts.c for scripts/support-matrix. Each row is one compute
+ * class. The columns are separated by tabs: chips, class, layouts with their mask bits, tried on,
+ * refused layouts.
  */
 #include <stdio.h>
 #include "lib/tmd/layouts.h"
@@ -61,8 +62,8 @@ static void print_class(unsigned int compute_class)
 int main(void)
 {
 	/*
-	 * Prints each class once, the newest class first. Chips of one class need not be
-	 * neighbours in the table.
+	 * Prints each class one time, the newest class first. The chips of one class may be far
+	 * from each other in the table.
 	 */
 	for (unsigned int c = tmd_nr_chips; c-- > 0; ) {
 		unsigned int later = c + 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The injected library of another tool. It appends a line to the file OTHER_TOOL_LOG each time it
- * is called. Does not use gpupart.
+ * The injected library of another tool. At each call, it appends a line to the file
+ * OTHER_TOOL_LOG. It does not use gpupart.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -40,10 +40,7 @@ static void tap_skip(const char *fmt, ...)
 	putchar('\n');
 }
 
-/*
- * Prints the plan at the end of the output. If a test dies before this call, the test counts as
- * failed.
- */
+/* Prints the plan at the end of the output. A test that dies before this call counts as failed. */
 __attribute__((unused))
 static int tap_done(void)
 {

@@ -7,8 +7,8 @@ _gpupart()
 
 	_init_completion -n := || return
 	COMPREPLY=()
-	# In readline, a new word begins after each of these characters, regardless of
-	# _init_completion.
+	# In readline, a new word begins after each of these characters. _init_completion cannot
+	# change this.
 	before=${cur%"${cur##*[:=]}"}
 	while IFS= read -r line; do
 		case $line in

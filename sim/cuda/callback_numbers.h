@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The driver reports calls of these entry points to subscribers, at the start and the end of each
- * call. The numbers are those in CUPTI's cupti_driver_cbid.h.
+ * The driver reports the start and the end of each call of these entry points to subscribers.
+ * CUPTI's cupti_driver_cbid.h has the same numbers.
  */
 #ifndef GPUPART_SIM_CUDA_CALLBACK_NUMBERS_H
 #define GPUPART_SIM_CUDA_CALLBACK_NUMBERS_H
@@ -105,14 +105,14 @@ struct api_call {
 	CUresult result;
 };
 
-extern unsigned int hook_nr_api;	/* how many cbids a subscriber has enabled */
+extern unsigned int hook_nr_api;	/* number of cbids that a subscriber has enabled */
 /* Call this without sim_lock, because a subscriber may call the driver. */
 void hook_api(struct api_call *api, bool ended);
 
 /*
- * Evaluates @body, which is the work of an entry point, between the entry point's two callbacks.
- * Use this macro only for calls that a program makes. The parameters @... are the arguments of the
- * call. The result of the call is the value that the subscribers leave.
+ * @body does the work of an entry point. The macro evaluates @body between the two callbacks of
+ * the entry point. Use this macro only for calls that a program makes. The parameters @... are
+ * the arguments of the call. The subscribers may change the result of the call.
  */
 #define API_CALL(entry, args_type, body, ...) ({ \
 	const args_type args_ = { __VA_ARGS__ }; \
@@ -127,8 +127,8 @@ void hook_api(struct api_call *api, bool ended);
 })
 
 /*
- * Like the macro above, but for calls in whose begin callback a subscriber may change the
- * arguments. @body reads the arguments from @name. An H200's driver was measured to use changed
+ * Like API_CALL, but a subscriber may change the arguments of the call in the begin callback.
+ * @body reads the arguments from @name. As measured, the driver of an H200 uses the changed
  * arguments. A fault makes the simulated driver ignore the changes.
  */
 #define API_CALL_CHANGED(entry, args_type, name, body, ...) ({ \
@@ -147,8 +147,8 @@ void hook_api(struct api_call *api, bool ended);
 })
 
 /*
- * Passes a narrow argument that comes before a wider argument, or that is the last argument. The
- * bytes above its value are not zero.
+ * Passes a narrow argument before a wider argument, or a narrow last argument. The bytes above
+ * the narrow value are not zero.
  */
 #define API_NARROW(value) (0x5a5a5a5aull << 32 | (uint32_t)(value))
 

@@ -5,8 +5,8 @@
 #include "sim/cuda/callback_numbers.h"
 
 /*
- * A capture of one stream. Other streams join the capture when they wait for an event of a captured
- * stream.
+ * A capture of one stream. If another stream waits for an event of a captured stream, it joins
+ * the capture.
  */
 struct sim_capture {
 	uint64_t id;
@@ -99,7 +99,7 @@ void capture_discard(struct sim_stream *stream)
 	if (!capture)
 		return;
 	if (capture->origin != stream) {
-		/* when the capture ends, work for which no stream has waited is an error */
+		/* if no stream has waited for some work, the end of the capture is an error */
 		leave(stream);
 		return;
 	}
@@ -107,7 +107,7 @@ void capture_discard(struct sim_stream *stream)
 	end(capture);
 }
 
-/* Returns whether each node without dependents is one of the stream's last nodes. */
+/* Returns true if each node without dependents is one of the stream's last nodes. */
 static bool all_joined(const struct sim_stream *stream, const struct sim_graph *graph)
 {
 	unsigned int i, j, loose = graph->nr_nodes;
@@ -171,7 +171,7 @@ CUresult capture_wait(struct sim_stream *stream, const struct sim_event *event)
 	if (stream->capture && !event->capture)
 		return invalidate(stream->capture, CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
 	if (!capture)
-		return CUDA_ERROR_CAPTURED_EVENT;	/* of a capture that has ended */
+		return CUDA_ERROR_CAPTURED_EVENT;	/* the capture of the event has ended */
 	if (capture->invalid)
 		return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
 	if (stream->capture && stream->capture != capture) {
@@ -201,8 +201,8 @@ CUresult capture_forbids(struct sim_stream *stream)
 }
 
 /*
- * Returns whether a stream of the context is being captured. If @blocking is true, counts only
- * blocking streams.
+ * Returns true if a stream of the context is being captured. If @blocking is true, ignores
+ * non-blocking streams.
  */
 static bool any_captured(struct sim_ctx *ctx, bool blocking, bool invalidates)
 {
@@ -396,7 +396,7 @@ CUresult cuStreamGetCaptureInfo_v3(CUstream handle, int *status, uint64_t *id, C
 				   const struct cu_edge_data **edges, size_t *nr_before)
 {
 	if (edges)
-		*edges = NULL;		/* no edge has data */
+		*edges = NULL;		/* edges have no data */
 	return cuStreamGetCaptureInfo_v2(handle, status, id, graph, before, nr_before);
 }
 

@@ -54,7 +54,7 @@ struct sim_ctx *ctx_current(CUresult *error)
 	return NULL;
 }
 
-/* Reuses the memory of a destroyed context, as the heap of a driver may do. */
+/* Like the heap of a real driver, reuses the memory of a destroyed context. */
 static struct sim_ctx *reuse_destroyed(void)
 {
 	struct sim_ctx **link = &contexts, *ctx;
@@ -108,7 +108,7 @@ static void ctx_end(struct sim_ctx *ctx)
 	__atomic_store_n(&ctx->live, false, __ATOMIC_RELEASE);
 }
 
-/* The callbacks for the context's modules follow after this callback, as measured. */
+/* As measured, the callbacks for the context's modules come after this callback. */
 static void report_destroyed(struct sim_ctx *ctx)
 {
 	hook_resource(ctx, NULL, HOOK_CTX_DESTROYED);
@@ -210,8 +210,8 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
 }
 
 /*
- * As measured, programs that have retained the primary context keep a handle of the destroyed
- * context, and release the handle as before.
+ * As measured, a program that has retained the primary context keeps its handle of the destroyed
+ * context. The program must still release the handle.
  */
 static CUresult primary_reset(CUdevice device)
 {
@@ -278,7 +278,7 @@ CUresult cuCtxCreate_v2(CUcontext *out, unsigned int flags, CUdevice device)
 {
 	struct args {
 		CUcontext *out;
-		/* how the host waits; this makes no difference in the simulation */
+		/* how the host waits; the simulation ignores the flags */
 		unsigned int flags;
 		CUdevice device;
 	};
@@ -380,7 +380,7 @@ CUresult cuCtxGetDevice(CUdevice *device)
 	struct sim_ctx *ctx;
 
 	/*
-	 * Takes no lock, because the launch callback may call this function and the data does not
+	 * Takes no lock, because the launch callback may call this function. The data does not
 	 * change.
 	 */
 	ctx = ctx_current(&error);
@@ -402,7 +402,10 @@ static bool has_work(const struct sim_ctx *ctx)
 	return false;
 }
 
-/* Other threads may run during a sleep, so find the context again after each sleep. */
+/*
+ * During a sleep, another thread may destroy the context. So find the context again after each
+ * sleep.
+ */
 static CUresult synchronize(void)
 {
 	struct sim_ctx *ctx;

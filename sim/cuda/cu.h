@@ -614,27 +614,27 @@ CUresult cuEventElapsedTime_v2(float *ms, CUevent from, CUevent to);
 CUresult cuEventDestroy_v2(CUevent event);
 
 /*
- * Only this driver has these functions. They show that a driver is simulated, and which capture it
- * simulates. NULL: no such device.
+ * Only the simulated driver has the following functions. This function returns the path of the
+ * capture that the driver simulates. NULL: no such device.
  */
 const char *gpupart_sim_capture(int device);
 /* Stores the PCI address and UUID of CUDA device @device. Returns 0 or a CUresult. */
 int gpupart_sim_gpu_info(int device, char pci[20], char uuid[48]);
 /*
- * Stores the topology of the device's capture, with the same address and UUID but without
- * registers. Only a library of the same build may call this function. The library's struct has
- * @size bytes. Returns 0 or a CUresult.
+ * Stores the topology of the device's capture. The topology has the device's address and UUID,
+ * but no registers. Only a library of the same build may call this function. The library's struct
+ * has @size bytes. Returns 0 or a CUresult.
  */
 struct gpupart_topology;
 int gpupart_sim_topology(int device, struct gpupart_topology *topo, size_t size);
 /*
- * Stores the size of the GPU's memory, and how many bytes of it this process uses. UINT64_MAX
- * bytes means a fault.
+ * Stores the size of the GPU's memory, and the number of bytes that this process uses. If a fault
+ * is set, the number of bytes is UINT64_MAX.
  */
 int gpupart_sim_memory(int device, uint64_t *own, uint64_t *all);
 /* Returns the number of processes that use the GPU, or -1 if the GPU does not exist. */
 int gpupart_sim_processes(int device);
-/* Returns how many launches of this process can never finish. */
+/* Returns the number of this process's launches that can never finish. */
 int gpupart_sim_hung(void);
 
 #pragma GCC visibility pop

@@ -8,7 +8,7 @@
 #include <string.h>
 #include "sim/cuda/sim.h"
 
-/* a thread gets at least this many registers, even if the TMD has fewer */
+/* minimum number of registers of a thread, even if the TMD has a smaller number */
 #define MIN_REGISTERS	16
 
 const struct pipe_chip *sim_chip(void)
@@ -17,8 +17,8 @@ const struct pipe_chip *sim_chip(void)
 }
 
 /*
- * Computes the resources of a block. @shared is the value in the TMD, which includes the driver's
- * part.
+ * Computes the resources of a block. @shared is the value in the TMD. This value includes the
+ * driver's part.
  */
 static void take_room(struct pipe_kernel *kernel, unsigned int threads, unsigned int registers,
 		      unsigned int shared)

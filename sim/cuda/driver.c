@@ -17,7 +17,7 @@ static bool ready(void)
 	return __atomic_load_n(&sim_ready, __ATOMIC_ACQUIRE);
 }
 
-/* cuInit itself loads the injected library once. */
+/* cuInit loads the injected library one time. */
 static void load_injection(void)
 {
 	const char *path = getenv("CUDA_INJECTION64_PATH");
@@ -65,8 +65,8 @@ static CUresult init(unsigned int flags)
 	if (ready())
 		return CUDA_SUCCESS;
 	/*
-	 * This lock is held while the library is injected. Other threads wait for this lock, but
-	 * the library itself may call the driver.
+	 * This lock is held while cuInit loads the injected library. Other threads wait for this
+	 * lock, but the injected library may call the driver.
 	 */
 	pthread_mutex_lock(&init_lock);
 	if (!begun) {
@@ -187,8 +187,8 @@ CUresult cuGetErrorString(CUresult error, const char **text)
 /* -------------------------------------------------------------------- devices */
 
 /*
- * Returns NULL with the error in *error. The list of GPUs does not change after cuInit, so no lock
- * is needed.
+ * On an error, returns NULL and sets *error. The list of GPUs does not change after cuInit, so no
+ * lock is needed.
  */
 static struct sim_gpu *device_get(CUdevice device, const void *out, CUresult *error)
 {

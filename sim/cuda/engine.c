@@ -2,8 +2,8 @@
 /*
  * Executes the work of streams. Converts each operation to commands of the scheduling pipeline
  * (sim/pipe). The effects of an operation happen when the pipeline reports that the operation is
- * done. The clock of the pipeline is the GPU's clock. This clock advances while a thread waits, or
- * it follows the host's clock. The caller holds sim_lock.
+ * done. The clock of the pipeline is the GPU's clock. There are two modes: the GPU's clock
+ * advances while a thread waits, or it follows the host's clock. The caller holds sim_lock.
  */
 #include <errno.h>
 #include <signal.h>
@@ -49,7 +49,7 @@ void engine_run_free(struct sim_run *run)
 	free(run);
 }
 
-/* Does the work for which no SM is needed. Called at the time when this work ends. */
+/* Does the work that needs no SM. Called at the end of the work. */
 static void perform(struct sim_gpu *gpu, enum sim_op_kind kind, const struct sim_args *args,
 		    struct sim_event *event)
 {
@@ -118,8 +118,8 @@ static void on_done(void *user, void *of, uint64_t number)
 	struct sim_op *op = stream->head;
 
 	/*
-	 * The wait before an operation is also a command of the pipeline. When this wait ends,
-	 * the operation has not ended.
+	 * The wait before an operation is a separate command of the pipeline. The operation has
+	 * not ended when its wait ends.
 	 */
 	if (!op || op->last != number)
 		return;
@@ -153,7 +153,7 @@ static uint64_t host_ns(void)
 	return ns + ns / 1000000 * sim_faults()->clock_drift;
 }
 
-/* The pipeline is out of memory or at the limit of its clock, so no more work will ever be done. */
+/* The pipeline is out of memory or at the limit of its clock, so it can do no more work. */
 static void mark_stuck(struct sim_gpu *gpu)
 {
 	struct sim_ctx *ctx;
@@ -228,8 +228,8 @@ uint64_t engine_idle_ns(struct sim_gpu *gpu)
 	if (!sim_faults()->host_clock)
 		return 0;
 	/*
-	 * Use the time at which the call began. Otherwise, work that becomes due while this thread
-	 * is suspended would end the wait.
+	 * Use the time at which the call began. Otherwise the wait could end because of work that
+	 * becomes due while this thread is suspended.
 	 */
 	now = catch_up(gpu);
 	next = pipe_fed_next(gpu->fed);
@@ -243,13 +243,13 @@ void engine_sleep(uint64_t ns)
 	nanosleep(&left, NULL);
 }
 
-#define NEAR_NS 50000	/* a sleeping thread wakes up too late by about this time */
+#define NEAR_NS 50000	/* typical delay with which a sleeping thread wakes up */
 
 static pthread_cond_t queued = PTHREAD_COND_INITIALIZER;
 
 /*
- * With the host's clock, this thread carries out work when the work is due, even if the program
- * makes no call, as on a GPU.
+ * This thread runs only with the host's clock. Like a GPU, it does work at the due time of the
+ * work, even if the program makes no call.
  */
 static void *thread_runs(void *arg)
 {
@@ -308,8 +308,8 @@ static int64_t put_wait(struct sim_stream *stream, int other, uint64_t number)
 }
 
 /*
- * Makes the stream wait for the present commands of @other, unless the stream already waits for
- * them.
+ * Makes the stream wait for the present commands of @other. If the stream already waits for these
+ * commands, does nothing.
  */
 static bool follow(struct sim_stream *stream, const struct sim_stream *other, uint64_t *followed)
 {
@@ -360,8 +360,8 @@ static int64_t put_once(struct sim_stream *stream, struct sim_op *op)
 }
 
 /*
- * Submits the commands of @op. Returns the number of the last command in the stream. If memory
- * is out, returns 0 or a negative number.
+ * Submits the commands of @op. Returns the number of the last command in the stream. If there is
+ * not enough memory, returns 0 or a negative number.
  */
 static int64_t put(struct sim_stream *stream, struct sim_op *op)
 {
@@ -423,7 +423,7 @@ bool engine_queue(struct sim_stream *stream, const struct sim_op *from)
 	return true;
 }
 
-/* At this point, operations can remain only if the GPU cannot continue. */
+/* If operations remain here, the GPU cannot continue. */
 void engine_discard(struct sim_stream *stream)
 {
 	while (stream->head)

@@ -22,7 +22,7 @@ CUresult cuEventCreate(CUevent *out, unsigned int flags)
 	struct sim_ctx *ctx;
 	CUresult error;
 
-	(void)flags;	/* this makes no difference in the simulation */
+	(void)flags;	/* the simulation ignores the flags */
 	if (!out)
 		return CUDA_ERROR_INVALID_VALUE;
 	sim_enter();
@@ -153,7 +153,7 @@ CUresult cuEventSynchronize(CUevent event)
 	return API_CALL(cuEventSynchronize, struct event_args, synchronize(event), event);
 }
 
-/* As with a stream, a program that polls an event must see time advance. */
+/* If a program polls an event or a stream, the time must advance. */
 static CUresult query(CUevent event)
 {
 	CUresult error;
@@ -206,7 +206,7 @@ CUresult cuEventElapsedTime(float *ms, CUevent from, CUevent to)
 	return cuEventElapsedTime_v2(ms, from, to);
 }
 
-/* A queued record of the event stays in the stream, but a program can no longer query the event. */
+/* The stream keeps a queued record of the event, but the program can no longer query the event. */
 CUresult cuEventDestroy_v2(CUevent event)
 {
 	CUresult error;

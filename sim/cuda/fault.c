@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads the faults that tests request in GPUPART_SIM_FAULTS; README.md lists them. Only a build
- * with SIM_FAULTS reads this variable. So the installed driver has no faults.
+ * Reads the faults that tests request in GPUPART_SIM_FAULTS. README.md lists the faults. Only a
+ * build with SIM_FAULTS reads this variable. So the installed driver has no faults.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -96,7 +96,7 @@ static const struct known {
 	{ "tmd-version", AT(NUMBER, tmd_version) },
 };
 
-/* If @value does not have the type of the fault, changes nothing and returns false. */
+/* If the type of @value is wrong for the fault, changes nothing and returns false. */
 static bool set_fault(const struct known *fault, const char *value)
 {
 	void *to = (char *)&faults + fault->at;
@@ -164,8 +164,8 @@ static void fault_setup(void)
 		.move_bit = { -1, -1 }, .cc = { 9, 0 }, .nvml_ioctl = UINT64_MAX,
 		.release_wrong = UINT64_MAX,
 		/*
-		 * The layout of the stream objects differs between processes, as it differs between
-		 * versions of NVIDIA's driver.
+		 * Each process has a different layout of the stream objects, because each version
+		 * of NVIDIA's driver has a different layout.
 		 */
 		.seed = hash_bytes(HASH_INIT, &pid, sizeof(pid)),
 	};

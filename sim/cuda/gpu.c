@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Creates a simulated GPU for each capture, and decides which of these GPUs the process sees and in
- * which order.
- */
+/* Creates a simulated GPU for each capture. Selects and sorts the GPUs that the process sees. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,10 +24,10 @@ static unsigned int number_of(uint64_t seed, unsigned int n, unsigned int end)
 }
 
 /*
- * The setting `order` replaces the measured mask bits of TPCs by other mask bits. "number": the bit
- * is the number of the TPC; "permuted:SEED": the same bits in another order; "holes:SEED": any bits
- * of the mask; "interleaved": the first TPC of each GPC, then the second TPC of each GPC, and so
- * on. Returns false if the word is not known or if there are too few bits.
+ * The setting `order` replaces the measured mask bits of TPCs by other mask bits. "number": the
+ * bit is the number of the TPC; "permuted:SEED": the same bits in another order; "holes:SEED":
+ * any bits of the mask; "interleaved": the first TPC of each GPC, then the second TPC of each
+ * GPC, and so on. If the word is not known or if there are too few bits, returns false.
  */
 static bool gpu_order_bits(struct sim_gpu *gpu, const struct gpupart_topology *topo,
 			   const char *order)
@@ -75,7 +72,10 @@ static void bits_add(uint64_t bits[SIM_MASK_WORDS], unsigned int bit)
 	bits[bit / 64] |= 1ull << bit % 64;
 }
 
-/* As measured on H200 boards, mask bits from max_gpcs * max_tpcs_per_gpc on belong to no GPC. */
+/*
+ * As measured on H200 boards, the mask bits with number max_gpcs * max_tpcs_per_gpc and higher
+ * belong to no GPC.
+ */
 static void gpu_set_singles(struct sim_gpu *gpu, const struct gpupart_topology *topo)
 {
 	unsigned int first = gpu->info.max_gpcs * gpu->info.max_tpcs_per_gpc, i;
@@ -149,7 +149,10 @@ static bool gpu_set_bits(struct sim_gpu *gpu, const struct gpupart_topology *top
 	return true;
 }
 
-/* If the virtual GPCs are not known, the TPCs take turns in the order of their numbers. */
+/*
+ * If the virtual GPCs are not known, the load balancer uses the TPCs in the order of their
+ * numbers.
+ */
 static void gpu_set_sms(struct sim_gpu *gpu, const struct gpupart_topology *topo)
 {
 	struct pipe_map *map = &gpu->hw.map;
@@ -202,7 +205,7 @@ static struct sim_gpu *gpu_open(const char *path)
 		sim_print("%s", gpupart_error(gp));
 		goto free_gpu;
 	}
-	/* The program may change its directory before it asks for the path of the capture. */
+	/* Store the absolute path, because the program may change its directory later. */
 	if (!realpath(path, gpu->path))
 		snprintf(gpu->path, sizeof(gpu->path), "%s", path);
 	gpu->topo = topo;
@@ -214,7 +217,7 @@ static struct sim_gpu *gpu_open(const char *path)
 	gpu->memory = sim_faults()->memory;
 	if (!gpu_set_bits(gpu, topo))
 		goto free_gpu;
-	gpu_set_sms(gpu, topo);	/* there are never more TPCs with a mask bit than array elements */
+	gpu_set_sms(gpu, topo);	/* the array has an element for each TPC with a mask bit */
 	if (!engine_open(gpu))
 		goto free_gpu;
 	gpupart_close(gp);
@@ -303,8 +306,9 @@ static int find_visible(struct sim_gpu *const *all, unsigned int nr_all, const c
 }
 
 /*
- * As in NVIDIA's driver, the list contains indices and UUIDs, and a prefix of a UUID is enough. The
- * list ends at the first invalid entry. A duplicate entry hides all GPUs.
+ * The list has the same form as in NVIDIA's driver. It contains indices and UUIDs, and a prefix
+ * of a UUID is enough. The list ends at the first invalid entry. A duplicate entry hides all
+ * GPUs.
  */
 static void gpu_filter(void)
 {

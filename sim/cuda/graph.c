@@ -150,7 +150,9 @@ struct sim_graph *graph_clone(const struct sim_graph *graph)
 			goto free_clone;
 		node->child->owned = true;
 	}
-	/* This is a second loop, because a node may depend on nodes that were created after it. */
+	/*
+	 * A second loop is necessary, because a node may depend on nodes that were created later.
+	 */
 	for (i = 0; i < clone->nr_nodes; i++)
 		for (j = 0; j < clone->nodes[i]->nr_before; j++)
 			clone->nodes[i]->before[j] = clone->nodes[clone->nodes[i]->before[j]->at];
@@ -249,8 +251,8 @@ CUresult cuGraphDestroy(CUgraph graph)
 	if (!error) {
 		hook_graph_destroyed(graph);
 		/*
-		 * freed only after the subscribers were informed, so that no other graph gets
-		 * its address earlier
+		 * free the graph after the callbacks, so that no other graph gets its address
+		 * earlier
 		 */
 		free(graph);
 	}
@@ -321,7 +323,7 @@ CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode *nodes, size_t *nr)
 
 /* As in NVIDIA's driver, a cycle is found only when the graph is instantiated. */
 /*
- * The caller passes both arrays or neither. The edges of a node are in the order of its
+ * The caller passes both arrays or no array. The edges of a node are in the order of its
  * dependencies.
  */
 CUresult cuGraphGetEdges(CUgraph graph, CUgraphNode *from, CUgraphNode *to, size_t *nr)
@@ -535,7 +537,7 @@ CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph *graph)
 	return error;
 }
 
-/* Only kernels on the device know the value of a condition. */
+/* Only kernels on the GPU can read the value of a condition. */
 CUresult cuGraphConditionalHandleCreate(uint64_t *handle, CUgraph graph, CUcontext ctx,
 					unsigned int value, unsigned int flags)
 {

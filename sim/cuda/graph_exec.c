@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Executable graphs. An executable graph is a copy of a graph. In the copy, each kernel has a
- * separate TMD. Each TMD is built only once, and subscribers see it only once. Launches use
+ * separate TMD. Each TMD is built one time, and subscribers see each TMD one time. Launches use
  * copies of these TMDs on the device.
  */
 #include <stdlib.h>
@@ -52,7 +52,7 @@ static unsigned int exec_add(struct sim_exec *exec, struct sim_node *from)
 		node->type = from->type;
 		node->work = from->work;
 	}
-	/* A small fill has no TMD, but an update may make it a large fill. */
+	/* A small fill has no TMD, but an update may turn a small fill into a large fill. */
 	if (node->work.function) {
 		node->host = aligned_alloc(16, SIM_TMD_BYTES);
 		node->device = aligned_alloc(16, SIM_TMD_BYTES);
@@ -84,8 +84,8 @@ static CUresult exec_add_graph(struct sim_exec *exec, const struct sim_graph *gr
 			       unsigned int entry, unsigned int *end, struct sim_node **bad);
 
 /*
- * Adds a node with its dependencies. The array @last contains the last step of each node that
- * was added before. The function appends the last step of this node to the array.
+ * Adds a node with its dependencies. The array @last contains the last step of each earlier node.
+ * The function appends the last step of the new node to @last.
  */
 static CUresult exec_add_node(struct sim_exec *exec, struct sim_node *node, unsigned int entry,
 			      unsigned int *last, struct sim_node **bad)
@@ -117,7 +117,10 @@ static CUresult exec_add_node(struct sim_exec *exec, struct sim_node *node, unsi
 			     CUDA_SUCCESS;
 }
 
-/* Adds an empty step after the last steps of @graph, which are its steps without dependents. */
+/*
+ * Adds an empty step after the last steps of @graph. The last steps are the steps without
+ * dependents.
+ */
 static CUresult exec_add_end(struct sim_exec *exec, const struct sim_graph *graph,
 			     const unsigned int *last, unsigned int entry, unsigned int *end)
 {
@@ -153,8 +156,8 @@ static bool all_placed(const struct sim_node *node, const unsigned int *last)
 }
 
 /*
- * Adds @graph after the step @entry, which may be NO_STEP. If possible, adds the nodes in the order
- * in which they were created.
+ * Adds @graph after the step @entry. @entry may be NO_STEP. If possible, adds the nodes in the
+ * order of their creation.
  */
 static CUresult exec_add_graph(struct sim_exec *exec, const struct sim_graph *graph,
 			       unsigned int entry, unsigned int *end, struct sim_node **bad)
@@ -207,8 +210,8 @@ struct sim_exec *exec_of(const struct sim_graph *graph, struct sim_node **bad, C
 /* ------------------------------------------------------------------ upload, launch */
 
 /*
- * Builds the TMD of a step, including the changes that subscribers make. Returns false if a
- * subscriber made an invalid change.
+ * Builds the TMD of a step, and applies the changes of the subscribers. If a subscriber made an
+ * invalid change, returns false.
  */
 static bool node_build(struct sim_exec *exec, struct exec_node *node)
 {
@@ -241,9 +244,9 @@ static void node_tell(struct sim_exec *exec, struct exec_node *node, int cbid)
 }
 
 /*
- * Calls the subscribers with each new TMD and keeps their changes. Call this function without
- * sim_lock, after exec_take(). A launch always uploads the first TMD. Returns false if a subscriber
- * made an invalid change.
+ * Calls the subscribers with each new TMD, and keeps the changes of the subscribers. Call this
+ * function without sim_lock, after exec_take(). A launch always uploads the first TMD. If a
+ * subscriber made an invalid change, returns false.
  */
 static bool exec_build(struct sim_exec *exec, bool launch)
 {
@@ -357,7 +360,7 @@ free_run:
 	return error;
 }
 
-/* Call with sim_lock held. Returns NULL and sets *error if the graph cannot be launched. */
+/* Call with sim_lock held. If the graph cannot be launched, returns NULL and sets *error. */
 static struct sim_stream *launch_stream(struct sim_exec *exec, CUstream handle, CUresult *error)
 {
 	struct sim_stream *stream = NULL;
@@ -447,7 +450,7 @@ CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream)
 				upload_or_launch(args.exec, args.stream, true), exec, stream);
 }
 
-/* These variants are for programs with per-thread default streams. */
+/* The entry points with _ptsz are for programs with per-thread default streams. */
 CUresult cuGraphUpload_ptsz(CUgraphExec exec, CUstream stream)
 {
 	CUstream real = stream ? stream : CU_STREAM_PER_THREAD;
@@ -466,7 +469,7 @@ CUresult cuGraphLaunch_ptsz(CUgraphExec exec, CUstream stream)
 
 /* ----------------------------------------------------------------- instantiation */
 
-/* @stream is the stream for the upload, if the flags request an upload. */
+/* If the flags request an upload, @stream is the stream for the upload. */
 static CUresult instantiate(CUgraphExec *out, CUgraph graph, uint64_t flags, CUstream stream,
 			    struct sim_node **bad)
 {
@@ -515,7 +518,8 @@ static CUresult instantiate_with_flags(CUgraphExec *exec, CUgraph graph, uint64_
 {
 	struct sim_node *bad;
 
-	if (flags & CU_INSTANTIATE_UPLOAD)	/* the stream of the upload is not known */
+	/* this function has no argument for the upload's stream */
+	if (flags & CU_INSTANTIATE_UPLOAD)
 		return CUDA_ERROR_INVALID_VALUE;
 	return instantiate(exec, graph, flags, NULL, &bad);
 }
@@ -625,7 +629,7 @@ static CUresult destroy(CUgraphExec exec)
 	sim_leave();
 	if (error)
 		return error;
-	/* the graph still exists here, because subscribers may use it */
+	/* subscribers may still use the graph, so free the graph later */
 	hook_exec_dying(exec);
 	error = exec_enter(exec);
 	if (!error) {
@@ -642,7 +646,7 @@ static CUresult destroy(CUgraphExec exec)
 	return CUDA_SUCCESS;
 }
 
-/* Launches of the executable graph that are already queued still run. */
+/* Queued launches of the executable graph still run. */
 CUresult cuGraphExecDestroy(CUgraphExec exec)
 {
 	struct args {

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Declarations of executable graphs, for the files that instantiate, launch and change executable
- * graphs.
- */
+/* Declares executable graphs. Several files instantiate, launch and change executable graphs. */
 #ifndef GPUPART_SIM_CUDA_GRAPH_EXEC_H
 #define GPUPART_SIM_CUDA_GRAPH_EXEC_H
 
@@ -30,27 +27,24 @@ struct exec_node {
 
 struct sim_exec {
 	struct sim_handle handle;
-	char inner;	/* subscribers see the address of this member as the driver's copy of the
-			 * graph */
-	bool taken;			/* a thread has reserved this exec; it may be calling
-					 * subscribers */
+	/* for subscribers, the address of this member is the driver's copy of the graph */
+	char inner;
+	/* a thread has reserved this exec, possibly to call subscribers */
+	bool taken;
 	struct sim_ctx *ctx;		/* NULL: no node needs a context */
 	uint64_t flags;
-	struct exec_node *nodes;	/* in the array, each step comes after the steps on which
-					 * it depends */
+	/* each step is stored after all steps on which it depends */
+	struct exec_node *nodes;
 	unsigned int nr_nodes, room, nr_edges;
 	struct sim_moment *last;	/* the end of the most recent launch of this executable
 					 * graph */
-	/*
-	 * the GPU whose memory this executable graph itself uses; NULL: the graph was never
-	 * uploaded
-	 */
+	/* the GPU with the memory of this executable graph; NULL: the graph was never uploaded */
 	struct sim_gpu *charged;
-	/* 1 + the GPU's trim count when the memory of the nodes was allocated; 0: not allocated */
+	/* 1 + the GPU's trim count at the time of the nodes' allocation; 0: not allocated */
 	unsigned int memory_trims;
 };
 
-/* Returns whether the step is a kernel of the program or of the driver. */
+/* Returns true if the step is a kernel of the program or of the driver. */
 static inline bool exec_has_tmd(const struct exec_node *node)
 {
 	return node->work.function && node->work.kind == SIM_OP_KERNEL;
@@ -58,21 +52,21 @@ static inline bool exec_has_tmd(const struct exec_node *node)
 
 /*
  * Call with sim_lock held. Copies @graph without making a handle. On failure, returns NULL and
- * sets *error. If a node failed, also sets *bad to this node, and otherwise to NULL.
+ * sets *error. If a node caused the failure, sets *bad to this node; otherwise sets *bad to NULL.
  */
 struct sim_exec *exec_of(const struct sim_graph *graph, struct sim_node **bad, CUresult *error);
 void exec_free(struct sim_exec *exec);
 /*
- * Takes sim_lock, and keeps it even on an error. Reserves the exec for this thread until
- * exec_give(), so that the thread may release sim_lock meanwhile. An earlier owner may have
- * destroyed the exec.
+ * Takes sim_lock, and keeps the lock even on an error. Reserves the exec for this thread until
+ * exec_give(). Until then, the thread may release sim_lock. An earlier owner may have destroyed
+ * the exec.
  */
 CUresult exec_enter(struct sim_exec *exec);
 void exec_give(struct sim_exec *exec);
 
 /*
- * Allocates the memory of the nodes, unless the exec still has this memory from its last launch.
- * Returns false if there is not enough memory.
+ * Allocates the memory of the nodes. If the exec still has this memory from its last launch, does
+ * nothing. If there is not enough memory, returns false.
  */
 bool exec_takes_memory(struct sim_exec *exec, struct sim_gpu *gpu);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Memory that nodes of graphs allocate. The memory is allocated when a graph is first launched,
- * and kept until a program trims it.
+ * Handles the memory that nodes of graphs allocate. The first launch of a graph allocates the
+ * memory, and the GPU keeps the memory until a program trims it.
  */
 #include "sim/cuda/callback_numbers.h"
 #include "sim/cuda/graph_exec.h"
@@ -32,8 +32,8 @@ bool exec_takes_memory(struct sim_exec *exec, struct sim_gpu *gpu)
 }
 
 /*
- * No call frees memory at these addresses, because the GPU keeps this memory until a program
- * trims it.
+ * Returns true if @address is memory of a graph. Freeing such memory has no effect, because the
+ * GPU keeps the memory until a program trims it.
  */
 bool graph_memory_contains(uint64_t address)
 {

@@ -51,7 +51,7 @@ static bool side_address(const struct cu_copy_side *side, uint64_t *address)
 	return true;
 }
 
-/* Returns the context in a node's parameters. NULL stands for the current context. */
+/* Returns the context in a node's parameters. If @ctx is NULL, returns the current context. */
 static struct sim_ctx *context_of(CUcontext ctx, CUresult *error)
 {
 	if (!ctx)

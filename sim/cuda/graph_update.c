@@ -5,8 +5,8 @@
 #include "sim/cuda/graph_exec.h"
 
 /*
- * Returns whether a new TMD would equal the old TMD. If both are equal, the driver does not
- * build a new TMD.
+ * Returns true if a new TMD would equal the old TMD. In this case, the driver does not build a
+ * new TMD.
  */
 static bool same_tmd(const struct sim_work *a, const struct sim_work *b)
 {
@@ -57,8 +57,8 @@ static CUresult set_kernel(CUgraphExec exec, CUgraphNode handle,
 	if (error)
 		goto give;
 	/*
-	 * If only the arguments change, the TMD does not change. If a node was changed and then
-	 * changed back, its TMD is still built again.
+	 * If only the arguments change, the TMD does not change. A node may be changed and then
+	 * changed back. Its TMD is then still built again.
 	 */
 	node->built &= same_tmd(&node->work, &work);
 	node->work = work;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Green contexts. For green contexts, the driver splits a GPU's SMs in the pattern that was
- * measured on an H200 (Documentation/internals/hardware.md).
+ * Simulates green contexts. The driver splits a GPU's SMs in the pattern that was measured on an
+ * H200 (Documentation/internals/hardware.md).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 #define SPLIT_SPREAD	1	/* CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING */
 #define GREEN_STREAM	1	/* CU_GREEN_CTX_DEFAULT_STREAM, which must be set */
-/* number of whole virtual GPCs, whose bits come before the bits of singletons */
+/* number of whole virtual GPCs; the bits of singletons come after their bits */
 #define NR_VGPCS	8
 
 /* The TPCs of a resource, by mask bit. A program cannot read this struct. */
@@ -82,8 +82,8 @@ CUresult gpu_resource(const struct sim_gpu *gpu, const uint64_t *off,
 /* ------------------------------------------------------------------------ splitting */
 
 /*
- * Stores the bits of @what in the order for groups: first whole units of @unit TPCs, then the other
- * bits.
+ * Stores the bits of @what in the order in which groups get them: first whole units of @unit
+ * TPCs, then the other bits.
  */
 static unsigned int order(const struct sim_gpu *gpu, const struct opaque *what, unsigned int unit,
 			  uint8_t *bits)
@@ -110,9 +110,9 @@ static unsigned int order(const struct sim_gpu *gpu, const struct opaque *what, 
 }
 
 /*
- * Each group first gets one unit, which consists of TPCs of one virtual GPC. When every group
- * has one unit, the groups get further TPCs. Spread: takes single TPCs of the virtual GPCs in
- * turn.
+ * Each group first gets one unit, which consists of TPCs of one virtual GPC. When every group has
+ * one unit, the groups get further TPCs. A split with the spread flag takes single TPCs of the
+ * virtual GPCs in turn.
  */
 CUresult cuDevSmResourceSplitByCount(struct cu_resource *groups, unsigned int *nr,
 				     const struct cu_resource *from, struct cu_resource *rest,
@@ -136,7 +136,7 @@ CUresult cuDevSmResourceSplitByCount(struct cu_resource *groups, unsigned int *n
 	size = (least + per_tpc * unit - 1) / (per_tpc * unit) * unit;
 	size = size ? size : unit;
 	total = order(gpu, &what, unit, bits);
-	/* If a group has as many TPCs as a unit, it must be a whole unit. */
+	/* A group with as many TPCs as a unit must be a whole unit. */
 	for (most = total / size; size == unit && most && unit > 1; most--)
 		if (bits[most * unit - 1] - bits[most * unit - unit] == (int)unit - 1)
 			break;
@@ -185,8 +185,8 @@ CUresult cuDevResourceGenerateDesc(void **desc, struct cu_resource *resources, u
 /* ----------------------------------------------------------------------- contexts */
 
 /*
- * Like NVIDIA's driver, refuses to create a green context after a subscriber without the feature
- * has attached.
+ * Like NVIDIA's driver, refuses green contexts after a subscriber without the feature has
+ * attached.
  */
 static CUresult create(CUcontext *green, const struct desc *desc, CUdevice device,
 		       unsigned int flags)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The driver's undocumented export table, which provides the launch callback. As measured, slot 0
- * contains the size of the table, slots 3 and 11 subscribe, slot 4 unsubscribes, and slots 6 to 8
- * enable callbacks. The table works before cuInit, and is in read-only memory.
+ * Simulates the driver's undocumented export table, which provides the launch callback. As
+ * measured, slot 0 contains the size of the table, slots 3 and 11 subscribe, slot 4 unsubscribes,
+ * and slots 6 to 8 enable callbacks. The table works before cuInit, and is in read-only memory.
  */
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -27,8 +27,8 @@
 #define NR_RESOURCE_CBIDS 90
 #define NR_API_CBIDS	807
 #define NR_CBIDS	(NR_API_CBIDS + NR_RESOURCE_CBIDS + NR_LAUNCH_CBIDS)
-#define UPLOADED_BYTES	104	/* size of the callback parameters of cbid 2 */
-#define NODE_BYTES	168	/* size of the callback parameters of cbid 3 */
+#define UPLOADED_BYTES	104	/* size of the parameters of callback cbid 2 */
+#define NODE_BYTES	168	/* size of the parameters of callback cbid 3 */
 #define TMD_VERSION_BYTE 72
 #define RESOURCE_BYTES	24
 #define EXEC_BYTES	88	/* parameter size for domain 2, cbid 40 */
@@ -143,7 +143,7 @@ static int hook_enable(uint32_t on, uint32_t handle, int domain, int cbid)
 	return good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* Enables or disables all cbids of @domain, or of all domains if @domain is -1. */
+/* Enables or disables all cbids of @domain. If @domain is -1, changes all domains. */
 static int enable_many(uint32_t on, uint32_t handle, int domain)
 {
 	int nr = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The effects of kernels, selected by the kernel's name. The known kernels are those of
- * libgpupart's probe, of gpupart trace and bench, and of the driver itself. A kernel with another
- * name runs and does nothing.
+ * Simulates the effects of known kernels, which it finds by name. The known kernels are those of
+ * libgpupart's probe, of gpupart trace and bench, and of the driver. Other kernels run and do
+ * nothing.
  */
 #include <string.h>
 #include "sim/cuda/sim.h"
@@ -11,7 +11,7 @@
 #define UNKNOWN_NS	1000
 
 /*
- * Constants in hundredths, for 16 multiply-adds in four chains:
+ * Constants in hundredths, for 16 multiply-adds in four chains. Source:
  * Documentation/results/h200-traces.md.
  */
 #define WIDE_CLOCKS	1767
@@ -77,7 +77,7 @@ static void ask_virtual(struct pipe_kernel *asked, const struct sim_kernel *kern
 	ask_wide(asked, 4ull * kernel->args.value * ((kernel->args.count + blocks - 1) / blocks));
 }
 
-/* In each round, each thread reads 16 bytes four times and bypasses the L1. */
+/* In each round, each thread makes four reads of 16 bytes. The reads bypass the L1 cache. */
 static void ask_read(struct pipe_kernel *asked, const struct sim_kernel *kernel)
 {
 	asked->ns = kernel->args.value * 1000ull / sim_chip()->mhz;
@@ -113,8 +113,8 @@ static void finish_census(const struct sim_kernel *kernel, const struct sim_bloc
 }
 
 /*
- * The child kernels run on all SMs, regardless of the parent's set. In the simulation, each block
- * has one child kernel.
+ * The child kernels run on all SMs. The set of the parent has no effect on them. In the
+ * simulation, each block has one child kernel.
  */
 static void finish_parent(const struct sim_kernel *kernel, const struct sim_block *block)
 {
@@ -129,7 +129,7 @@ static void finish_cluster(const struct sim_kernel *kernel, const struct sim_blo
 	record(kernel, block, block->cluster);
 }
 
-/* The clock of this kernel has one cycle for each nanosecond. */
+/* For this kernel, one clock cycle is one nanosecond. */
 static void finish_slot(const struct sim_kernel *kernel, const struct sim_block *block)
 {
 	struct slot *slot = (struct slot *)(uintptr_t)kernel->args.address;
@@ -205,7 +205,7 @@ const struct sim_code kernels_set8 = { "memset", 16, 0, 0, 0, ask_fill, finish_s
 const struct sim_code kernels_set32 = { "memset", 16, 0, 0, 0, ask_fill, finish_set32, false };
 const struct sim_code kernels_copy = { "memcpy", 16, 0, 0, 0, ask_copy, finish_copy, false };
 
-/* A C++ function with the same name matches as well. */
+/* A C++ function with the same name also matches. */
 const struct sim_code *kernels_find(const char *name)
 {
 	unsigned int i;

@@ -20,7 +20,7 @@ uint64_t launch_number(void)
 	return __atomic_add_fetch(&nr_launches, 1, __ATOMIC_RELAXED);
 }
 
-/* Later waits return this error, as they do when a watchdog has ended a kernel. */
+/* Later waits return this error, like waits after a watchdog has ended a kernel. */
 void launch_failed(struct sim_ctx *ctx, CUresult error)
 {
 	if (!ctx->error)
@@ -88,10 +88,7 @@ unsigned int launch_priority(int priority)
 	return priority >= 0 ? 0 : priority <= 1 - SIM_PRIORITIES ? SIM_PRIORITIES - 1 : -priority;
 }
 
-/*
- * Queues the launch that the TMD describes now, even if the TMD differs from what the builder
- * wrote.
- */
+/* Queues the launch that the TMD describes now. Subscribers may have changed the TMD. */
 static CUresult launch_queue(struct sim_stream *stream, const struct sim_work *work,
 			     const uint8_t *built, uint64_t number)
 {
@@ -325,7 +322,7 @@ leave:
 	return error || captured ? error : launch_submit(stream, work);
 }
 
-/* Use the grid size in the arguments, because a subscriber may have changed it. */
+/* A subscriber may have changed the grid size in the arguments, so use the arguments. */
 static CUresult launch_changed(CUfunction function, const unsigned int grid[3],
 			       struct sim_work *work, CUstream handle, void **params, void **extra)
 {
@@ -393,7 +390,7 @@ static CUresult launch_config(const struct cu_launch_config *config, CUfunction 
 		},
 		.dynamic = config->shared,
 	};
-	/* Attributes that are not simulated do not affect placement and are ignored. */
+	/* Ignore the attributes that are not simulated, because they do not affect placement. */
 	for (i = 0; i < config->nr_attributes; i++) {
 		attribute = &config->attributes[i];
 		if (attribute->id != CU_LAUNCH_COOPERATIVE &&

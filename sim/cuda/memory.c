@@ -31,8 +31,8 @@ bool memory_valid(uint64_t address, uint64_t bytes)
 }
 
 /*
- * Only the context that owns device memory may use this memory. All contexts may use pinned memory,
- * pools and mappings.
+ * Device memory belongs to one context, and only this context may use the memory. All contexts
+ * may use pinned memory, pools and mappings.
  */
 bool memory_of_ctx(const struct sim_ctx *ctx, uint64_t address, uint64_t bytes)
 {
@@ -90,7 +90,7 @@ void memory_ctx_ends(struct sim_ctx *ctx)
 
 	release_discard_ctx(ctx);
 	registered_ctx_ends(ctx);
-	/* Host memory remains readable, because the program may still use it. */
+	/* Host memory stays readable, because the program may still use host memory. */
 	while (*link)
 		if ((*link)->ctx == ctx &&
 		    ((*link)->kind == ROOM_LINEAR || (*link)->kind == ROOM_MANAGED))
@@ -99,7 +99,7 @@ void memory_ctx_ends(struct sim_ctx *ctx)
 			link = &(*link)->next;
 }
 
-/* Waits for all queued work, because this work may use the memory. */
+/* Waits for all queued work, because queued work may use the memory. */
 static CUresult release(struct sim_ctx *ctx, uint64_t address, bool host)
 {
 	while (engine_step(ctx->gpu))
@@ -227,7 +227,7 @@ CUresult cuMemFreeHost(void *address)
 
 /* --------------------------------------------------------------- copy and fill */
 
-/* Runs the operation on the legacy default stream, and waits until the operation is done. */
+/* Runs the operation on the legacy default stream, and waits for its end. */
 static CUresult copy_waited(struct sim_ctx *ctx, const struct sim_op *op)
 {
 	struct sim_stream *stream;

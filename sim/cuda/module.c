@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Modules and functions: finds the entry points in PTX text, and the resources of their blocks.
+ * Loads modules and finds functions. Finds the entry points in PTX text, and the resources of
+ * their blocks.
  */
 #include <ctype.h>
 #include <elf.h>
@@ -109,8 +110,8 @@ static size_t find_entry(const char *text, const char **name)
 }
 
 /*
- * Makes a binary from @text, as the driver does. It has only the parts that tools read: the head of
- * a binary, a section for each kernel, and the names in the text. NULL: out of memory.
+ * Like the driver, makes a binary from @text. The binary has only the parts that tools read: the
+ * head of a binary, a section for each kernel, and the names in the text. NULL: out of memory.
  */
 static void *image_of_text(const char *text, size_t *size)
 {
@@ -369,8 +370,8 @@ CUresult cuModuleLoadData(CUmodule *out, const void *image)
 }
 
 /*
- * In the simulation, a library is a module of the current context and is loaded only into that
- * context. Since CUDA 12.0, the functions of a library are CUkernels.
+ * In the simulation, a library is a module of the current context. No other context loads the
+ * module. Since CUDA 12.0, the functions of a library are CUkernels.
  */
 CUresult cuLibraryLoadData(CUmodule *out, const void *code, int *options, void **values,
 			   unsigned int nr_options, int *library_options, void **library_values,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Answers queries about how many blocks and clusters of a kernel fit on the GPU. */
+/* Answers queries about the number of blocks and clusters of a kernel that fit on the GPU. */
 #include "sim/cuda/callback_numbers.h"
 
 /* Finds the function. Takes sim_lock, even on an error. */
@@ -50,8 +50,8 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, CUfun
 }
 
 /*
- * Returns the block size that uses an SM best, or the largest of several equally good block
- * sizes. Also returns how many blocks of this size fill the GPU.
+ * Returns the block size that uses an SM best. If several block sizes are equally good, returns
+ * the largest. Also returns the number of blocks of this size that fill the GPU.
  */
 static CUresult best_block(int *grid, int *block, CUfunction handle,
 			   size_t (*shared_of)(int block), size_t shared, int most)
@@ -117,7 +117,10 @@ CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block, CUfunc
 
 /* -------------------------------------------------------------------- clusters */
 
-/* Returns the number of blocks in a cluster of @config, or 0 if such a cluster is impossible. */
+/*
+ * Returns the number of blocks in a cluster of @config. If such a cluster is impossible, returns
+ * 0.
+ */
 static unsigned int cluster_of(const struct cu_launch_config *config)
 {
 	unsigned int i, size = 1;
@@ -131,8 +134,8 @@ static unsigned int cluster_of(const struct cu_launch_config *config)
 }
 
 /*
- * Checks a query about clusters. Finds the GPU of the query, and how many of the kernel's blocks
- * fit on an SM.
+ * Checks a query about clusters. Finds the GPU of the query, and the number of the kernel's
+ * blocks that fit on an SM.
  */
 static CUresult cluster_question(const int *answer, CUfunction handle,
 				 const struct cu_launch_config *config,
@@ -167,8 +170,8 @@ static void sms_of_vgpcs(const struct sim_gpu *gpu, unsigned int sms[SIM_MAX_VGP
 }
 
 /*
- * Returns how many clusters fit into the GPU's virtual GPCs at the same time if each block of a
- * cluster has a separate SM.
+ * Returns the number of clusters that fit into the GPU's virtual GPCs at the same time. Each
+ * block of a cluster needs a separate SM.
  */
 static CUresult active_clusters(int *nr, CUfunction handle, const struct cu_launch_config *config)
 {
@@ -203,7 +206,7 @@ CUresult cuOccupancyMaxActiveClusters(int *nr, CUfunction function,
 			active_clusters(nr, function, config), nr, function, config);
 }
 
-/* Returns the largest cluster size of the function. The cluster size in @config does not matter. */
+/* Returns the largest cluster size of the function. Ignores the cluster size in @config. */
 static CUresult largest_cluster(int *size, CUfunction handle, const struct cu_launch_config *config)
 {
 	unsigned int i, held, largest = 0, sms[SIM_MAX_VGPCS];

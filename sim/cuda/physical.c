@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Memory that has no fixed address: arrays, physical memory and its mappings, and memory that is
- * shared with other processes and programs. Only mapped bytes can be accessed.
+ * Simulates memory without a fixed address: arrays, physical memory and its mappings, and memory
+ * that is shared with other processes and programs. A program can access only mapped bytes.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Stream-ordered memory pools. As measured on an H200, a pool grows in units of 32 MiB and shrinks
- * when a thread waits. A pool may reuse freed memory at once, but trims freed memory only after a
- * wait.
+ * Simulates stream-ordered memory pools. As measured on an H200, a pool grows in units of 32 MiB
+ * and shrinks when a thread waits. A pool can reuse freed memory immediately. A pool trims freed
+ * memory only after a wait.
  */
 #include <stdlib.h>
 #include "sim/cuda/callback_numbers.h"
@@ -13,7 +13,8 @@ struct sim_pool {
 	struct sim_pool *next;
 	struct sim_gpu *gpu;
 	uint64_t reserved, used, threshold;
-	uint64_t unseen;		/* freed since the last wait, so the pool still keeps it */
+	/* bytes freed since the last wait; the pool still keeps these bytes */
+	uint64_t unseen;
 	bool is_default;
 };
 
@@ -136,8 +137,8 @@ bool pool_free(uint64_t address)
 }
 
 /*
- * During a capture, adds a node to the graph and returns an address. No work writes to this
- * address.
+ * During a capture, adds a node to the graph and returns an address. No work writes to the
+ * returned address.
  */
 static CUresult capture(struct sim_stream *stream, uint64_t bytes, uint64_t *address)
 {
@@ -242,7 +243,7 @@ static CUresult free_async(uint64_t address, CUstream handle)
 	if (ctx)
 		stream = stream_get(ctx, handle, &error);
 	if (stream && !stream->capture) {
-		/* Work that was queued earlier may still use the memory. */
+		/* Earlier queued work may still use the memory. */
 		while (engine_step(stream->ctx->gpu))
 			;
 		if (!graph_memory_contains(address) && !pool_free(address) &&

@@ -8,16 +8,19 @@
 
 #define FOUND		0
 #define NOT_FOUND	1
-#define TOO_OLD		2	/* the function is newer than the requested CUDA version */
+#define TOO_OLD		2	/* the requested CUDA version does not have the function yet */
 
 /*
- * Each row has the exported name, the name that a program requests, and the first CUDA version in
- * which the requested name means this function.
+ * Each row has the exported name of a function, the name that a program requests, and a CUDA
+ * version. From this version on, the requested name means this function.
  */
 #define PLAIN(name)		{ #name, #name, 2000, (void *)name }
 #define V2(name, since)		{ #name "_v2", #name, since, (void *)name##_v2 }
 #define V3(name, since)		{ #name "_v3", #name, since, (void *)name##_v3 }
-/* A function that once had a separate name, and is now the new version of another function. */
+/*
+ * A function that once had a separate name. Now the function is the newest version of a different
+ * function.
+ */
 #define TAKES(old, name, since)	{ #name, #old, since, (void *)name }
 
 static const struct {
@@ -115,7 +118,7 @@ static void *find(const char *symbol, int version, int *status)
 		}
 		if (strcmp(entries[i].name, symbol))
 			continue;
-		/* A later row with the same name is a newer function. */
+		/* If several rows have the same name, a later row has a newer function. */
 		if (entries[i].since <= version)
 			function = entries[i].function;
 		else if (*status == NOT_FOUND)
@@ -135,7 +138,7 @@ CUresult cuGetProcAddress_v2(const char *symbol, void **function, int version, u
 	if (!symbol || !function)
 		return CUDA_ERROR_INVALID_VALUE;
 	*function = NULL;
-	/* The per-thread form is simulated only for some of the functions that have one. */
+	/* Many functions have a per-thread form. The simulation has only some of these forms. */
 	snprintf(own, sizeof(own), "%s_ptsz", symbol);
 	if (flags & CU_PROC_PER_THREAD)
 		*function = find(own, version, &what);

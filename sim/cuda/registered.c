@@ -41,7 +41,7 @@ void registered_ctx_ends(const struct sim_ctx *ctx)
 		}
 }
 
-/* Returns whether all pages of the range are mapped. */
+/* Returns true if all pages of the range are mapped. */
 static bool is_mapped(uint64_t address, uint64_t bytes)
 {
 	uint64_t page = sysconf(_SC_PAGESIZE), start = address / page * page;
@@ -88,7 +88,7 @@ CUresult cuMemHostRegister_v2(void *address, size_t bytes, unsigned int flags)
 	return error;
 }
 
-/* Waits for all queued work, because this work may use the memory. */
+/* Waits for all queued work, because queued work may use the memory. */
 CUresult cuMemHostUnregister(void *address)
 {
 	struct registered **link, *r;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * Writes completion records when a kernel has ended. The release slots of the kernel's TMD request
- * these records. As measured on H200 boards, the GPU writes first the time and then the payload,
- * each with one store of 8 bytes.
+ * When a kernel has ended, writes the completion records that the release slots of its TMD
+ * request. As measured on H200 boards, the GPU writes first the time and then the payload. Each
+ * of the two is one store of 8 bytes.
  */
 #include <stdlib.h>
 #include "sim/cuda/sim.h"
 
 /*
- * The addresses of the driver's own words are below 2^40, and the simulation never accesses these
- * addresses.
+ * The addresses of the driver's own words are below 2^40. The simulation never accesses these
+ * words.
  */
 #define OWN_WORDS 0x200000000
 
@@ -75,7 +75,7 @@ static void put_off(const struct sim_kernel *kernel, const struct sim_release *r
 	struct late *late = malloc(sizeof(*late));
 
 	if (!late)
-		return;		/* the GPU never writes this record, as if the record was lost */
+		return;		/* simulates a lost record, which the GPU never writes */
 	*late = (struct late){
 		NULL, kernel->ctx, *release, kernel->number, time,
 		time + sim_faults()->release_late * 1000,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Declarations that the files of the simulated driver share: GPUs, the objects behind a
- * program's handles, and the work that is queued on streams. sim_lock guards all of this data,
- * unless a comment says otherwise.
+ * Declarations for all files of the simulated driver: GPUs, the objects behind a program's
+ * handles, and the work that is queued on streams. Unless a comment says otherwise, sim_lock
+ * guards all data.
  */
 #ifndef GPUPART_SIM_CUDA_SIM_H
 #define GPUPART_SIM_CUDA_SIM_H
@@ -26,7 +26,7 @@
 #define SIM_MAX_SUBSCRIBERS	4
 #define SIM_PART_SMS		8	/* unit in which green contexts are split */
 #define SIM_MASK_WORDS		(SIM_TMD_BITS / 64)
-#define SIM_CLOCK_START		1000000000	/* a clock value of 0 would look like none */
+#define SIM_CLOCK_START		1000000000	/* a clock value of 0 means no time */
 #define SIM_SHARED_DEFAULT	49152	/* bytes of shared memory that a block may use by default */
 #define SIM_CLUSTER_PORTABLE	8	/* blocks */
 #define SIM_PRIORITIES		6	/* number of stream priorities: 0 to -5 */
@@ -52,23 +52,23 @@ struct sim_gpu {
 	uint8_t tpc_bit[GPUPART_MAX_TPCS];	/* the mask bit that disables a TPC */
 	/* mask bits of TPCs outside whole virtual GPCs, and mask bits without a TPC */
 	uint64_t singles[SIM_MASK_WORDS];
-	unsigned int green_bits;	/* bits of a green context's mask that the driver writes */
+	unsigned int green_bits;	/* mask bits that the driver writes for a green context */
 	struct pipe_gpu hw;		/* the SMs and their sizes */
 	struct pipe_fed *fed;	/* the pipeline; at its time 0, %globaltimer is SIM_CLOCK_START */
 	bool stands;			/* the pipeline failed and cannot continue */
 	uint64_t memory, memory_taken;	/* size of the memory, and use by this process, in bytes */
 	uint64_t graph_memory;		/* bytes that memory nodes of graphs use */
 	unsigned int graph_trims;	/* number of times that graph_memory was trimmed */
-	unsigned int primary_users;	/* holders of the primary context; resets keep it */
+	unsigned int primary_users;	/* holders of the primary context; a reset keeps them */
 	struct sim_pool *pool, *default_pool;	/* @pool: the current one; NULL: not used yet */
 };
 
 /* ----------------------------------------------------------------- a launch */
 
-/* Where a kernel is launched. In a graph, the driver's release slot has other values. */
+/* The place of a launch. In a graph, the driver's release slot has different values. */
 enum sim_place { SIM_IN_STREAM, SIM_IN_GRAPH, SIM_LAST_OF_GRAPH };
 
-/* A launch that a program requested. tmd_build.c makes a TMD from it. */
+/* A requested launch. tmd_build.c builds its TMD. */
 struct sim_launch {
 	unsigned int grid[3], block[3], cluster[3];	/* cluster 0: none */
 	unsigned int registers;
@@ -82,7 +82,7 @@ struct sim_launch {
 	int priority;			/* as in CUDA, a lower number is more urgent */
 };
 
-/* A record that the hardware writes at the end of a grid. */
+/* A completion record, which the hardware writes at the end of a grid. */
 struct sim_release {
 	uint64_t address, payload;
 	unsigned int words;		/* 4: payload and time; 1: only the payload */
@@ -92,8 +92,8 @@ struct sim_release {
 };
 
 /*
- * The content of a TMD as the hardware reads it. The decoder fills it. @grid is the size in
- * blocks, not in clusters.
+ * The content of a TMD, as the hardware reads the TMD. The decoder fills this struct. @grid is
+ * the size in blocks, not in clusters.
  */
 struct sim_grid {
 	unsigned int grid[3], block[3], cluster[3];	/* cluster 1,1,1: none */
@@ -107,7 +107,7 @@ struct sim_grid {
 	unsigned int nr_releases;
 };
 
-/* The parameters of those kernels that the simulator knows. */
+/* The parameters of the known kernels. */
 struct sim_args {
 	uint64_t address, from, bytes;
 	uint32_t value, count;
@@ -121,10 +121,10 @@ struct sim_kernel {
 	struct sim_args args;
 	struct sim_grid grid;
 	struct pipe_ask ask;
-	uint16_t *smids;	/* the %smid that blocks read on each SM; NULL: the real %smid */
+	uint16_t *smids;	/* the value of %smid on each SM; NULL: the real %smid */
 };
 
-/* A command of the pipeline for which other work waits. The last user of the struct frees it. */
+/* A command of the pipeline that other work waits for. The last user frees the struct. */
 struct sim_moment {
 	unsigned int users;
 	bool over;
@@ -141,11 +141,11 @@ enum sim_op_kind {
 struct sim_op {
 	struct sim_op *next;
 	enum sim_op_kind kind;
-	uint64_t last;			/* the number of its last command in the pipeline */
+	uint64_t last;			/* number of the operation's last command in the pipeline */
 	struct sim_kernel *kernel;
 	struct sim_event *event;
 	struct sim_run *run;
-	struct sim_moment *after;	/* the operation starts after this; NULL: no such wait */
+	struct sim_moment *after;	/* the operation starts after this moment; NULL: no wait */
 	struct sim_moment *moment;	/* marks the end of the operation; NULL: not needed */
 	struct sim_args args;
 	enum pipe_way way;		/* for a copy */
@@ -173,7 +173,7 @@ struct sim_run {
 struct sim_function {
 	struct sim_module *module;
 	const struct sim_code *code;
-	bool launched;			/* launched at least once, so its code is loaded */
+	bool launched;			/* launched at least one time, so the code is loaded */
 	char *name;
 	unsigned int registers;
 	/* shared_dynamic: the limit that the program has set for dynamic shared memory */
@@ -184,7 +184,7 @@ struct sim_function {
 
 struct sim_module {
 	struct sim_ctx *ctx;
-	uint64_t bytes;			/* the size of its variables and its code */
+	uint64_t bytes;			/* size of variables and code */
 	bool live, opaque;		/* opaque: a binary; any function name is accepted */
 	bool untold;	/* unloaded with its context, but not yet reported to subscribers */
 	void *image;	/* the image of a library whose code is not loaded yet; NULL: loaded */
@@ -199,7 +199,7 @@ struct sim_event {
 	unsigned int pending;		/* number of records that are queued */
 	uint64_t time;
 	struct sim_moment *moment;	/* the moment of the last record; NULL: never recorded */
-	uint64_t capture;		/* the capture of the last record; 0: not captured */
+	uint64_t capture;		/* the capture with the last record; 0: not captured */
 	struct sim_node **tips;		/* the nodes that the last record of a capture covers */
 	unsigned int nr_tips;
 	struct sim_event *next;
@@ -217,10 +217,10 @@ struct sim_stream {
 	int priority;			/* as in CUDA, a lower number is more urgent */
 	int pipe;			/* the stream in the pipeline; -1: not opened yet */
 	struct sim_op *head, **tail;	/* operations that are not done */
-	uint64_t last;			/* the final command of the newest operation */
+	uint64_t last;			/* the last command of the newest operation */
 	/*
-	 * @followed: this stream last waited for the legacy stream's command of this number.
-	 * @followed_by: the legacy stream last waited for this stream's command of this number.
+	 * @followed: number of the legacy stream's command for which this stream last waited.
+	 * @followed_by: number of this stream's command for which the legacy stream last waited.
 	 */
 	uint64_t followed, followed_by;
 	struct sim_stream *next, *next_hash;
@@ -232,7 +232,7 @@ struct sim_stream {
 /* A requested launch, fill or copy, for a stream or a graph. */
 struct sim_work {
 	enum sim_op_kind kind;		/* SIM_OP_KERNEL: the work has a TMD */
-	struct sim_function *function;	/* set even if the work is too small for a kernel */
+	struct sim_function *function;	/* also set for work that is too small for a kernel */
 	const struct sim_code *code;
 	struct sim_launch launch;
 	unsigned int dynamic;		/* requested dynamic shared memory */
@@ -241,7 +241,7 @@ struct sim_work {
 
 enum sim_handle_kind { SIM_HANDLE_GRAPH, SIM_HANDLE_NODE, SIM_HANDLE_EXEC };
 
-/* The first member of each object of graph.c that has a handle. */
+/* Each object of graph.c with a handle begins with this struct. */
 struct sim_handle {
 	struct sim_handle *next;
 	enum sim_handle_kind kind;
@@ -250,15 +250,15 @@ struct sim_handle {
 struct sim_node {
 	struct sim_handle handle;
 	struct sim_graph *graph;
-	uint64_t serial;		/* unique: an address can be reused, a serial is not */
+	uint64_t serial;	/* unique; unlike an address, a serial is never reused */
 	uint64_t clone_of;		/* serial of the original node; 0: not a clone */
 	unsigned int at;		/* index in graph->nodes */
 	enum cu_node_type type;
 	struct sim_work work;
-	struct sim_graph *child;	/* the copy of the child graph that this node owns */
+	struct sim_graph *child;	/* this node's own copy of the child graph */
 	struct sim_node **before;
 	unsigned int nr_before;
-	void *params[2];		/* pointers to work.args, for a program that reads them */
+	void *params[2];		/* pointers to work.args, which a program may read */
 };
 
 struct sim_graph {
@@ -272,10 +272,10 @@ struct sim_ctx {
 	struct sim_gpu *gpu;
 	CUdevice device;
 	bool live, primary;
-	/* For a green context: its primary context, and the TPCs outside its mask. */
+	/* For a green context: the primary context, and the TPCs outside the mask. */
 	struct sim_ctx *base;
 	uint64_t off[SIM_MASK_WORDS];
-	CUresult error;			/* an error that stays set until the context ends */
+	CUresult error;			/* this error stays set until the context ends */
 	struct sim_stream *streams, *legacy;
 	struct sim_function *builtin_set, *builtin_copy;	/* kernels of the driver */
 	struct sim_ctx *next;
@@ -305,8 +305,8 @@ extern unsigned int sim_nr_gpus;
 
 CUresult gpu_setup(void);
 /*
- * Parts of cuInit that do not depend on CUDA's environment variables. The first function opens all
- * GPUs in the order of their captures. The second function sorts them by PCI address.
+ * The parts of cuInit without CUDA's environment variables. The first function opens all GPUs in
+ * the order of their captures. The second function sorts the GPUs by PCI address.
  */
 CUresult gpu_open_all(void);
 void gpu_sort_by_address(void);
@@ -326,9 +326,9 @@ struct sim_faults {
 	bool stale_tmd;	/* slot 4 of cbid 1 always points to a copy of the first TMD */
 	bool no_stream_pointer, no_stream_events, move_tmd, capturing, no_mps_attribute;
 	bool reuse_contexts, no_api, host_clock, host_thread;
-	uint64_t clock_drift;		/* how much faster than the host's clock, in ppm */
+	uint64_t clock_drift;		/* excess over the speed of the host's clock, in ppm */
 	bool fixed_arguments, no_memory_figure;
-	bool lazy_libraries;	/* a library's code is loaded when a kernel of it is first used */
+	bool lazy_libraries;	/* the first use of a library's kernel loads the library's code */
 	uint64_t other_memory;	/* bytes that another process allocates at each memory query */
 	uint64_t memory;		/* memory of each GPU, in bytes */
 	uint64_t graphs;		/* maximum number of executable graphs */
@@ -338,8 +338,8 @@ struct sim_faults {
 	bool release_busy, release_lost;
 	uint64_t release_late, release_torn;	/* delays in us */
 	uint64_t release_wrong;	/* wrong offset in bytes; 0: no record; UINT64_MAX: no fault */
-	uint64_t lose_context;		/* number of the launch that fails; 0: no launch fails */
-	uint64_t renamed;		/* number of the call with a wrong name; 0: no such call */
+	uint64_t lose_context;		/* the launch with this number fails; 0: no launch fails */
+	uint64_t renamed;	/* the call with this number has a wrong name; 0: no call */
 	uint64_t subscribers;		/* maximum number of subscribers at the same time */
 	int move_bit[2];		/* a TPC and its new mask bit; -1: no TPC is moved */
 	int cc[2];			/* compute capability */
@@ -370,8 +370,8 @@ void tmd_move_field(uint8_t *tmd);
 /* Writes all SIM_TMD_BYTES. */
 void tmd_build(uint8_t *tmd, const struct sim_gpu *gpu, const struct sim_launch *launch);
 /*
- * Rebuilds a TMD in place. Keeps the mask, the mask-valid bit, and the release slots that the
- * driver does not use.
+ * Rebuilds a TMD in place. Keeps the mask and the mask-valid bit. Also keeps the release slots
+ * that the driver does not use.
  */
 void tmd_rebuild(uint8_t *tmd, const struct sim_gpu *gpu, const struct sim_launch *launch);
 
@@ -380,9 +380,9 @@ void tmd_rebuild(uint8_t *tmd, const struct sim_gpu *gpu, const struct sim_launc
 /* Returns false if the hardware could not execute the TMD. */
 bool tmd_decode(const uint8_t *tmd, const struct sim_gpu *gpu, struct sim_grid *grid);
 /*
- * Returns the offset of the first byte that differs between two TMDs, or -1 if no byte differs. The
- * comparison ignores the mask, the mask-valid bit and the release slots that the driver does not
- * use.
+ * Returns the offset of the first byte that differs between two TMDs. If no byte differs, returns
+ * -1. The comparison ignores the mask and the mask-valid bit. It also ignores the release slots
+ * that the driver does not use.
  */
 int tmd_foreign_edit(const uint8_t *before, const uint8_t *after);
 
@@ -391,13 +391,13 @@ int tmd_foreign_edit(const uint8_t *before, const uint8_t *after);
 /* Returns the address to which the driver's release slot @slot writes. */
 uint64_t release_words(unsigned int slot);
 /*
- * Writes the records of a kernel that ended at @time of %globaltimer. If a record cannot be
- * written, the context fails.
+ * Writes the records of a kernel. The kernel ended at @time of %globaltimer. If a record cannot
+ * be written, the context fails.
  */
 void release_ended(const struct sim_kernel *kernel, uint64_t time);
 /*
- * Writes the delayed records that are due at @time. Returns the time of the next delayed record, or
- * UINT64_MAX if no record is left.
+ * Writes the delayed records that are due at @time. Returns the time of the next delayed record.
+ * If no record is left, returns UINT64_MAX.
  */
 uint64_t release_late(const struct sim_gpu *gpu, uint64_t time);
 /* Discards the delayed records of the context. */
@@ -405,11 +405,12 @@ void release_discard_ctx(const struct sim_ctx *ctx);
 
 /* --------------------------------------------------------------- dispatch_kernel.c */
 
-/* Returns the table row that has the sizes and the speed of the SMs of all simulated GPUs. */
+/* Returns the table row with the sizes and the speed of an SM. All simulated GPUs use this row. */
 const struct pipe_chip *sim_chip(void);
 /*
- * Creates a kernel, which the caller can then queue. Returns NULL with the reason in @why if @grid
- * can never finish on this GPU. Returns NULL with an empty @why if memory is out.
+ * Creates a kernel, which the caller can then queue. If @grid can never finish on this GPU,
+ * returns NULL and stores the reason in @why. If memory is out, returns NULL and stores "" in
+ * @why.
  */
 struct sim_kernel *dispatch_prepare(struct sim_gpu *gpu, const struct sim_code *code,
 				    const struct sim_args *args, const struct sim_grid *grid,
@@ -437,7 +438,7 @@ void engine_moment_put(struct sim_moment *moment);
 /* Frees @run and its kernels. @run may be NULL. */
 void engine_run_free(struct sim_run *run);
 /*
- * Each of these functions runs the pipeline until the given object has no queued work, and returns
+ * Each of these functions runs the pipeline until its argument has no queued work. The result is
  * the context's error.
  */
 CUresult engine_finish_stream(struct sim_stream *stream);
@@ -453,8 +454,9 @@ bool engine_step(struct sim_gpu *gpu);
  */
 void engine_polled(struct sim_gpu *gpu);
 /*
- * Handles the events that are due by the host's clock. Returns the ns until the next event, for
- * which the caller sleeps without the lock. Returns 0 if the clock is simulated or nothing runs.
+ * Handles the events that are due by the host's clock. Returns the ns until the next event. The
+ * caller sleeps for this time without the lock. If the clock is simulated or nothing runs,
+ * returns 0.
  */
 uint64_t engine_idle_ns(struct sim_gpu *gpu);
 /* Releases the lock, sleeps for @ns, and acquires the lock again. */
@@ -468,17 +470,17 @@ struct sim_code {
 	unsigned int nr_params;		/* u64 address, u32 value; ignored u64, u32 count */
 	unsigned int record;		/* bytes that each block writes at args.address */
 	unsigned int slot;		/* bytes that the whole launch writes at args.address */
-	/* Sets how much of its SM and of the memory rate a block of @kernel demands. */
+	/* Sets the demands of a block of @kernel on its SM and on the memory rate. */
 	void (*demand)(struct pipe_kernel *asked, const struct sim_kernel *kernel);
 	/* Called at the end of a block. The pointer may be NULL. */
 	void (*finish)(const struct sim_kernel *kernel, const struct sim_block *block);
-	bool resident;	/* the blocks wait for each other, although the launch is not cooperative */
+	bool resident;	/* the blocks wait for each other, but the launch is not cooperative */
 };
 
 /* Never returns NULL. A kernel with an unknown name takes 1 us and does nothing. */
 const struct sim_code *kernels_find(const char *name);
 extern const struct sim_code kernels_set8, kernels_set32, kernels_copy;
-/* Returns the number of blocks that a fill or copy kernel of the driver has for @bytes. */
+/* Returns the number of blocks of the driver's fill or copy kernel for @bytes. */
 unsigned int kernels_chunks(uint64_t bytes);
 
 /* ------------------------------------------------------------- hook_table.c */
@@ -520,25 +522,25 @@ void hook_launch(CUcontext ctx, CUfunction function, void *tmd, uint64_t last, i
 void hook_resource(CUcontext ctx, void *object, int cbid);
 /* Reports a loaded module. @image is a binary, even if the program loaded text. */
 void hook_module(CUmodule module, const void *image, size_t size, enum hook_module_kind kind);
-/* An executable graph contains a copy of a graph. For this copy, @graph is &exec->inner. */
+/* For the graph inside an executable graph, @graph is &exec->inner. */
 void hook_graph_destroyed(const void *graph);
 void hook_exec_created(CUcontext ctx, CUgraph graph, CUgraphExec exec);
 void hook_exec_dying(CUgraphExec exec);
 /*
- * Returns whether a subscriber without support for green contexts has attached. If one has
- * attached, the driver refuses to create green contexts.
+ * Returns true if a subscriber without support for green contexts has attached. In this case, the
+ * driver refuses to create green contexts.
  */
 bool hook_no_green(void);
 
 /* ---------------------------------------------------------------- context.c */
 
 /*
- * Returns the current context of the calling thread. If this context is a green context, returns
- * its primary context. If the thread has no current context, returns NULL and sets *error. Takes no
- * lock.
+ * Returns the current context of the calling thread. If the current context is a green context,
+ * returns the primary context instead. If the thread has no current context, returns NULL and
+ * sets *error. Takes no lock.
  */
 struct sim_ctx *ctx_current(CUresult *error);
-/* Returns the calling thread's current green context if it belongs to @ctx, or else NULL. */
+/* Returns the thread's current green context, or NULL if it does not belong to @ctx. */
 struct sim_ctx *ctx_current_green(const struct sim_ctx *ctx);
 /*
  * Creates a green context of @device with the mask @off. The green context holds a reference to
@@ -554,8 +556,8 @@ extern bool sim_ready;			/* cuInit has succeeded; read atomically */
 /* ----------------------------------------------------------------- stream.c */
 
 /*
- * Returns the stream of @handle. If @handle is a default stream that was not used yet, creates the
- * stream. @ctx is the current context; it may be NULL if @handle is a pointer.
+ * Returns the stream of @handle. At the first use of a default stream, creates the stream. @ctx
+ * is the current context. If @handle is a pointer, @ctx may be NULL.
  */
 struct sim_stream *stream_get(struct sim_ctx *ctx, CUstream handle, CUresult *error);
 void stream_destroy_all(struct sim_ctx *ctx);
@@ -565,7 +567,7 @@ void stream_destroy_all(struct sim_ctx *ctx);
  */
 struct sim_stream *stream_new(struct sim_ctx *ctx, struct sim_ctx *green, unsigned int flags,
 			      int priority);
-/* Replaces the TMD buffer of the stream by another one, as an unknown driver might do. */
+/* Simulates an unknown driver, which may give a stream a new TMD buffer. */
 void stream_move_tmd(struct sim_stream *stream);
 
 /* ------------------------------------------------------------------ green.c */
@@ -597,7 +599,7 @@ CUresult room_info(size_t *free_bytes, size_t *total);
 
 /* ------------------------------------------------------------------- pool.c */
 
-/* Called each time a thread waits for the GPU. Frees memory that the pools need not keep. */
+/* Called at each wait of a thread for the GPU. Frees memory that the pools need not keep. */
 void pool_waited(struct sim_gpu *gpu);
 /* Frees @address. Returns false if @address does not belong to a pool. */
 bool pool_free(uint64_t address);
@@ -612,7 +614,7 @@ bool pool_free(uint64_t address);
 #define GRAPH_MEMORY_NODES	0x610000000000
 #define GRAPH_MEMORY_END	0x620000000000
 
-/* Returns whether @address is in one of these two ranges. */
+/* Returns true if @address is in one of the two ranges. */
 bool graph_memory_contains(uint64_t address);
 
 /* ----------------------------------------------------------------- memory.c */
@@ -622,29 +624,24 @@ CUresult memory_make(struct sim_ctx *ctx, enum vram_kind kind, uint64_t bytes,
 bool memory_unmake(uint64_t address, enum vram_kind kind);
 void memory_ctx_ends(struct sim_ctx *ctx);
 
-/* Returns whether [address, address + bytes) is inside one live allocation. */
+/* Returns true if [address, address + bytes) is inside one live allocation. */
 bool memory_valid(uint64_t address, uint64_t bytes);
 /*
- * Returns whether a kernel in @ctx may write to this range: the context owns the memory, or it
- * is registered with the context.
+ * Returns true if a kernel in @ctx may write to this range. To allow writes, @ctx must own the
+ * memory, or the memory must be registered with @ctx.
  */
 bool memory_of_ctx(const struct sim_ctx *ctx, uint64_t address, uint64_t bytes);
-/*
- * Returns whether @work reads and writes only allocated memory. Always returns true for a kernel
- * of the program.
- */
+/* Returns true if @work accesses only allocated memory, or is a kernel of the program. */
 bool memory_work_valid(const struct sim_work *work);
 /*
- * Completes @work. The caller has set @work's kind and args, which describe a fill or copy. A
- * large fill or copy becomes a kernel.
+ * Completes @work, which is a fill or copy. The caller has set the members kind and args. A large
+ * fill or copy becomes a kernel.
  */
 CUresult memory_work(struct sim_ctx *ctx, struct sim_work *work);
 
 /* ------------------------------------------------------------- registered.c */
 
-/*
- * Returns whether the program has registered this range in @ctx, or in any context if @ctx is NULL.
- */
+/* Returns true if this range is registered in @ctx. If @ctx is NULL, searches all contexts. */
 bool registered_valid(const struct sim_ctx *ctx, uint64_t address, uint64_t bytes);
 void registered_ctx_ends(const struct sim_ctx *ctx);
 
@@ -664,7 +661,7 @@ struct sim_function *function_of(void *handle);
 
 /* Completes and checks @work. The caller has set the members grid, block, cluster and dynamic. */
 CUresult launch_check(struct sim_function *function, struct sim_work *work);
-/* Returns CUDA's error for an invalid value if the attribute is not simulated. */
+/* If the attribute is not simulated, returns CUDA's error for an invalid value. */
 CUresult launch_set_attribute(struct sim_launch *launch, int id,
 			      const union cu_launch_value *value);
 CUresult launch_read_args(const struct sim_code *code, void **params, void **extra,
@@ -674,8 +671,8 @@ unsigned int launch_priority(int priority);
 /* Returns the number for the next launch. */
 uint64_t launch_number(void);
 /*
- * Checks which bytes of @tmd a callback has changed. If one of them must not be changed, prints
- * a message, fails the context and returns false.
+ * Checks the bytes of @tmd that a callback has changed. If a callback must not change one of
+ * these bytes, prints a message, fails the context and returns false.
  */
 bool launch_accepts_edit(const struct sim_work *work, const uint8_t *built, const uint8_t *tmd,
 		     uint64_t number);
@@ -710,7 +707,7 @@ void graph_empty(struct sim_graph *graph);	/* frees the nodes, but not @graph it
 struct sim_node *graph_add(struct sim_graph *graph, enum cu_node_type type,
 			   const struct sim_work *work, struct sim_node *const *before,
 			   unsigned int nr_before);
-/* Takes sim_lock, and keeps it even on an error. Fails if @node is not a node. */
+/* Takes sim_lock, and keeps the lock even on an error. If @node is not a node, fails. */
 CUresult graph_enter_node(CUgraphNode node);
 
 /* ------------------------------------------------------------- graph_node.c */
@@ -735,11 +732,11 @@ CUresult capture_forbids(struct sim_stream *stream);
 CUresult capture_forbids_ctx(struct sim_ctx *ctx);
 /*
  * Called by functions that use the legacy default stream. The legacy default stream waits for all
- * blocking streams, and no call may wait for a captured stream.
+ * blocking streams. If one of these streams is being captured, the call is an error.
  */
 CUresult capture_forbids_legacy(struct sim_ctx *ctx);
 CUresult capture_record(struct sim_stream *stream, struct sim_event *event);
-/* Makes the stream wait for @event. The event or the stream belongs to a capture. */
+/* Makes the stream wait for @event. @event or the stream belongs to a capture. */
 CUresult capture_wait(struct sim_stream *stream, const struct sim_event *event);
 /* Discards the capture of a stream that will be destroyed. */
 void capture_discard(struct sim_stream *stream);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Streams, and the memory of streams that a program could read. A handle points to a word that
- * points to the stream object S. S contains the address of the stream's TMD buffer, at an offset
- * that differs between processes. Later streams reuse the memory of destroyed streams.
+ * Simulates streams, and the memory of a stream that a program could read. A handle points to a
+ * word, and this word points to the stream object S. S contains the address of the stream's TMD
+ * buffer. The offset of this address differs between processes. Later streams reuse the memory of
+ * destroyed streams.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +33,7 @@ static uint64_t nr_objects;
 
 /*
  * Handles and objects are reused last in, first out. TMDs are reused first in, first out. So an
- * object and a TMD that belonged together do not stay together.
+ * object and its TMD do not stay together.
  */
 static void *take(struct spare **list, size_t size)
 {
@@ -205,7 +206,7 @@ free_stream:
 	return NULL;
 }
 
-/* Finishes the queued work of the stream, or discards this work if it cannot finish. */
+/* Finishes the queued work of the stream. If the work cannot finish, discards the work. */
 static void stream_end(struct sim_stream *stream)
 {
 	struct sim_ctx *ctx = stream->ctx, *own = stream->green ? stream->green : ctx;
@@ -237,7 +238,7 @@ static pthread_key_t thread_key;
 static uint64_t nr_threads;
 static __thread uint64_t thread_number;
 
-/* When a thread ends, its default streams are destroyed. */
+/* Destroys the default streams of a thread that ends. */
 static void thread_end(void *number)
 {
 	struct sim_stream *stream, *next;
@@ -390,7 +391,10 @@ CUresult cuStreamDestroy_v2(CUstream handle)
 	return error;
 }
 
-/* Other threads may run during a sleep, so find the stream again after each sleep. */
+/*
+ * During a sleep, another thread may destroy the stream. So find the stream again after each
+ * sleep.
+ */
 static CUresult synchronize(CUstream handle)
 {
 	struct sim_stream *stream;

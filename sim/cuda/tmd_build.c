@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Writes the TMD of a launch as NVIDIA's driver for Hopper does (version V04_00), or in another
- * version. This file shares no code with tmd_decode.c. So if the two files disagree about the
- * format, a launch fails and a test reports it.
+ * Writes the TMD of a launch, by default like NVIDIA's driver for Hopper (version V04_00). A
+ * setting selects a different version. This file shares no code with tmd_decode.c. So if the two
+ * files disagree about the format, a launch fails, and a test reports the failure.
  *
  * Offsets were measured on H200 boards with driver 580.159. Bytes that the simulation does not
  * use stay 0.
@@ -13,8 +13,8 @@
 #define NONE	~0u
 
 /*
- * The offset of each field. The offsets of versions other than V04_00 are from NVIDIA's headers
- * clc6c0qmd.h and clcdc0qmd.h.
+ * The offset of each field. Except for V04_00, the offsets are from NVIDIA's headers clc6c0qmd.h
+ * and clcdc0qmd.h.
  */
 struct tmd_bytes {
 	unsigned int
@@ -23,13 +23,14 @@ struct tmd_bytes {
 		version,
 		shared,		/* 18 bits in bytes, or 11 bits in units of 128 bytes */
 		grid,		/* u32 width, u16 height, u16 depth, 4 bytes each */
-		threads,	/* u16 each; in V05_00 the last value is a byte */
+		threads,	/* three values of u16; in V05_00 the third value is a byte */
 		registers,	/* 9 bits */
 		cluster,	/* a byte each */
 		policy,		/* bit 31: spread the blocks of a cluster over SMs */
 		at_once,	/* u16 each: the counts of a cooperative launch */
 		/*
-		 * u32 each, a set bit disables a TPC; first bits 0 to 127, then the bits from 128
+		 * words of u32, a set bit disables a TPC; @mask: bits 0 to 127, @more: bits from
+		 * 128
 		 */
 		mask, more,
 		shared_unit;
@@ -42,7 +43,7 @@ struct tmd_bytes {
  */
 struct release_bytes {
 	unsigned int nr, control[3], address[3], payload_size;
-	/* one bit for each slot, from 1 << 2; 0: the bit is in the slot's control bits */
+	/* one bit for each slot, beginning at 1 << 2; 0: each slot's control bits have the bit */
 	unsigned int enable_byte;
 	uint16_t enable, one_word, add;
 };
@@ -128,8 +129,8 @@ static uint32_t build_driver_mask(uint8_t *tmd, const struct sim_gpu *gpu,
 }
 
 /*
- * As measured on an H200, the driver writes words 0 to 2 of a green context's mask, and word 3
- * stays 0.
+ * As measured on an H200, the driver writes words 0 to 2 of a green context's mask. Word 3 stays
+ * 0.
  */
 static uint32_t build_green_mask(uint8_t *tmd, const struct sim_gpu *gpu,
 				 const struct sim_launch *launch)
@@ -169,8 +170,8 @@ static void build_release(uint8_t *tmd, unsigned int slot, uint16_t control)
 }
 
 /*
- * As measured, the value is 0003 in a stream, and 0010 or 0013 in a graph. The rule that gives a
- * graph's node one of these two values is only assumed.
+ * As measured, the value is 0003 in a stream, and 0010 or 0013 in a graph. The code's choice
+ * between 0010 and 0013 is an assumption.
  */
 static void build_releases(uint8_t *tmd, const struct sim_launch *launch)
 {
@@ -188,7 +189,10 @@ static void build_releases(uint8_t *tmd, const struct sim_launch *launch)
 		build_release(tmd, slot, at->enable | at->one_word);
 }
 
-/* If the driver does not use a slot, keeps the values that other code wrote into this slot. */
+/*
+ * Keeps the slots that the driver does not use. Other code may have written values into these
+ * slots.
+ */
 static void keep_releases(uint8_t *tmd, const uint8_t *was)
 {
 	const struct release_bytes *at = bytes()->release;
@@ -224,7 +228,7 @@ void tmd_build(uint8_t *tmd, const struct sim_gpu *gpu, const struct sim_launch 
 			count /= launch->cluster[i];
 			tmd[at->cluster + i] = launch->cluster[i];
 		}
-		/* If a TMD has no type, it does not show whether a launch is cooperative. */
+		/* A TMD without a type does not contain whether the launch is cooperative. */
 		if (launch->cooperative && at->word != NONE) {
 			put16(tmd + at->at_once + 2 * i, count);
 			count = 1;

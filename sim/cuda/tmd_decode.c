@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads a TMD as the hardware does. It first reads the fields by their bit ranges, and then the
- * mask by the measured bits in the capture. This file shares no code with libgpupart or
- * tmd_build.c, so that it can detect mistakes of both.
+ * Reads a TMD like the hardware. The decoder first reads the fields by their bit ranges. Then it
+ * reads the mask by the measured bits in the capture. This file shares no code with libgpupart or
+ * tmd_build.c, so it can detect mistakes in both.
  */
 #include <string.h>
 #include "sim/cuda/sim.h"
@@ -12,8 +12,8 @@ struct range {
 };
 
 /*
- * The fields are from the measurements on H200s that tmd_build.c describes. The bit numbers are
- * those of NVIDIA's headers.
+ * The fields are from measurements on H200s, which tmd_build.c describes. The bits are numbered
+ * as in NVIDIA's headers.
  */
 struct format {
 	struct range mask_valid, launch_type, shared_size, grid_size[3], block_size[3],
@@ -80,8 +80,8 @@ static const struct format v04 = {
 };
 
 /*
- * Source: clcdc0qmd.h. The offset between the policy and the size of a cluster is inferred from
- * V04_00.
+ * Source: clcdc0qmd.h. The distance between the cluster's policy and the cluster's size is
+ * inferred from V04_00.
  */
 static const struct format v05 = {
 	.mask_valid	= { 159, 159 },
@@ -186,8 +186,8 @@ static uint32_t decode_control(const uint8_t *tmd, unsigned int control, struct 
 }
 
 /*
- * Returns false for a record that is not simulated. Records of the driver are also stores or
- * additions of one word.
+ * If the record is not simulated, returns false. A record of the driver can also be a store or an
+ * addition of one word.
  */
 static bool decode_release(const uint8_t *tmd, unsigned int i, struct sim_release *release)
 {
@@ -267,8 +267,8 @@ static bool is_within(unsigned int bit, struct range range)
 }
 
 /*
- * Returns whether a bit belongs to a release slot that a callback may change. A callback may change
- * the slots that the driver does not use.
+ * Returns true if the bit belongs to a release slot that the driver does not use. A callback may
+ * change such slots.
  */
 static bool is_of_release(unsigned int bit)
 {

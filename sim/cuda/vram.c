@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Counts the memory of a GPU and rounds allocations as measured on an H200. Allocations of up to 1
- * MiB come from slabs of 2 MiB. Larger allocations are multiples of 2 MiB.
+ * Counts the memory of a GPU. As measured on an H200, allocations are rounded up. Allocations of
+ * up to 1 MiB come from slabs of 2 MiB. Larger allocations are multiples of 2 MiB.
  */
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -41,8 +41,8 @@ void room_discharge(struct sim_gpu *gpu, uint64_t bytes)
 }
 
 /*
- * Reserves address space that begins at a multiple of the unit. The space uses host memory only
- * after a program writes to it. Returns 0 if no address space is left.
+ * Reserves address space that begins at a multiple of the unit. The space uses no host memory
+ * until a program writes to it. If no address space is left, returns 0.
  */
 static uint64_t map_space(uint64_t space)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Initializes and shuts down the simulated management library, and answers queries about which GPUs
- * exist.
+ * Initializes and shuts down the simulated management library, and answers queries about the list
+ * of GPUs.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -232,8 +232,8 @@ EXPORT nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, struct nvml_pci
 	if (rc != NVML_SUCCESS)
 		return rc;
 	/*
-	 * Writes only the 68 bytes of nvmlPciInfo_t, which end with two ids and the long form of
-	 * the address.
+	 * Writes only the 68 bytes of nvmlPciInfo_t. These bytes end with two ids and the long
+	 * form of the address.
 	 */
 	sscanf(device->info.pci, "%x:%x:%x", &pci->domain, &pci->bus, &pci->device);
 	snprintf(pci->bus_id_legacy, sizeof(pci->bus_id_legacy), "%04X:%02X:%02X.0",

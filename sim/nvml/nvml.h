@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Declarations of the simulated libnvidia-ml.so.1. The library's GPUs are captures, and a file
- * lists the processes on them. Functions behave as NVIDIA's nvml.h documents.
+ * lists the processes on them. The functions have the behaviour that NVIDIA's nvml.h documents.
  */
 #ifndef GPUPART_SIM_NVML_NVML_H
 #define GPUPART_SIM_NVML_NVML_H
@@ -41,7 +41,7 @@ struct usage_process {
 	uint64_t used;		/* bytes, or NVML_NOT_AVAILABLE */
 };
 
-/* The present data about one GPU in the file that the fault nvml names. */
+/* The current data about one GPU. The data is from a file, and the fault nvml names this file. */
 struct told {
 	uint64_t total, reserved, used;		/* bytes */
 	unsigned int nr;
@@ -49,15 +49,16 @@ struct told {
 };
 
 /*
- * Reads the data about a GPU from that file. Returns 0. If the file does not have the format of
- * README.md, prints a line on stderr and returns NVML_ERROR_UNKNOWN.
+ * Reads the data about a GPU from the file of the fault nvml. If the file does not have the
+ * format of README.md, prints a line on stderr and returns NVML_ERROR_UNKNOWN. Otherwise returns
+ * 0.
  */
 nvmlReturn_t usage_read(unsigned int gpu, struct told *told);
 
 /*
- * Requests a list of processes through the descriptor that the fault nvml-ioctl names, and
- * keeps only the processes in that list. Does nothing if the fault names no descriptor. Returns
- * NVML_ERROR_UNKNOWN if the driver does not answer.
+ * The fault nvml-ioctl names a descriptor. Requests a list of processes through this descriptor,
+ * and keeps only the processes in the list. Without the fault, does nothing. If the driver does
+ * not answer, returns NVML_ERROR_UNKNOWN.
  */
 nvmlReturn_t kernel_keep_listed(struct told *told);
 

@@ -43,7 +43,7 @@ static struct told *ask(nvmlDevice_t device, const void *answer, nvmlReturn_t *r
 }
 
 /*
- * Versions that are newer than those in nvml_abi.h are refused, but a test can allow all versions.
+ * Refuses versions that are newer than the versions in nvml_abi.h. A test can allow all versions.
  */
 static bool is_known_version(uint32_t version, uint32_t known)
 {
@@ -99,7 +99,7 @@ EXPORT nvmlReturn_t nvmlDeviceGetConfComputeProtectedMemoryUsage(nvmlDevice_t de
 
 /* ------------------------------------------------------------------------ processes */
 
-/* The kinds of processes that a list contains, with a bit for each kind. */
+/* The kinds of processes in a list. Each bit is one kind. */
 #define ALL	((1u << NR_TOLD_KINDS) - 1)
 
 static unsigned int count(const struct told *told, unsigned int of)
@@ -111,7 +111,7 @@ static unsigned int count(const struct told *told, unsigned int of)
 	return nr;
 }
 
-/* Stores one process in the format of a function's version. */
+/* Stores one process. Each version of a function has a different format. */
 typedef void (*form)(void *entries, unsigned int nr, const struct usage_process *process);
 
 static void put_v1(void *entries, unsigned int nr, const struct usage_process *process)
@@ -150,8 +150,8 @@ static void put_pid(void *entries, unsigned int nr, const struct usage_process *
 }
 
 /*
- * As documented, if the list is too short, or is NULL with 0 entries, *nr becomes the required
- * number of entries.
+ * In two cases, *nr becomes the required number of entries: the list is too short, or the list is
+ * NULL and *nr is 0. Source: nvml.h.
  */
 static nvmlReturn_t list(nvmlDevice_t device, unsigned int of, form put, unsigned int *nr,
 			 void *entries)
@@ -228,8 +228,8 @@ EXPORT nvmlReturn_t nvmlDeviceGetAccountingPids(nvmlDevice_t device, unsigned in
 }
 
 /*
- * Represents functions of the real library that only nvidia-smi uses and that no header declares.
- * This function calls another function through the loader.
+ * The real library has functions that no header declares and only nvidia-smi uses. This function
+ * represents them. It calls a second function through the loader.
  */
 EXPORT nvmlReturn_t nvmlSimulatedPids(nvmlDevice_t device, unsigned int *nr, unsigned int *pids)
 {
@@ -258,8 +258,8 @@ EXPORT nvmlReturn_t nvmlDeviceGetAccountingStats(nvmlDevice_t device, unsigned i
 /* ---------------------------------------------------------------------- utilization */
 
 /*
- * If the list is NULL, the answer is the required size, which is larger than necessary. An empty
- * list is an error.
+ * If the list is NULL, the answer is a sufficient size, which may be larger than necessary. An
+ * empty list is an error.
  */
 static nvmlReturn_t samples(nvmlDevice_t device, form put, unsigned int *nr, void *entries)
 {

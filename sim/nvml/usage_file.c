@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads the file from which the simulated management library gets its data about memory and
- * processes. Each query reads the file again. README.md describes the format of the file.
+ * Reads a file with data about memory and processes. The simulated management library reports
+ * this data. Each query reads the file again. README.md describes the format of the file.
  */
 #include <stdio.h>
 #include <stdlib.h>

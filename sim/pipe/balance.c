@@ -1,38 +1,36 @@
 // SPDX-License-Identifier: MIT
 /*
- * The load balancer. It assigns the blocks of tasks to SMs, in the order of the sorted table.
- * Blocks without a place wait. While a task waits, the next task gets the SMs that the waiting task
- * may not use. On some chips the next task also gets the SMs that are too full for a block of the
- * waiting task. For a block, the balancer chooses an SM that has room for the largest number of
- * blocks of this task. A column of the chip's row selects the order of SMs that have room for the
- * same number of blocks.
+ * The load balancer. It assigns the blocks of tasks to SMs. The order of the tasks is the order
+ * of the sorted table. A block waits if no SM has room for it. While a task waits, the next task
+ * gets the SMs that the waiting task may not use. On some chips the next task also gets the SMs
+ * that are too full for a block of the waiting task. For a block, the balancer chooses an SM that
+ * has room for the largest number of blocks of this task. If several SMs have room for the same
+ * number of blocks, a column of the chip's row selects their order.
  *
  * PIPE_ORDER_VGPC is the order that was measured on H200s. In this order, virtual GPCs take
- * turns. In each turn one SM of the virtual GPC gets a block. A singleton is a TPC that is a
- * whole virtual GPC. Singletons come first. The singletons form two halves, and each half gets a
- * turn. The singletons get a turn again after every eight turns, but the first time after seven
+ * turns. In each turn, one SM of the virtual GPC gets a block. A singleton is a TPC that is a
+ * whole virtual GPC. The singletons form two halves. First, each half of the singletons gets a
+ * turn. The singletons get their second turn after seven turns, and each later turn after eight
  * turns. After the full rounds, some blocks remain. The balancer assigns the remaining blocks
  * first to singletons, then to the first SMs of TPCs, and then to the second SMs of TPCs, by
- * ascending number of the TPC. The balancer first decides which groups get a remaining block.
- * The turn then decides in which order these groups get their blocks. Clusters are assigned in
- * the same way. In each round, each virtual GPC gets one cluster.
+ * ascending number of the TPC. The balancer first decides which groups get a remaining block. The
+ * turn then decides in which order these groups get their blocks. Clusters are assigned in the
+ * same way. In each round, each virtual GPC gets one cluster.
  *
- * Some state persists between kernels. The next kernel begins with the virtual GPC after the
- * virtual GPC that was served last. The kernel skips one more virtual GPC in two cases. In the
- * first case, remaining blocks of another kernel are running when the kernel arrives. In the
- * second case, the kernel arrives at an idle GPU and has a set that excludes a virtual GPC. The
- * next kernel begins with the half of the singletons that was served last. If the previous
- * kernel used no SM of that half, but other SMs, the next kernel begins with the other half.
+ * Some state persists between kernels. The last served virtual GPC is remembered. The next kernel
+ * begins with the virtual GPC after that one. The kernel skips one more virtual GPC in two cases.
+ * In the first case, remaining blocks of another kernel are running when the kernel arrives. In
+ * the second case, the kernel arrives at an idle GPU and has a set that excludes a virtual GPC.
+ * Of the singletons, the next kernel begins with the half that was served last. There is one
+ * exception: the previous kernel used SMs, but no SM of the last served half. In this case, the
+ * next kernel begins with the other half.
  */
 #include <stddef.h>
 #include <string.h>
 #include "sim/pipe/mask.h"
 #include "sim/pipe/pipe.h"
 
-/*
- * Assigns a block to the SM. The block starts when the balancer is free and the previous block has
- * left the SM.
- */
+/* Assigns a block to the SM. The balancer and the previous block can delay the start. */
 static void place(struct pipe *pipe, struct task *task, struct sm *sm, uint64_t block,
 		  uint32_t cluster)
 {
@@ -46,8 +44,8 @@ static void place(struct pipe *pipe, struct task *task, struct sm *sm, uint64_t 
 	if (start < machine->balancer_ps / 1000)
 		start = machine->balancer_ps / 1000;
 	/*
-	 * If the previous block has only just left the SM, the next block starts a little later
-	 * than it would on an SM that has been free for some time.
+	 * If the previous block has just left the SM, the next block starts a little later. If
+	 * the SM has been free for some time, there is no delay.
 	 */
 	if ((!task->given && !task->resident) || start < task->launch.start)
 		task->launch.start = start;
@@ -83,7 +81,7 @@ static unsigned int at_most(unsigned int limit, unsigned int used, unsigned int 
 	return used > limit ? 0 : each ? (limit - used) / each : MAX_RESIDENT;
 }
 
-/* The same without counting, for blocks with the same number of warps in each quarter. */
+/* Like count_room(), but only for blocks with the same number of warps in each quarter. */
 static unsigned int room_on(const struct sm *sm, const struct pipe_chip *chip,
 			    const struct shape *shape)
 {
@@ -105,8 +103,8 @@ static unsigned int room_on(const struct sm *sm, const struct pipe_chip *chip,
 }
 
 /*
- * Stores in @found those SMs of @open on which the largest number of blocks fit. Marks each SM on
- * which no block fits as closed for the task.
+ * Stores in @found the SMs of @open that have room for the largest number of blocks. Marks each
+ * SM on which no block fits as closed for the task.
  */
 static unsigned int most_room(struct task *task, uint64_t *open, uint64_t *found)
 {
@@ -116,8 +114,8 @@ static unsigned int most_room(struct task *task, uint64_t *open, uint64_t *found
 	uint64_t both, bit;
 
 	/*
-	 * All idle SMs are equal and have the most room. check.c has checked that a block fits on
-	 * an idle SM.
+	 * All idle SMs are equal and have the most room. A block fits on an idle SM, because
+	 * check.c has checked this condition.
 	 */
 	for (w = 0; w < machine->words; w++) {
 		found[w] = open[w] & machine->idle[w];
@@ -167,7 +165,7 @@ static void give(struct wave *wave, unsigned int rank)
 	wave->left--;
 }
 
-/* Assigns one block to each SM of the group if the SM is in @which. */
+/* Assigns one block to each SM that is in the group and in @which. */
 static void give_group(struct wave *wave, unsigned int group, const uint64_t *which)
 {
 	struct machine *machine = wave->task->machine;
@@ -183,7 +181,10 @@ static void give_group(struct wave *wave, unsigned int group, const uint64_t *wh
 		}
 }
 
-/* Return the group with turn number @nth, among the singletons and among the other groups. */
+/*
+ * Each of these functions returns the group with turn number @nth. The first function numbers
+ * only singletons, and the second function numbers only the other groups.
+ */
 static unsigned int single_at(const struct machine *machine, unsigned int nth)
 {
 	unsigned int nr = machine->nr_singles;
@@ -210,7 +211,7 @@ static bool has_found(const struct wave *wave, unsigned int group)
 	return has_any(wave->task->machine, wave->found, group);
 }
 
-/* Moves the turn. Called before each SM in @which gets a block. */
+/* Advances the turn before a round. In the round, each SM in @which gets one block. */
 static void pass_begins(const struct wave *wave, const uint64_t *which)
 {
 	struct machine *machine = wave->task->machine;
@@ -225,7 +226,7 @@ static void pass_begins(const struct wave *wave, const uint64_t *which)
 		}
 }
 
-/* Fewer blocks than SMs: chooses the groups first, then assigns in turn. */
+/* Assigns fewer blocks than SMs. First chooses the groups, and then assigns in turn. */
 static void give_rest(struct wave *wave)
 {
 	struct machine *machine = wave->task->machine;
@@ -251,8 +252,8 @@ static void give_rest(struct wave *wave)
 }
 
 /*
- * Returns how many full rounds are possible over the found SMs. The result is above 1 only if all
- * open SMs were found and are equal.
+ * Returns the number of possible full rounds over the found SMs. If not all open SMs were found,
+ * or if the open SMs are not equal, the result is at most 1.
  */
 static uint64_t whole_rounds(const struct wave *wave, unsigned int nr)
 {
@@ -275,11 +276,11 @@ static uint64_t whole_rounds(const struct wave *wave, unsigned int nr)
 	return rounds < room ? rounds : room;
 }
 
-/* turns from the first blocks of singletons to their second blocks, as measured */
+/* measured number of turns between the first and the second blocks of singletons */
 #define SINGLES_FIRST	7
 #define SINGLES_AGAIN	8	/* turns between later blocks of a singleton */
 
-/* The turns of the singletons: one for each half that has a found SM. */
+/* Returns the number of singleton turns: one turn for each half that has a found SM. */
 static unsigned int halves(const struct wave *wave)
 {
 	const struct machine *machine = wave->task->machine;
@@ -347,7 +348,9 @@ static void give_by_rank(struct wave *wave, unsigned int words)
 
 /* ----------------------------------------------------------------------- clusters */
 
-/* The SMs for the blocks of a cluster. @load is the number of warps on the fullest of these SMs. */
+/*
+ * The SMs for the blocks of a cluster. @load is the largest number of warps on one of these SMs.
+ */
 struct picked {
 	uint64_t sms[MAX_WORDS];	/* by rank */
 	uint8_t blocks[PIPE_MAX_SMS];	/* number of blocks by rank, if blocks may share an SM */
@@ -355,8 +358,8 @@ struct picked {
 };
 
 /*
- * Chooses SMs of a group for a cluster whose blocks may share SMs. Each block gets the SM that has
- * the lowest load at that moment.
+ * Chooses SMs of a group for one cluster. Used only for a cluster whose blocks may share SMs.
+ * Each block gets the SM with the lowest load at that moment.
  */
 static unsigned int pick_packed(const struct task *task, const uint64_t *open,
 				unsigned int group, struct picked *picked)
@@ -390,8 +393,8 @@ static unsigned int pick_packed(const struct task *task, const uint64_t *open,
 }
 
 /*
- * Stores those SMs of a group on which another block fits, by rank. Marks the other SMs of the
- * group as closed for the task.
+ * If one more block fits on an SM of the group, stores the rank of the SM. Marks the other SMs of
+ * the group as closed for the task.
  */
 static unsigned int find_fitting(struct task *task, uint64_t *open, unsigned int group,
 				 uint16_t *ranks)
@@ -416,7 +419,7 @@ static unsigned int find_fitting(struct task *task, uint64_t *open, unsigned int
 }
 
 /*
- * Chooses the SMs of a group that have the lowest load for one cluster. Each of these SMs gets one
+ * Chooses SMs of a group for one cluster: the SMs with the lowest load. Each chosen SM gets one
  * block.
  */
 static unsigned int pick(struct task *task, uint64_t *open, unsigned int group,
@@ -469,7 +472,7 @@ static bool pick_for(struct task *task, uint64_t *open, unsigned int group,
 				    pick(task, open, group, picked->sms, &picked->load);
 }
 
-/* Returns how many clusters of a group are on SMs that have more blocks than a given load. */
+/* Counts the clusters of a group on SMs that have more blocks than a given load. */
 static unsigned int clusters_beyond(const struct task *task, unsigned int group, unsigned int load)
 {
 	const struct machine *machine = task->machine;
@@ -481,9 +484,9 @@ static unsigned int clusters_beyond(const struct task *task, unsigned int group,
 }
 
 /*
- * Stores the groups that get the next clusters. These are the groups whose SMs have the lowest
- * load. Among groups of equal load, these are the groups with the fewest clusters. If there are
- * fewer clusters than such groups, chooses the groups with the lowest numbers.
+ * Stores the groups that get the next clusters. The groups whose SMs have the lowest load are
+ * chosen. Among groups of equal load, the groups with the fewest clusters are chosen. If fewer
+ * clusters than chosen groups remain, the groups with the lowest numbers get the clusters.
  */
 static bool groups_for_clusters(struct task *task, uint64_t *open, uint64_t *which)
 {
@@ -555,8 +558,8 @@ uint64_t balance_capacity(const struct machine *machine, const struct pipe_kerne
 }
 
 /*
- * Returns whether this number of clusters fits on the SMs of a group if all blocks of one cluster
- * are on different SMs.
+ * Returns true if this number of clusters fits on the SMs of a group. All blocks of one cluster
+ * must be on different SMs.
  */
 static bool group_takes(const uint8_t *rooms, unsigned int nr, const struct task *task,
 			uint64_t clusters)
@@ -586,7 +589,7 @@ static uint64_t clusters_now(const struct task *task, const uint64_t *open, unsi
 	return clusters;
 }
 
-/* Returns how many blocks or clusters of a cooperative grid fit on the SMs now. */
+/* Returns the number of blocks or clusters of a cooperative grid that fit on the SMs now. */
 static uint64_t room_now(const struct task *task, const uint64_t *open)
 {
 	const struct machine *machine = task->machine;
@@ -621,7 +624,7 @@ static void place_blocks(struct pipe *pipe, struct task *task, uint64_t *open)
 	}
 }
 
-/* Returns whether a virtual GPC exists in which the task may use no SM. */
+/* Returns true if the set of the task excludes all SMs of a virtual GPC. */
 static bool leaves_out(const struct task *task)
 {
 	const struct machine *machine = task->machine;
@@ -633,10 +636,7 @@ static bool leaves_out(const struct task *task)
 	return false;
 }
 
-/*
- * Called before the first blocks of a task. The half of the singletons that was served last
- * becomes the first half.
- */
+/* Called before a task's first blocks. The last served half of the singletons is first. */
 static void begin(struct task *task)
 {
 	struct machine *machine = task->machine;
@@ -657,7 +657,7 @@ static void begin(struct task *task)
 static void place_task(struct pipe *pipe, struct task *task, uint64_t *open)
 {
 	begin(task);
-	/* Assigns all blocks of a cooperative grid at the same time, or no block. */
+	/* If not all blocks of a cooperative grid fit at the same time, assign no block. */
 	if (task->kernel->cooperative && room_now(task, open) < task->units - task->given)
 		return;
 	if (!task->cluster) {
@@ -688,8 +688,8 @@ void balance(struct pipe *pipe, struct machine *machine)
 			continue;
 		}
 		/*
-		 * As measured, a later task does not use the SMs of an earlier task that still has
-		 * unassigned blocks.
+		 * As measured, while an earlier task has unassigned blocks, a later task does not
+		 * use the SMs of the earlier task.
 		 */
 		for (w = 0; w < machine->words; w++)
 			barred[w] |= task->allowed[w];

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Rejects a scenario before its run if the scenario can never finish. Examples are a block that
- * fits on no SM, an empty set, a cluster or cooperative grid for which there is not enough room,
- * and an event that no program records. Also rejects a run that would exceed the range of the
- * clock or take unreasonably long.
+ * Checks a scenario before its run, and rejects a scenario that can never finish. Examples are a
+ * block that fits on no SM, an empty set, a cluster or cooperative grid that is too large for the
+ * GPU, and an event that no program records. Also rejects a run that would exceed the range of
+ * the clock or take unreasonably long.
  */
 #include <errno.h>
 #include "sim/pipe/pipe.h"
@@ -54,8 +54,8 @@ static int check_block(struct pipe *pipe, const struct pipe_chip *chip,
 }
 
 /*
- * Returns a lower limit of the run time: the waves run one after the other, and each wave takes as
- * long as one block alone.
+ * Rejects a run time @ns that is too long. @ns is a lower limit: the waves run one after the
+ * other, and each wave takes the solo time of one block.
  */
 static int check_time(struct pipe *pipe, const struct pipe_step *step,
 		      const struct pipe_kernel *kernel, uint64_t ns)
@@ -190,7 +190,10 @@ static uint64_t blocks_of(const struct pipe *pipe, const struct pipe_step *step)
 	return blocks;
 }
 
-/* Adds up the steps, and returns the step at which the sum first exceeds a limit, or NULL. */
+/*
+ * Adds up the steps. Returns the first step at which the sum exceeds a limit. If the sum exceeds
+ * no limit, returns NULL.
+ */
 static const struct pipe_step *add_up(const struct pipe *pipe, const struct pipe_step *steps,
 				      unsigned int nr, uint64_t rounds, struct length *length)
 {
@@ -221,8 +224,8 @@ static int check_length(struct pipe *pipe, const struct pipe_program *program)
 
 	step = add_up(pipe, program->steps, program->nr_steps, 1, &length);
 	/*
-	 * Steps after the end of the run do not count. If the steps of a round take no time, the
-	 * loop never ends.
+	 * Ignore steps after the end of the run. If the steps of a round take no time, the loop
+	 * never ends.
 	 */
 	if (!step || (pipe->scenario->stop_ns && length.ns >= pipe->scenario->stop_ns))
 		return 0;

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * The table of the GPUs that a scenario can name, with a row for each GPU. Sizes come from CUDA's
- * programming guide (technical specifications by compute capability) and from NVIDIA's product
- * pages. The source column of a row names the values that were measured.
+ * The table of GPUs, with a row for each GPU. A scenario selects a GPU by its name. Sizes come
+ * from CUDA's programming guide (technical specifications by compute capability) and from
+ * NVIDIA's product pages. The source column of a row names the values that were measured.
  */
 #include <string.h>
 #include "sim/pipe/pipe.h"
 
 /*
- * All chips have the host latencies of the H200. The times of slices and switches of processes,
- * and the numbers of PBDMAs and channels, are assumptions for all chips.
+ * All chips have the host latencies of the H200. For all chips, the following values are
+ * assumptions: the length of a time slice, the time of a switch between processes, and the
+ * numbers of PBDMAs and channels.
  */
 #define HOST_SIDE \
 	.doorbell_ns = 600, .fetch_ns = 500, .frontend_ns = 500, .done_ns = 700, \

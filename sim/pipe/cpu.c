@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * The programs of a scenario. Each program is a thread, whose steps use CPU time and write commands
- * to buffers. Loops are not unrolled in memory. Programs see the state of the GPU only through its
- * progress values.
+ * Runs the programs of a scenario. Each program is a thread. The steps of a program use CPU time
+ * and write commands to buffers. Loops are not unrolled in memory. Programs read the state of the
+ * GPU only from progress values.
  */
 #include "sim/pipe/pipe.h"
 
-/* Returns the next step that is not a loop, or NULL if the program has ended. */
+/* Returns the program's next step, without loops. If the program has ended, returns NULL. */
 static const struct pipe_step *next_step(struct program *program)
 {
 	const struct pipe_step *step;
@@ -95,8 +95,8 @@ static void put(struct pipe *pipe, struct program *program)
 	struct program **link;
 
 	/*
-	 * A wait refers to the last submitted record of the event. If no record was submitted yet,
-	 * the wait refers to the first record that a program will submit.
+	 * A wait is for the last submitted record of the event. If no record was submitted yet,
+	 * the wait is for the first future record.
 	 */
 	if (step->kind == PIPE_WAIT) {
 		command.other = pipe->events[step->what].stream;
@@ -161,7 +161,7 @@ static bool sleep_on_any(struct pipe *pipe, struct program *program)
 	return false;
 }
 
-/* Returns true if nothing is left to wait for. */
+/* Returns true if the wait has ended. */
 static bool wait_is_over(struct pipe *pipe, struct program *program)
 {
 	const struct pipe_step *step = program->step;
@@ -230,7 +230,7 @@ static void cpu_comes(struct pipe *pipe, struct queue_event *what)
 	}
 }
 
-/* If the program is waiting now, the wait counts up to this moment. */
+/* If the program is waiting now, adds the time of the wait up to this moment. */
 void cpu_stop(struct pipe *pipe, struct program *program)
 {
 	if (program->state == PROGRAM_FULL)

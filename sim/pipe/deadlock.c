@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Reports a deadlock. In a deadlock, the queue has no more events, but some work is not done. The
- * report follows the chain of waits until it repeats, or until nothing is left that could continue.
- * Changes nothing.
+ * report follows the chain of waits until the chain repeats or ends. Changes nothing.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -33,7 +32,7 @@ static void say(char *text, size_t len, const char *fmt, ...)
 	va_end(args);
 }
 
-/* The channel that holds the next command of a stream. */
+/* Returns the channel with the next command of a stream. */
 static const struct channel *holds(const struct pipe *pipe, unsigned int nr,
 				   const struct command **found)
 {
@@ -59,8 +58,8 @@ static bool is_waiting(const struct program *program)
 }
 
 /*
- * Returns whether the remaining steps of the program record the event. The remaining steps include
- * the rest of each active loop, and further rounds of it.
+ * Returns true if the remaining steps of the program record the event. The remaining steps
+ * include the rest of each active loop and the loop's further rounds.
  */
 static bool will_record(const struct program *program, unsigned int event)
 {
@@ -79,9 +78,9 @@ static bool will_record(const struct program *program, unsigned int event)
 }
 
 /*
- * Finds the stream or program that will record the event. This is @stream if the record was
- * submitted there. Otherwise it is a stream that has a command to record the event, or a
- * program.
+ * Finds the stream or program that will record the event. If the record was submitted to @stream,
+ * the result is @stream. Otherwise the result is a stream that has a command to record the event,
+ * or a program.
  */
 static struct who recorder(const struct pipe *pipe, unsigned int event, unsigned int stream)
 {
@@ -187,10 +186,7 @@ int deadlock_report(struct pipe *pipe)
 	char text[PIPE_WHY - 128] = "", unused[PIPE_WHY - 128];
 	struct who who = first_one(pipe), begin;
 
-	/*
-	 * First follows the chain to the beginning of the cycle, and then follows the cycle
-	 * once.
-	 */
+	/* Follow the chain to the beginning of the cycle, and then follow the cycle one time. */
 	for (i = 0; i < most && who.kind != WHO_NOBODY; i++) {
 		unused[0] = '\0';
 		begin = who;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The pipeline of a GPU without a scenario. The owner submits commands one by one, and advances the
- * time.
+ * Runs the pipeline of a GPU without a scenario. The owner submits commands one by one, and
+ * advances the time.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ int pipe_fed_open(struct pipe_fed **out, const struct pipe_gpu *gpu,
 	fed->gpu = *gpu;
 	fed->watch = *watch;
 	fed->blocks = (struct pipe_watch){ .user = watch->user, .block = watch->block };
-	/* This array is large, but pages that no code writes use no memory. */
+	/* This array is large, but its unwritten pages use no memory. */
 	fed->specs = calloc(PIPE_MAX_STREAMS, sizeof(*fed->specs));
 	fed->closed = calloc(PIPE_MAX_STREAMS, sizeof(*fed->closed));
 	fed->scenario = (struct pipe_scenario){

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The compute front end. It creates a task for each launch and passes the task to the task
- * management unit of the launch's context. When a task is done, the front end informs the host
- * interface.
+ * The compute front end. It creates a task for each launch. It passes the task to the task
+ * management unit of the context. When a task is done, the front end informs the host interface.
  */
 #include "sim/pipe/pipe.h"
 
@@ -40,7 +39,7 @@ void frontend_add(struct pipe *pipe, struct task *task)
 		  pipe->now + task->machine->gpu->chip.frontend_ns);
 }
 
-/* If there is no scenario, uses the request in the command instead of the scenario's tables. */
+/* Without a scenario, the demands come from the command instead of the scenario's tables. */
 static void take_ask(struct task *task, const struct pipe_ask *ask)
 {
 	task->ask = ask;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A software model of the scheduling pipeline of a GPU. This file declares the input of a run (a
- * scenario) and its results. The model is not part of libgpupart. Times are integer nanoseconds
- * since the start of the scenario. Not thread-safe.
+ * A software model of the scheduling pipeline of a GPU. This file declares the input and the
+ * results of a run. The input is a scenario. The model is not part of libgpupart. Times are
+ * integer nanoseconds since the start of the scenario. Not thread-safe.
  */
 #ifndef GPUPART_SIM_PIPE_GPUPART_SIM_H
 #define GPUPART_SIM_PIPE_GPUPART_SIM_H
@@ -18,7 +18,7 @@
 
 /* ------------------------------------------------------------------ hardware */
 
-/* The order in which the load balancer takes SMs with equal load. */
+/* If several SMs have the same load, the load balancer uses them in this order. */
 enum pipe_order {
 	PIPE_ORDER_TPC,		/* the first SMs of all TPCs by number, then the second SMs */
 	PIPE_ORDER_VGPC,	/* singletons, then virtual GPCs in turn, as measured on an H200 */
@@ -29,18 +29,20 @@ struct pipe_chip {
 	const char *name, *title;
 	unsigned int nr_gpcs, nr_tpcs, sms_per_tpc, nr_ugpus;
 	/*
-	 * @quarters of an SM; @warps, @registers and @register_unit (allocation unit) of a quarter
+	 * @quarters of each SM; the other members describe one quarter; @register_unit:
+	 * allocation unit
 	 */
 	unsigned int quarters, warps, registers, register_unit;
 	unsigned int shared, shared_reserved, shared_unit, blocks, block_threads, cluster;
 	unsigned int block_shared; /* limit for one block; 0: @shared minus @shared_reserved */
 	unsigned int mhz;
-	unsigned int issue;	/* clocks for which a warp occupies a quarter's FP32 unit */
+	/* clocks for which one instruction of a warp occupies a quarter's FP32 unit */
+	unsigned int issue;
 	unsigned int latency;	/* clocks until an instruction's result can be used */
 	unsigned int slots, priorities, channels, pbdmas, copy_engines;
 	uint64_t sm_rate, gpc_rate, ugpu_rate, dram_rate, link_rate;
-	uint64_t gpc_dram_rate;	/* rate of a GPC if it reads only from DRAM; 0: as @gpc_rate */
-	/* rate of a uGPU if it reads only from DRAM; 0: as @ugpu_rate */
+	uint64_t gpc_dram_rate;	/* rate of a GPC that reads only from DRAM; 0: same as @gpc_rate */
+	/* rate of a uGPU that reads only from DRAM; 0: same as @ugpu_rate */
 	uint64_t ugpu_dram_rate;
 	uint64_t warp_rate;	/* rate of a single warp */
 	unsigned int doorbell_ns, fetch_ns, frontend_ns, done_ns;
@@ -79,7 +81,8 @@ struct pipe_set {
 struct pipe_gpu {
 	struct pipe_chip chip;
 	struct pipe_map map;
-	bool mps;	/* processes share the GPU; false: the GPU is time-sliced between them */
+	/* processes share the GPU; false: each process has the GPU for a time slice */
+	bool mps;
 	bool one_queue;		/* copies and kernels share one queue of commands */
 	unsigned int turn;	/* PIPE_ORDER_VGPC: the first turn, 0 .. 15 */
 	int line;
@@ -87,7 +90,8 @@ struct pipe_gpu {
 
 /*
  * A kernel and the demands of its blocks. A block has three demands: @ns, @work and @bytes. The
- * longest of them is its solo run time. A block with only @ns is never slowed down.
+ * demand that takes longest determines the solo run time. If a block has only @ns, other blocks
+ * never slow it down.
  */
 struct pipe_kernel {
 	const char *name;
@@ -109,10 +113,10 @@ struct pipe_stream {
 	unsigned int gpu, process, priority;	/* 0 is the lowest */
 	const struct pipe_set *set;		/* NULL: all TPCs */
 	/*
-	 * Lending: when stream @lender - 1 has no outstanding command, a launch that has no
-	 * separate set uses @lent instead of @set, if may_borrow[] is true for its kernel. A
-	 * graph or a cooperative kernel never uses @lent. The caller may change @lent and
-	 * may_borrow[] in functions of the watch. @lender 0: none.
+	 * Lending: while stream @lender - 1 has no outstanding command, a launch may use @lent
+	 * instead of @set. The launch must have no separate set, and may_borrow[] must be true
+	 * for its kernel. A graph or a cooperative kernel never uses @lent. The caller may change
+	 * @lent and may_borrow[] in functions of the watch. If @lender is 0, there is no lending.
 	 */
 	unsigned int lender;
 	const struct pipe_set *lent;
@@ -120,7 +124,7 @@ struct pipe_stream {
 	int line;
 };
 
-#define PIPE_NO_KERNEL	UINT32_MAX	/* a node without a kernel, which ends when it starts */
+#define PIPE_NO_KERNEL	UINT32_MAX	/* a node without a kernel; its end is its start */
 
 struct pipe_node {
 	unsigned int kernel;
@@ -162,7 +166,7 @@ struct pipe_program {
 	unsigned int nr_steps;
 };
 
-/* The CPU time of calls, in ns. @ring is the size of a channel's buffer, in commands. */
+/* The CPU time of each call, in ns. @ring is the size of a channel's buffer, in commands. */
 struct pipe_host {
 	unsigned int launch_ns, graph_ns, copy_ns, call_ns, sync_ns, ring;
 };
@@ -186,27 +190,24 @@ struct pipe_scenario {
 struct pipe_block {
 	unsigned int gpu, smid, kernel, stream, cluster;
 	uint64_t launch, block, start, end;
-	const struct pipe_ask *ask;	/* the kernel if there is no scenario, otherwise NULL */
+	const struct pipe_ask *ask;	/* NULL in a scenario; otherwise the kernel */
 };
 
 /* A launch, a node of a graph, or a copy (kernel is UINT_MAX). */
 struct pipe_launch {
 	uint64_t launch;	/* numbered from 0 in the order of the host interface */
 	unsigned int gpu, kernel, stream, engine;
-	uint64_t asked;		/* the time when the CPU had written the command to the buffer */
-	uint64_t issued;	/* the time when the host interface had passed the command on */
-	/*
-	 * when the first block started and the last block ended, or when the copy started and
-	 * ended
-	 */
+	uint64_t asked;		/* time when the CPU finished writing the command to the buffer */
+	uint64_t issued;	/* time when the host interface finished passing the command on */
+	/* start of the first block and end of the last block, or start and end of the copy */
 	uint64_t start, end;
 	uint64_t blocks, bytes;
 	uint64_t sms[PIPE_MAX_SMS / 64];	/* a bit for each %smid that ran a block */
-	unsigned int evicted;	/* how often the launch lost its slot */
+	unsigned int evicted;	/* number of times that the launch lost its slot */
 	bool lent;		/* the launch used the set @lent of its stream */
 };
 
-/* Either function may be NULL. The arguments are valid only during the call. */
+/* Both functions may be NULL. The arguments are valid only during the call. */
 struct pipe_watch {
 	void *user;
 	void (*block)(void *user, const struct pipe_block *block);
@@ -217,9 +218,9 @@ struct pipe_gpu_result {
 	/* earliest start and latest end of a block; @last 0: no block ran */
 	uint64_t first, last;
 	uint64_t busy_ns;	/* time during which at least one block ran */
-	/* sum over all SMs of the time during which a block ran on the SM */
+	/* busy time of each SM, added up over all SMs */
 	uint64_t sm_ns;
-	uint64_t copy_ns;	/* sum over all copy engines of the time of copies */
+	uint64_t copy_ns;	/* time of copies, added up over all copy engines */
 	uint64_t switches;	/* number of switches from one process to another */
 };
 
@@ -237,35 +238,34 @@ struct pipe_program_result {
 struct pipe_result {
 	uint64_t end;		/* end of the last activity */
 	uint64_t launches, blocks, copies, events;
-	/* the run ended at stop_ns although work was left; results count up to stop_ns */
+	/* the run ended at stop_ns before all work was done; results count up to stop_ns */
 	bool stopped;
 	uint64_t busy_ns;	/* time during which at least one block ran on any GPU */
-	int line;		/* the number of the scenario's line to which @why refers; 0: no
-				 * line */
+	int line;		/* line of the scenario that @why describes; 0: no line */
 	char why[PIPE_WHY];
 	struct pipe_gpu_result gpus[PIPE_MAX_GPUS];
 	struct pipe_program_result programs[PIPE_MAX_PROGRAMS];
 };
 
 /*
- * Runs @scenario. Returns 0, or -EINVAL if the scenario can never finish or a value is out of
- * range, -EDEADLK if the run ends in a deadlock, -EOVERFLOW if the run exceeds the range of the
- * clock, or -ENOMEM. After an error, result->why is a message, and result->line is the number of
- * the scenario's line to which the message refers.
+ * Runs @scenario. Returns 0 or a negative errno. -EINVAL: the scenario can never finish, or a
+ * value is out of range. -EDEADLK: the run ends in a deadlock. -EOVERFLOW: the run exceeds the
+ * range of the clock. -ENOMEM: memory is out. After an error, result->why is a message, and
+ * result->line is the number of the line that the message describes.
  */
 int pipe_run(const struct pipe_scenario *scenario, const struct pipe_watch *watch,
 	     struct pipe_result *result);
 
-/* Returns how many blocks of @kernel fit on an idle SM of @chip. */
+/* Returns the number of blocks of @kernel that fit on an idle SM of @chip. */
 unsigned int pipe_occupancy(const struct pipe_chip *chip, const struct pipe_kernel *kernel);
 
 /* ------------------------------------------------ a GPU without a scenario */
 
 /*
- * A GPU that has the same stages, but no scenario. The caller submits each command when it arises,
- * and advances the time. Commands that are submitted at the same times as in a scenario have the
- * same results as in pipe_run(). Not thread-safe. The functions of the watch may not call the
- * functions below.
+ * A GPU with the same stages, but without a scenario. The caller submits commands at any time,
+ * and advances the time. If the caller submits the commands of a scenario at the scenario's
+ * times, the results equal those of pipe_run(). Not thread-safe. The functions of the watch may
+ * not call the functions below.
  */
 struct pipe_fed;
 
@@ -279,7 +279,7 @@ struct pipe_ask {
 	unsigned int turn;	/* see struct pipe_step */
 };
 
-/* Any function may be NULL. @stream is the pointer given when the stream was opened. */
+/* Each function may be NULL. @stream is the argument @user of pipe_fed_stream(). */
 struct pipe_fed_watch {
 	void *user;
 	/* A block has ended. */
@@ -291,8 +291,8 @@ struct pipe_fed_watch {
 };
 
 /*
- * Creates a GPU. Copies @gpu and @watch. Does not copy launches and graphs: the caller must keep
- * each launch or graph valid until it is done. Returns 0 or -ENOMEM.
+ * Creates a GPU. Copies @gpu and @watch. The GPU does not copy launches and graphs. So the caller
+ * must keep each launch or graph valid until it is done. Returns 0 or -ENOMEM.
  */
 int pipe_fed_open(struct pipe_fed **fed, const struct pipe_gpu *gpu,
 		  const struct pipe_fed_watch *watch);
@@ -304,15 +304,17 @@ void pipe_fed_close(struct pipe_fed *fed);
  */
 int pipe_fed_stream(struct pipe_fed *fed, void *user);
 /*
- * Closes a stream. All commands of the stream must be done. A later stream may get the same
- * number. The commands of the later stream are then numbered after the commands of this stream.
+ * Closes a stream. All commands of the stream must be done. A new stream may get the number of a
+ * closed stream. The numbers of its commands then continue after the numbers of the closed
+ * stream's commands.
  */
 void pipe_fed_stream_close(struct pipe_fed *fed, int stream);
 
 /*
- * Each of these functions appends a command to the stream. They return the command's number, or
- * -EAGAIN if the command buffer is full, or -ENOMEM. After -EAGAIN, the caller can try again when
- * the time has advanced. The caller checks with pipe_fed_room() that a launch can finish.
+ * Each of these functions appends a command to the stream. The result is the number of the
+ * command or an error. -EAGAIN: the command buffer is full. When the time has advanced, the
+ * caller can try again. -ENOMEM: memory is out. Before a launch, the caller checks with
+ * pipe_fed_room() that the launch can finish.
  */
 int64_t pipe_fed_launch(struct pipe_fed *fed, int stream, const struct pipe_ask *ask);
 /* The kernel of each node is an index into @asks. The name of the graph is not used. */
@@ -321,22 +323,22 @@ int64_t pipe_fed_graph(struct pipe_fed *fed, int stream, const struct pipe_graph
 int64_t pipe_fed_copy(struct pipe_fed *fed, int stream, enum pipe_way way, uint64_t bytes);
 /* This command does nothing, but other streams can wait for it. */
 int64_t pipe_fed_record(struct pipe_fed *fed, int stream);
-/* Later commands of the stream wait until command @number of stream @other is done. */
+/* All later commands of @stream wait until command @number of stream @other is done. */
 int64_t pipe_fed_wait(struct pipe_fed *fed, int stream, int other, uint64_t number);
 
 /*
- * Returns the number of blocks or clusters that the idle GPU can hold at once in the set of @ask.
- * Returns 0 if the kernel can never run.
+ * Returns the number of blocks or clusters that fit into the set of @ask at the same time on the
+ * idle GPU. If the kernel can never run, returns 0.
  */
 uint64_t pipe_fed_room(const struct pipe_fed *fed, const struct pipe_ask *ask);
 
 /* Returns the time since the GPU was created, in ns. */
 uint64_t pipe_fed_now(const struct pipe_fed *fed);
-/* Returns the time of the next event, or UINT64_MAX if nothing is in progress. */
+/* Returns the time of the next event. If nothing is in progress, returns UINT64_MAX. */
 uint64_t pipe_fed_next(const struct pipe_fed *fed);
 /*
- * Advances to the next event and handles all events of that time. Returns 1, or 0 if nothing is
- * in progress. Returns -ENOMEM or -EOVERFLOW if the GPU cannot continue.
+ * Advances to the next event and handles all events of that time. Normally returns 1. If nothing
+ * is in progress, returns 0. If the GPU cannot continue, returns -ENOMEM or -EOVERFLOW.
  */
 int pipe_fed_step(struct pipe_fed *fed);
 /*

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Runs graphs. A graph is one command. Each node starts when all nodes on which it depends are
- * done. Neither the CPU nor the host interface takes part in this.
+ * done. Nodes start without the CPU and without the host interface.
  */
 #include <stdlib.h>
 #include "sim/pipe/pipe.h"
@@ -45,15 +45,17 @@ static unsigned int nr_edges(const struct pipe_graph *graph)
 	return nr;
 }
 
-/* Computes for each node the nodes that depend on it, in ascending order. */
+/*
+ * For each node, computes a list of the nodes that depend on it. The list is in ascending order.
+ */
 static void reverse_edges(struct graph_run *run)
 {
 	const struct pipe_graph *graph = run->graph;
 	unsigned int i, j, *first = run->first;
 
 	/*
-	 * Counts at the next index, and then sums up the counts. After that, first[n] is the index
-	 * at which to add the next entry for node n.
+	 * The first loop counts the entries of each node, and the second loop sums up the counts.
+	 * After that, first[n] is the index for the next entry of node n.
 	 */
 	for (i = 0; i < graph->nr_nodes; i++)
 		for (j = 0; j < graph->nodes[i].nr_after; j++)
@@ -66,7 +68,7 @@ static void reverse_edges(struct graph_run *run)
 }
 
 /*
- * Passes the ready nodes to the front end. A node without a kernel is done at once, and so other
+ * Passes the ready nodes to the front end. A node without a kernel is done immediately. So more
  * nodes can become ready.
  */
 static void on_ready_nodes(struct pipe *pipe, struct queue_event *what)

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * The host interface of a GPU. Each engine has a run list of channels, and PBDMAs, which fetch
- * commands from the channels in turn. The host interface passes a command on when the progress
- * value of the command's stream shows that all earlier commands are done. If the first command of a
- * channel must wait, the host interface sets the channel aside with all its commands.
+ * The host interface of a GPU. Each engine has a runlist of channels, and several PBDMAs. The
+ * PBDMAs fetch commands from the channels in turn. Each stream has a progress value, which counts
+ * the stream's finished commands. When all earlier commands of a stream are done, the host
+ * interface passes the next command on. If the first command of a channel must wait, all commands
+ * of the channel wait.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -72,10 +73,7 @@ static void call_back(struct pipe *pipe, struct channel **waiters)
 	}
 }
 
-/*
- * If a channel waits for a command of this stream and this command is now done, wakes the
- * channel.
- */
+/* Wakes each channel that waits for a finished command of this stream. */
 static void wake_followers(struct pipe *pipe, struct stream *stream)
 {
 	struct channel **link = &stream->followers, *channel;
@@ -169,8 +167,7 @@ static void pass_on(struct pipe *pipe, const struct command *command)
 }
 
 /*
- * Returns the list of waiters to which the command must be added, or NULL if the command need not
- * wait.
+ * If the command must wait, returns the list of waiters for the command. Otherwise returns NULL.
  */
 static struct channel **waiters_of(struct pipe *pipe, const struct command *command)
 {

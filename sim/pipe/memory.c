@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Distributes bandwidth among SMs. The bandwidth is limited by the port of a GPC, by a uGPU's half
- * of the L2, and by DRAM. If the demand is too high, each demand is reduced in the same proportion.
+ * Distributes bandwidth among SMs. The port of a GPC, a uGPU's half of the L2 cache, and DRAM
+ * limit the bandwidth. If the total demand is too high, each demand is reduced in the same
+ * proportion.
  */
 #include "sim/pipe/pipe.h"
 
@@ -31,8 +32,8 @@ void memory_init(struct machine *machine)
 }
 
 /*
- * Returns how much of a level's @rate the reads in @demand use. Reads from DRAM count more, by
- * the ratio of @rate to @dram_rate. @dram_rate is the rate of the level if all reads are from
+ * Returns the part of a level's @rate that the reads in @demand use. Reads from DRAM count more,
+ * by the ratio of @rate to @dram_rate. @dram_rate is the rate of the level if all reads are from
  * DRAM. If @dram_rate is 0, all reads count the same.
  */
 static uint64_t share_of(uint64_t rate, uint64_t dram_rate, const uint64_t demand[2])

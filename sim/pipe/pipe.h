@@ -3,27 +3,26 @@
  * Declarations that the stages of the pipeline share. The CPU (cpu.c) writes a command into the
  * buffer of a channel (cmdbuf.c). The host interface (host.c) reads the command and passes it to
  * the compute front end (frontend.c). From the front end, the command enters the task management
- * unit (tmu.c) of a context, and then the context's work distribution unit (wdu.c, balance.c),
- * which assigns the blocks to SMs (sm.c, memory.c). Each stage calls the next stage. A stage
- * reports back to the previous stage through functions that are declared with the previous
- * stage.
+ * unit (tmu.c) of a context, and then the context's work distribution unit (wdu.c, balance.c).
+ * The work distribution unit assigns the blocks to SMs (sm.c, memory.c). Each stage calls the
+ * next stage. For reports to the previous stage, a stage calls functions of the previous stage.
  */
 #ifndef GPUPART_SIM_PIPE_PIPE_H
 #define GPUPART_SIM_PIPE_PIPE_H
 
 #include "sim/pipe/gpupart_sim.h"
 
-#define ONE		65536u	/* ONE as a rate is full speed, and ONE as a time is 1 ns */
+#define ONE		65536u	/* a rate of ONE is full speed; a time of ONE is 1 ns */
 #define MAX_RESIDENT	32	/* maximum number of blocks on an SM */
 #define MAX_QUARTERS	4
 #define MAX_WORDS	(PIPE_MAX_SMS / 64)
 #define MAX_LEVELS	(1 + 2 + 64)	/* GPU, uGPUs, GPCs */
 #define NEVER		UINT64_MAX
-/* maximum time of a block, whose remaining time is stored in units of 1/65536 ns */
+/* maximum time of a block; the remaining time is stored in units of 1/65536 ns */
 #define PIPE_LAST_NS	(1ull << 46)
 /*
- * The maximum number of steps of a program, including rounds of loops. This takes about an hour of
- * CPU time.
+ * The maximum number of steps of a program, including rounds of loops. These steps take about an
+ * hour of CPU time.
  */
 #define PIPE_MOST_STEPS	1000000000ull
 #define PIPE_MOST_BLOCKS 10000000000ull
@@ -48,22 +47,24 @@ struct entry {
 struct queue {
 	struct entry *heap;
 	uint32_t nr, room;
-	uint64_t order;		/* keeps events of equal times in the order of insertion */
+	uint64_t order;		/* insertion number, for the order of events with equal times */
 };
 
-/* Creates a queue with room for @room events. It never grows. Returns 0 or -ENOMEM. */
+/* Creates a queue with room for @room events. The queue never grows. Returns 0 or -ENOMEM. */
 int queue_init(struct queue *queue, uint32_t room);
 void queue_fini(struct queue *queue);
 /* Inserts @what at @time, or moves @what to @time. If the time is NEVER, removes @what. */
 void queue_set(struct queue *queue, struct queue_event *what, uint64_t time);
-/* Removes and returns the first event. Returns NULL if the queue is empty. */
+/* Removes and returns the first event. If the queue is empty, returns NULL. */
 struct queue_event *queue_next(struct queue *queue);
 
 /* ------------------------------------------------------------------- sm.c, memory.c */
 
-/* The resources and demands of a block of a kernel on a chip. */
+/* The resources and demands of a kernel's block on a chip. */
 struct shape {
-	/* warps in total; warps in every quarter; number of quarters with one more warp */
+	/*
+	 * @warps: total number; @each: warps in every quarter; @rest: quarters with one more warp
+	 */
 	unsigned int warps, each, rest;
 	unsigned int warp_registers, shared;
 	uint64_t ns;			/* run time if the block runs alone */
@@ -71,8 +72,8 @@ struct shape {
 	uint64_t rate;		/* memory rate if the block runs alone, in 1/16 bytes/us */
 	bool dram;
 	/*
-	 * need[f][q] is the number of issue slots of quarter q that a block can use if quarter f is
-	 * the first quarter with one more warp.
+	 * If quarter f is the first quarter with one more warp, a block can use need[f][q] issue
+	 * slots of quarter q.
 	 */
 	uint32_t need[MAX_QUARTERS][MAX_QUARTERS];
 };
@@ -83,7 +84,7 @@ struct resident {
 	struct task *task;
 	uint64_t block;
 	uint32_t cluster, rate;		/* rate: ONE is the solo speed */
-	/* the rate that the issue slots allow if memory does not limit it */
+	/* rate that the issue slots allow, without the limits of memory */
 	uint32_t by_slots;
 	uint8_t first;			/* the first quarter with one more warp */
 	bool reads;
@@ -103,7 +104,7 @@ struct sm {
 	uint64_t demand[2];	/* in 1/16 bytes/us: total demand; demand for reads from DRAM */
 	/* the part of @demand that the levels have already counted */
 	uint64_t counted[2];
-	uint64_t busy_from, ended;	/* ended: the time when its last block ended */
+	uint64_t busy_from, ended;	/* ended: the end of the last block */
 	uint64_t begins;		/* the time from which all its blocks run */
 	uint16_t vgpc, gpc, ugpu;
 	bool dirty;			/* listed in machine->dirty */
@@ -115,19 +116,19 @@ void shape_make(struct shape *shape, const struct pipe_chip *chip,
 		const struct pipe_kernel *kernel);
 bool sm_fits(const struct sm *sm, const struct pipe_chip *chip, const struct shape *shape);
 /*
- * Puts a block on an SM. Call it only after sm_fits() returned true. The block runs from @start,
- * which may be slightly later than the current time.
+ * Puts a block on an SM. Before the call, sm_fits() must have returned true. The block runs from
+ * @start, which may be slightly later than the current time.
  */
 void sm_put(struct pipe *pipe, struct sm *sm, struct task *task, uint64_t block,
 	    uint32_t cluster, uint64_t start);
 /*
- * Computes the new rates and the time when the next block ends. Called after blocks have started or
+ * Computes the new rates and the end time of the next block. Called after blocks have started or
  * ended.
  */
 void sm_settle(struct pipe *pipe, struct sm *sm);
 /*
- * The first function stops the SM's blocks when another context gets the GPU. The second function
- * continues them later.
+ * When another context gets the GPU, the first function stops the SM's blocks. Later, the second
+ * function continues the blocks.
  */
 void sm_freeze(struct pipe *pipe, struct sm *sm);
 void sm_thaw(struct pipe *pipe, struct sm *sm);
@@ -162,14 +163,14 @@ struct task {
 	struct pipe_launch launch;
 	const struct pipe_ask *ask;	/* the kernel, if there is no scenario */
 	unsigned int priority, cluster, turn;
-	/* blocks or clusters: total number; number assigned so far */
+	/* number of blocks or clusters: @units in total, @given already assigned */
 	uint64_t units, given;
 	uint64_t resident;
-	bool slot, sorted, begun, stuck; /* stuck: no room was found since the last time a block
-					  * ended */
+	/* stuck: since the last end of a block, no room was found */
+	bool slot, sorted, begun, stuck;
 	struct graph_run *run;
 	unsigned int node;
-	/* a bit for each rank of an SM; closed: the SM has no room for a block of this task */
+	/* a bit for each SM, by rank; closed: the SM has no room for a block of this task */
 	uint64_t allowed[MAX_WORDS], closed[MAX_WORDS];
 	struct shape own;		/* the shape, if there is no scenario */
 };
@@ -188,20 +189,20 @@ struct machine {
 	unsigned int nr_slots;		/* number of slots in use */
 	struct task *sorted;		/* tasks with slots, the highest priority first */
 	uint64_t work;			/* number of tasks in TMU and WDU */
-	uint64_t balancer_ps;		/* time in ps when the load balancer is free again */
+	uint64_t balancer_ps;		/* the load balancer is free again at this time, in ps */
 	/* load balancer */
 	uint64_t idle[MAX_WORDS];	/* a bit for each idle SM, by rank */
 	struct sm *sms;			/* by %smid */
 	struct sm *by_rank[PIPE_MAX_SMS];
 	uint16_t group_start[PIPE_MAX_SMS + 1];	/* group g has the ranks [g] to [g + 1] - 1 */
 	uint16_t by_rest[PIPE_MAX_SMS];	/* ranks in the order in which remaining blocks use them */
-	/* singles: the first groups, which have one TPC each */
+	/* singles: the first groups; each single has one TPC */
 	unsigned int nr_groups, nr_singles;
 	unsigned int turn;		/* the next group, not counting singles */
 	unsigned int single;		/* odd: the second half of the singles begins */
-	/* the half of the singles that was served last, 1 or 2; 0: no half was served yet */
+	/* the last served half of the singles, 1 or 2; 0: no half was served yet */
 	unsigned int served_half;
-	/* rested: remaining blocks were assigned since a kernel began; skip: skip a group */
+	/* rested: since a kernel began, remaining blocks were assigned; skip: skip a group */
 	bool rested, skip;
 	struct sm *dirty[PIPE_MAX_SMS];
 	unsigned int nr_dirty;
@@ -213,8 +214,8 @@ struct machine {
 };
 
 /*
- * Call the first function when the machine has both a running block and the GPU. Call the second
- * function when the machine loses the GPU or its last running block.
+ * When the machine has the GPU and a running block, call the first function. When the machine
+ * loses the GPU or its last running block, call the second function.
  */
 void machine_busy(struct pipe *pipe, struct machine *machine);
 void machine_idle(struct pipe *pipe, struct machine *machine);
@@ -223,7 +224,8 @@ int machine_init(struct pipe *pipe, struct machine *machine, unsigned int gpu,
 		 unsigned int process);
 void machine_fini(struct machine *machine);
 /*
- * Marks the machine as changed. After all events of the current time, the run updates the machine.
+ * Marks the machine as changed. The run updates changed machines after all events of the current
+ * time.
  */
 void machine_dirty(struct machine *machine);
 void machine_settle(struct pipe *pipe, struct machine *machine);
@@ -234,10 +236,11 @@ void tmu_return(struct task *task);	/* puts an evicted task at the head of its l
 struct task *tmu_head(const struct machine *machine);
 void tmu_take(struct machine *machine, struct task *task);
 
-/* Takes tasks from the TMU while there are free slots, and evicts tasks of lower priority. */
+/* Takes tasks from the TMU while there are free slots. Also evicts tasks of lower priority. */
 void wdu_accept(struct machine *machine);
 /*
- * Removes a task from the sorted table after all its blocks were assigned, or after it was evicted.
+ * Removes a task from the sorted table. Called when all blocks of the task are assigned, or when
+ * the task is evicted.
  */
 void wdu_unsort(struct task *task);
 /* Called by sm.c when a block of the task has ended. */
@@ -245,9 +248,9 @@ void wdu_block_done(struct pipe *pipe, struct task *task);
 
 void balance_init(struct machine *machine);
 /*
- * Bits 0 and 4 of @turn select a single. Bits 1 to 3 select a group. A kernel without clusters
- * begins with the half of the singles that bit 0 selects. A kernel with clusters begins with
- * exactly the selected single.
+ * Bits 0 and 4 of @turn select a single. Bits 1 to 3 select a group. Bit 0 also selects a half of
+ * the singles. A kernel without clusters begins with this half. A kernel with clusters begins
+ * with the selected single.
  */
 void balance_set_turn(struct machine *machine, unsigned int turn);
 /* Assigns as many blocks to SMs as possible. */
@@ -255,8 +258,8 @@ void balance(struct pipe *pipe, struct machine *machine);
 void balance_idle(struct machine *machine, const struct sm *sm, bool idle);
 void balance_room(struct machine *machine, const struct sm *sm);
 /*
- * Returns how many blocks or clusters the idle machine can hold at once on the SMs in @allowed.
- * @allowed has a bit for each rank.
+ * For an idle machine, returns the number of blocks or clusters that fit on the SMs in @allowed
+ * at the same time. @allowed has a bit for each rank.
  */
 uint64_t balance_capacity(const struct machine *machine, const struct pipe_kernel *kernel,
 			  const uint64_t *allowed);
@@ -276,7 +279,7 @@ void slices_fini(struct slices *slices);
 /* Stops the GPU at the end of a run. Running blocks count up to the current time. */
 void slices_stop(struct pipe *pipe, struct slices *slices);
 struct machine *slices_machine(struct pipe *pipe, unsigned int gpu, unsigned int process);
-/* Called when an idle machine gets work, or when a machine has no work left. */
+/* Called when an idle machine gets work, or when a machine has done all its work. */
 void slices_work_changed(struct pipe *pipe, struct machine *machine);
 
 /* ---------------------------------------------- cmdbuf.c, host.c, frontend.c */
@@ -285,9 +288,9 @@ void slices_work_changed(struct pipe *pipe, struct machine *machine);
 
 enum command_kind { DO_LAUNCH, DO_GRAPH, DO_COPY, DO_RECORD, DO_WAIT };
 
-/* The contents of a command if there is no scenario. A scenario has tables for these contents. */
+/* The contents of a command without a scenario. A scenario has tables for these contents. */
 struct pipe_submission {
-	/* the next newer command of the stream, or the next one in the free list */
+	/* the next newer command of the stream, or the next element of the free list */
 	struct pipe_submission *next;
 	struct pipe_step step;
 	const struct pipe_ask *const *asks;	/* one for each kernel; for a single launch: &ask */
@@ -301,12 +304,12 @@ struct command {
 	enum command_kind kind;
 	unsigned int stream;
 	uint64_t seq;			/* number of the command in its stream, from 1 */
-	uint64_t visible;		/* the time from which the GPU sees the command */
+	uint64_t visible;		/* the GPU sees the command from this time on */
 	const struct pipe_step *step;
 	const struct pipe_submission *pipe_submission;	/* NULL: the command of a scenario */
 	/*
-	 * For a wait: the command waits for command number @value of the stream @other. If @other
-	 * is NO_STREAM, the command waits for the first record of the event.
+	 * A wait command waits for command number @value of the stream @other. If @other is
+	 * NO_STREAM, it waits for the first record of the event.
 	 */
 	uint64_t value;
 	unsigned int other;
@@ -320,7 +323,7 @@ struct channel {
 	struct runlist *runlist;
 	/* the next channel in the run list or in a list of waiters */
 	struct channel *next;
-	/* the channel is in a list or in a PBDMA; false: the channel is idle */
+	/* a list or a PBDMA contains the channel; false: the channel is idle */
 	bool served;
 	struct program *full;		/* the program that waits for room */
 };
@@ -339,10 +342,9 @@ struct runlist {
 };
 
 struct stream {
-	struct queue_event finish;	/* the time when the GPU reports the end of a command */
-	/*
-	 * the number of the last submitted command, and the number of the last finished command
-	 */
+	/* the event in which the GPU reports the end of a command */
+	struct queue_event finish;
+	/* numbers of the last submitted command (@asked) and the last finished command (@done) */
 	uint64_t asked, done;
 	struct channel *waiters;	/* channels whose first command waits for this stream */
 	struct program *sleeper;	/* programs that wait for this stream */
@@ -355,12 +357,11 @@ struct stream {
 };
 
 /*
- * An event. A wait for an event is a wait for the command that contains the last submitted
- * record of the event.
+ * An event. A wait for an event is a wait for the command with the event's last submitted record.
  */
 struct event {
 	unsigned int stream;		/* the stream of the last submitted record, or NO_STREAM */
-	uint64_t seq;			/* the number of that command */
+	uint64_t seq;			/* number of the command with that record */
 	bool done;			/* at least one record is done */
 	struct channel *waiters;	/* channels that wait for the first record of the event */
 	struct program *sleeper;
@@ -386,7 +387,7 @@ struct frontend {
 
 /* The host interface of one GPU. */
 struct host {
-	/* first the runlist of the compute engine, then those of copy engines */
+	/* first the runlist of the compute engine, then the runlists of copy engines */
 	struct runlist *runlists;
 	unsigned int nr_runlists;
 	struct channel *channels;
@@ -405,7 +406,10 @@ void host_fini(struct host *host);
 void host_doorbell(struct pipe *pipe, struct channel *channel);
 /* Informs the host interface that the stream's oldest command is done. */
 void host_stream_done(struct pipe *pipe, unsigned int stream);
-/* Calls host_stream_done() after the time that the GPU needs to report the end of a command. */
+/*
+ * Calls host_stream_done() after a delay. The delay is the time in which the GPU reports the end
+ * of a command.
+ */
 void host_done_later(struct pipe *pipe, unsigned int stream);
 struct channel *host_channel(struct pipe *pipe, unsigned int stream,
 			     const struct pipe_step *step);
@@ -433,7 +437,8 @@ struct graph_run {
 	unsigned int left, nr_ready;
 	unsigned int *waits, *ready;
 	/*
-	 * The nodes that depend on node n are next_nodes[first[n]] to next_nodes[first[n + 1] - 1].
+	 * next_nodes[first[n]] to next_nodes[first[n + 1] - 1] are the nodes that depend on node
+	 * n.
 	 */
 	unsigned int *first, *next_nodes;
 };
@@ -458,11 +463,11 @@ struct program {
 	struct program *next;		/* the next program in a list of waiters */
 	struct frame frames[PIPE_MAX_DEPTH];
 	unsigned int depth;
-	/* the present step, which is done when @queue_event occurs */
+	/* the present step; @queue_event ends this step */
 	const struct pipe_step *step;
 	enum program_state state;
 	struct channel *waits_for;	/* for PROGRAM_FULL */
-	/* @value: the progress value until which the program sleeps */
+	/* @value: the program sleeps until this progress value */
 	uint64_t since, value;
 	/* the stream of @value; NO_STREAM: sleeps until the event is recorded */
 	unsigned int asleep_on;
@@ -473,8 +478,8 @@ uint64_t cpu_cost(const struct pipe_host *host, const struct pipe_step *step);
 void cpu_start(struct pipe *pipe, struct program *program, const struct pipe_program *spec,
 	       struct pipe_program_result *result);
 /*
- * The first function continues a program when its channel has room again. The second function
- * continues programs when a progress value has increased.
+ * When a program's channel has room again, the first function continues the program. When a
+ * progress value has increased, the second function continues the programs that wait for it.
  */
 void cpu_buffer_free(struct pipe *pipe, struct program *program);
 void cpu_wake(struct pipe *pipe, struct program **list);
@@ -510,8 +515,8 @@ struct pipe {
 };
 
 /*
- * Creates the stages for @nr_streams streams. Returns 0 or -ENOMEM. The caller destroys the stages
- * in both cases.
+ * Creates the stages for @nr_streams streams. Returns 0 or -ENOMEM. In both cases, the caller
+ * must destroy the stages.
  */
 int run_make(struct pipe *pipe, unsigned int nr_streams);
 void run_unmake(struct pipe *pipe);
@@ -526,16 +531,16 @@ void fed_done(struct pipe *pipe, struct stream *stream);
 /* Called by graph.c when a node has started. */
 void fed_node(struct pipe *pipe, const struct graph_run *run, unsigned int node);
 
-/* Allocates @size bytes that are freed with the run. Returns NULL if memory is out. */
+/* Allocates @size bytes. The end of the run frees these bytes. If memory is out, returns NULL. */
 void *pool_new(struct pipe *pipe, void *free_list, size_t size);
 int pipe_error(struct pipe *pipe, int err, int line, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* Rejects a scenario that can never finish, before the run (check.c). */
+/* Before the run, rejects a scenario that can never finish (check.c). */
 int check_scenario(struct pipe *pipe);
-/* Returns whether one of @steps, or a step in one of their loops, records @event. */
+/* Returns true if one of @steps, or a step in one of their loops, records @event. */
 bool check_records(const struct pipe_step *steps, unsigned int nr, unsigned int event);
-/* Reports the chain of waits when no event is left (deadlock.c). */
+/* If no event is left, reports the chain of waits (deadlock.c). */
 int deadlock_report(struct pipe *pipe);
 const char *stream_name(const struct pipe *pipe, unsigned int stream);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Ranks the SMs of a GPU in the order in which the load balancer uses them. Each virtual GPC has a
- * group of ranks. This file also tracks which SMs are idle and which have room.
+ * Gives each SM of a GPU a rank. The load balancer uses the SMs in the order of their ranks. Each
+ * virtual GPC has a group of ranks. This file also tracks the idle SMs and the SMs with room.
  */
 #include <string.h>
 #include "sim/pipe/mask.h"
@@ -60,7 +60,7 @@ static const struct pipe_place *place_of(const struct machine *machine, unsigned
 	return &machine->gpu->map.sms[machine->by_rank[rank]->smid];
 }
 
-/* Returns whether a remaining block gets the SM of rank @a rather than the SM of rank @b. */
+/* Returns true if the SM of rank @a gets a remaining block before the SM of rank @b. */
 static bool rest_before(const struct machine *machine, unsigned int a, unsigned int b)
 {
 	const struct pipe_place *x = place_of(machine, a), *y = place_of(machine, b);

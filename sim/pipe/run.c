@@ -63,10 +63,7 @@ int pipe_error(struct pipe *pipe, int err, int line, const char *fmt, ...)
 	return err;
 }
 
-/*
- * Returns the maximum number of events that are in the queue at the same time. Each stage has
- * separate events.
- */
+/* Returns the maximum number of events in the queue. Each stage has separate events. */
 static uint64_t nr_happenings(const struct pipe_scenario *scenario, unsigned int nr_streams)
 {
 	uint64_t nr = scenario->nr_programs + 2ull * nr_streams;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Time slices on one GPU. Without MPS, a context has all SMs for a time slice, or until it has no
- * more work. The blocks of a context stand still while another context has the GPU.
+ * more work. While another context has the GPU, the blocks of a context make no progress.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,8 +13,8 @@ static struct machine *current(const struct slices *slices)
 }
 
 /*
- * Returns the next context with work after the current context. If no other context has work,
- * returns the current context.
+ * Returns the next context with work. The search begins after the current context. If no other
+ * context has work, returns the current context.
  */
 static unsigned int next_with_work(const struct slices *slices)
 {
@@ -102,7 +102,7 @@ int slices_init(struct pipe *pipe, unsigned int gpu)
 
 	slices->queue_event.come = on_slice_end;
 	slices->nr = pipe->scenario->gpus[gpu].mps ? 1 : pipe->scenario->nr_processes;
-	slices->nr += !slices->nr;	/* a GPU that no process uses */
+	slices->nr += !slices->nr;	/* a GPU without processes still has one machine */
 	slices->machines = calloc(slices->nr, sizeof(*slices->machines));
 	if (!slices->machines)
 		return -ENOMEM;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * An SM: its blocks, their remaining work and their speed. In each quarter, the oldest block gets
- * as many issue slots as it can use. Then the next oldest block gets slots, and so on. The
- * schedulers of an H200 use nearly the same order (Documentation/results/h200-traces.md). Bandwidth
- * is shared evenly.
+ * Simulates an SM: its blocks, their remaining work and their speed. In each quarter, the oldest
+ * block gets as many issue slots as it can use. Then the next oldest block gets issue slots, and
+ * so on. The schedulers of an H200 use nearly the same order
+ * (Documentation/results/h200-traces.md). Bandwidth is shared evenly.
  */
 #include "sim/pipe/pipe.h"
 
@@ -15,8 +15,8 @@ static uint64_t max(uint64_t a, uint64_t b)
 }
 
 /*
- * Returns whether quarter @q has one more warp than the minimum. @rest quarters, beginning with
- * @first, have one more.
+ * Returns 1 if quarter @q has one more warp than the minimum, otherwise 0. @rest quarters have
+ * one more warp, and @first is the first of these quarters.
  */
 static inline unsigned int one_more(const struct shape *shape, unsigned int quarters,
 				    unsigned int first, unsigned int q)
@@ -51,8 +51,8 @@ void shape_make(struct shape *shape, const struct pipe_chip *chip,
 	if (every < chip->issue)
 		every = chip->issue;
 	/*
-	 * If a block runs alone, it gets the rate that its warps can demand, but no more than the
-	 * SM's share.
+	 * A block that runs alone gets the rate that its warps can demand. The SM's share limits
+	 * this rate.
 	 */
 	rate = shape->warps * chip->warp_rate;
 	if (rate > chip->sm_rate)
@@ -61,7 +61,7 @@ void shape_make(struct shape *shape, const struct pipe_chip *chip,
 	reads = kernel->bytes ? mul_div(kernel->bytes, 1000, rate) : 0;
 	shape->ns = max(1, max(kernel->ns, max(work, reads)));
 	if (shape->ns > PIPE_LAST_NS)
-		shape->ns = PIPE_LAST_NS + 1;	/* the run ends before the block does */
+		shape->ns = PIPE_LAST_NS + 1;	/* the run ends before the block ends */
 	shape->issue = mul_div(kernel->work * chip->issue, 1000ull * ONE,
 			       shape->ns * chip->mhz);
 	shape->rate = mul_div(kernel->bytes, 16000, shape->ns);
@@ -136,7 +136,7 @@ void sm_advance(const struct pipe *pipe, struct sm *sm)
 	}
 }
 
-/* in units of 1 / ONE issue slot: a smaller number of slots is only a rounding error */
+/* in units of 1 / ONE issue slot: fewer slots are a rounding error */
 #define CRUMB	64
 
 /*
@@ -164,8 +164,8 @@ static uint32_t take_slots(uint32_t *slots, const uint32_t *need, uint32_t rate)
 }
 
 /*
- * Returns whether a quarter has no slots left. If a quarter has no slots left, a block that
- * needs all quarters gets no slots.
+ * Returns true if a quarter has no issue slots left. A block that needs all quarters then gets no
+ * issue slots.
  */
 static bool is_dry(const uint32_t *slots)
 {
@@ -178,8 +178,8 @@ static bool is_dry(const uint32_t *slots)
 }
 
 /*
- * If there are too few slots, the oldest block also loses this share of its slots to the other
- * blocks. The value was fitted to measurements.
+ * If there are too few issue slots, the oldest block gets only this share of its slots. The other
+ * blocks get the remaining slots. The value was fitted to measurements.
  */
 #define SQUEEZE	(ONE * 16 / 17)
 
@@ -242,7 +242,7 @@ static void set_rates(struct sm *sm)
 	}
 }
 
-/* Returns how long the remaining work @left takes at the speed @rate. */
+/* Returns the time that the remaining work @left takes at the speed @rate. */
 static uint64_t time_for(uint64_t left, uint32_t rate)
 {
 	if (!left)
@@ -253,8 +253,8 @@ static uint64_t time_for(uint64_t left, uint32_t rate)
 }
 
 /*
- * Returns the time when the first block of the SM ends at the present speeds. Blocks of similar age
- * often have the same speed.
+ * Returns the end time of the SM's next block at the present speeds. Blocks of similar age often
+ * have the same speed.
  */
 static uint64_t next_end(const struct pipe *pipe, const struct sm *sm)
 {
@@ -297,7 +297,7 @@ void sm_freeze(struct pipe *pipe, struct sm *sm)
 	queue_set(&pipe->queue, &sm->queue_event, NEVER);
 }
 
-/* Delays each block that has not started yet by the same amount of time. */
+/* If a block has not started yet, delays the block. All these blocks have the same delay. */
 static uint64_t put_off(const struct pipe *pipe, const struct sm *sm, uint64_t start)
 {
 	return start > sm->last && start < pipe->now ? start + pipe->now - sm->last : start;
@@ -345,7 +345,10 @@ static void take_room(struct sm *sm, const struct shape *shape, unsigned int fir
 		sm->demand[1] += (int64_t)sign * (int64_t)shape->rate;
 }
 
-/* The quarters with the fewest warps get the odd warps. */
+/*
+ * Returns the first quarter for the remaining warps of a block. The quarters with the fewest
+ * warps get these warps.
+ */
 static unsigned int first_quarter(const struct sm *sm, const struct shape *shape)
 {
 	unsigned int quarters = sm->machine->gpu->chip.quarters, q, best = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * The task management unit. It has a singly linked list for each priority, and adds tasks at the
- * tail. When the work distribution unit has a free slot, it gets the first task of the list with
- * the highest priority.
+ * tail. When the work distribution unit has a free slot, the unit gets the first task of the list
+ * with the highest priority.
  */
 #include "sim/pipe/pipe.h"
 

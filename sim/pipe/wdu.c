@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The work distribution unit of one context. A task gets a slot when the TMU passes the task on,
- * and keeps the slot until its last block has ended. Until its last block is assigned, the task is
- * also in the table that is sorted by priority. If the TMU has a task of higher priority, a task
- * with unassigned blocks loses its slot to that task.
+ * The work distribution unit of one context. When the TMU passes a task on, the task gets a slot.
+ * The task keeps the slot until its last block has ended. The sorted table contains the tasks
+ * with unassigned blocks, by priority. If the TMU has a task of higher priority, a task with
+ * unassigned blocks can lose its slot to that task.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static void sort_in(struct task *task)
 		(*link)->above = task;
 	*link = task;
 	task->sorted = true;
-	/* Blocks may have ended on any SM while the task was not in the table. */
+	/* While the task was not in the table, blocks may have ended on any SM. */
 	memset(task->closed, 0, sizeof(task->closed));
 	task->stuck = false;
 }
@@ -44,7 +44,10 @@ void wdu_unsort(struct task *task)
 	task->sorted = false;
 }
 
-/* The last task in the table: it has the lowest priority, and unassigned blocks. */
+/*
+ * Returns the last task in the table. This task has the lowest priority and still has unassigned
+ * blocks.
+ */
 static struct task *lowest(const struct machine *machine)
 {
 	struct task *task = machine->sorted;
@@ -88,7 +91,7 @@ void wdu_block_done(struct pipe *pipe, struct task *task)
 	task->resident--;
 	if (task->resident || task->given < task->units)
 		return;
-	/* Only tasks with unassigned blocks are evicted, so this task still has its slot. */
+	/* Only tasks with unassigned blocks are evicted, so this task still has its slot here. */
 	task->slot = false;
 	machine->nr_slots--;
 	machine->work--;

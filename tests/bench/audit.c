@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Measures the cost of LD_AUDIT=libgpupart-nvml.so in a program that never uses NVML. It
- * measures the start of the program, and calls of functions in shared libraries, alternately
- * with and without the library. The result is the minimum of many measured times, because other
- * load only makes a measurement longer.
+ * Measures the cost of LD_AUDIT=libgpupart-nvml.so in a program that never uses NVML. It measures
+ * the start of the program, and calls of functions in shared libraries. Measurements with the
+ * library and without the library alternate. The result is the minimum of many measured times,
+ * because other load only makes a measurement longer.
  */
 #include <spawn.h>
 #include <stdio.h>
@@ -16,10 +16,10 @@
 
 #define NR_STARTS	200
 #define NR_ROUNDS	20
-/* number of parts of the calls; each part is shorter than a time slice */
+/* the calls are made in this number of parts; each part is shorter than a time slice */
 #define NR_PIECES	40
 #define NR_CALLS	1000000
-/* maximum ratio to the plain call, whose own time varies at least this much from run to run */
+/* maximum ratio to the plain call; the plain call's time varies at least this much between runs */
 #define MOST		1.05
 
 extern char **environ;
@@ -33,8 +33,8 @@ static double now_us(void)
 }
 
 /*
- * Measures, in a separate process, the time in ns for a call of a nearly empty function through the
- * PLT.
+ * A separate process measures the time of a call of a nearly empty function through the PLT, in
+ * ns.
  */
 static int measure_calls(void)
 {
@@ -54,8 +54,8 @@ static int measure_calls(void)
 }
 
 /*
- * Runs @argv and returns the time in us until this command has ended. Stores its output in
- * @line.
+ * Runs the command @argv and stores its output in @line. Returns the time until the command has
+ * ended, in us.
  */
 static double run(char **argv, const char *audit, char *line, int len)
 {
@@ -94,8 +94,8 @@ static double run(char **argv, const char *audit, char *line, int len)
 }
 
 /*
- * Measures the minimum time of @nr starts of @argv, alternately without the library, in [0], and
- * with the library, in [1].
+ * Starts @argv @nr times without the library and @nr times with the library, alternately. Stores
+ * the minimum time without the library in [0], and with the library in [1].
  */
 static void compare_starts(const char *what, char **argv, const char *audit, int nr)
 {

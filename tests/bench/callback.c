@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Makes NR launches, or NR allocations from a pool, so that callgrind can count instructions.
- * argv[1] names the situation. Simulated driver.
+ * Makes NR launches, or NR allocations from a pool, on the simulated driver. So callgrind can
+ * count instructions. argv[1] names the situation.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -34,14 +34,14 @@ static struct lend_block *borrow_begin(struct gpupart *gp, const char **lender)
 	if (gpupart_report_open(gp, &own, &id) || gpupart_report_open(gp, &other, lender))
 		return NULL;
 	gpupart_lend_bound(own, 1000000000, 1000000000);
-	/* If a program sets its own limit, its launches never leave this limit. */
+	/* Launches of a program never leave the limit that the program set itself. */
 	setenv("GPUPART_SET", "0-15", 1);
 	if (gpupart_report_start(gp, id))
 		return NULL;
 	return &((struct report_block *)((struct memfd *)own)->head)->lend;
 }
 
-/* From now on the other run is idle. If @busy is true, the other run is never idle. */
+/* Makes the other run idle. If @busy is true, the other run is never idle. */
 static void borrow(struct lend_block *own, const char *lender, struct gpupart_gpu *gpu, bool busy)
 {
 	snprintf(own->lender.report, sizeof(own->lender.report), "%s", lender);
@@ -105,7 +105,7 @@ int main(int argc, char **argv)
 			return 1;
 		if (launch(function, 1, 1, 1, 32, 1, 1, 0, stream, NULL, NULL))
 			return 1;
-		/* On the simulated GPU, records arrive only during a wait. */
+		/* On the simulated GPU, records arrive only while a thread waits. */
 		if (lend && i % 2 && sync(stream))
 			return 1;
 	}

@@ -2,18 +2,18 @@
 /*
  * Measures the cost of a launch with the callback, relative to a launch without the callback. It
  * creates two processes before they use CUDA. The first process never subscribes, and the second
- * process subscribes. The two processes take turns in short blocks on an otherwise idle GPU, so
- * that drifts of the machine affect both processes equally. Each block begins with launches that
- * are not timed, so that both processes are equally warm. Only the launch calls are timed, not
- * the wait for the GPU. A third process also never subscribes, and shows how much two equal
- * processes differ. A fourth process waits for a known time before each launch, and shows how
- * small a difference the method can detect.
+ * process subscribes. The two processes take turns in short blocks on an otherwise idle GPU. So
+ * drifts of the machine affect both processes equally. Each block begins with launches that are
+ * not timed, so that both processes are equally warm. Only the launch calls are timed, not the
+ * wait for the GPU. A third process also never subscribes. It shows the difference between two
+ * equal processes. A fourth process waits for a known time before each launch. It shows the
+ * smallest difference that the method can detect.
  *
- * Equal processes differ by a few percent for their whole lifetime, because their memory addresses
- * differ. So each variant is measured with several pairs of processes, on one CPU. For each block,
- * the program computes the ratio to the neighbouring blocks of the process that never subscribes.
- * The figure of a pair is the median of these ratios. The output is the median of the pairs and its
- * 95 % interval. The interval is binomial and assumes no distribution.
+ * Equal processes differ by a few percent for their whole lifetime, because their memory
+ * addresses differ. So each variant is measured with several pairs of processes, on one CPU. For
+ * each block, the program computes the ratio to the neighbouring blocks of the first process. The
+ * figure of a pair is the median of these ratios. The output is the median over all pairs, and
+ * the 95 % interval of this median. The interval is binomial and assumes no distribution.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -108,15 +108,15 @@ static int subscribe_by_hand(P lib, bool told)
 	if (subscribe(&handle, (void *)nothing, NULL) || enable(1, handle, 0xb, 1))
 		return -1;
 	/*
-	 * Also enable the callbacks for the end of a stream and of a context, because the library
-	 * watches both.
+	 * Like the library, also enable the callbacks for the end of a stream and for the end of
+	 * a context.
 	 */
 	return told && (enable(1, handle, 2, 5) || enable(1, handle, 2, 2)) ? -1 : 0;
 }
 
 /*
- * Allocates as much host memory in the context as the records use. A process with records also has
- * this memory, even if its launches have no records.
+ * Allocates host memory in the context, with the size of the records' memory. A process with
+ * records also has this memory, even if its launches have no records.
  */
 static int map_host_memory(P lib, bool registered)
 {
@@ -134,7 +134,10 @@ static int map_host_memory(P lib, bool registered)
 	return memory == MAP_FAILED || add(memory, bytes, 2);
 }
 
-/* Runs in the child. Waits for a byte, makes launches, and answers with their time in ns. */
+/*
+ * Runs in the child. Waits for a byte, makes launches, and answers with the time of these
+ * launches in ns.
+ */
 static int child(enum variant variant, int in, int out)
 {
 	CU (*init)
@@ -221,8 +224,8 @@ static int start(struct worker *w, enum variant variant)
 		return -errno;
 	if (!w->pid) {
 		/*
-		 * Also close the pipe ends of the other workers, so that the end of a pipe is
-		 * detected.
+		 * Also close the pipe ends of the other workers. Otherwise no process can detect
+		 * the end of a pipe.
 		 */
 		for (int fd = 3; fd < 256; fd++)
 			if (fd != to[0] && fd != from[1])
@@ -277,7 +280,7 @@ static void say(enum variant variant, double *ratio, unsigned int nr, double pla
 	unsigned int low = 0;
 	double tail = 0, p = 1, middle = median(ratio, nr);
 
-	/* Find the largest rank for which the lower tail of binomial(n, 1/2) is below 2.5 %. */
+	/* Find the largest rank at which the lower tail of binomial(n, 1/2) is below 2.5 %. */
 	for (unsigned int i = 0; i < nr; i++)
 		p /= 2;
 	while (tail + p < 0.025) {
@@ -352,8 +355,8 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	/*
-	 * The processes never run at the same time. They use one CPU, so that they have the same
-	 * clock and the same cache.
+	 * The processes never run at the same time. All use one CPU, so that they have the same
+	 * clock frequency and the same cache.
 	 */
 	CPU_ZERO(&cpu);
 	CPU_SET(sched_getcpu(), &cpu);

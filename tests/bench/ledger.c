@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Measures the cost of memory accounting in nanoseconds. It measures queries. It also measures a
- * charge and a release without contention, for several numbers of processes in the tenant.
- * Medians of blocks.
+ * Measures the cost of memory accounting in nanoseconds. It measures queries. For several numbers
+ * of processes in the tenant, it measures a charge and a release without contention. The results
+ * are medians of blocks.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,7 +50,7 @@ static double say(const char *what, unsigned int nr)
 	} \
 } while (0)
 
-/* Each process has one slot, as in real use. All processes except the first are idle. */
+/* Like in real use, each process has one slot. All processes except the first process are idle. */
 static bool measure(struct ledger *ledger, unsigned int nr)
 {
 	int gpu = ledger_gpu(ledger, "0000:0d:00.0"), bad = 0;

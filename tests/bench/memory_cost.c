@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
  * Measures the cost of an allocation with a memory quota, relative to an allocation without a
- * quota. Two processes take turns in short blocks on an otherwise idle GPU, so that drifts of
- * the machine affect both processes equally. Each block begins with calls that are not timed.
- * The figure of a pair is the median of the ratios of neighbouring blocks. The output is the
- * median of several pairs. The output also has the median for two processes without a quota.
- * This median shows the error of the method.
+ * quota. Two processes take turns in short blocks on an otherwise idle GPU. So drifts of the
+ * machine affect both processes equally. Each block begins with calls that are not timed. The
+ * figure of a pair is the median of the ratios of neighbouring blocks. The output is the median
+ * over several pairs. The output also has the median for two processes without a quota, which
+ * shows the error of the method.
  *
  *         bench-memory_cost [PART OF A NAME, TO SELECT WORKLOADS]
  */
@@ -102,7 +102,7 @@ static uint64_t now_ns(void)
 	return now.tv_sec * 1000000000ull + now.tv_nsec;
 }
 
-/* Returns the time in ns for a pair of calls, or 0 if a call failed. */
+/* Returns the time for a pair of calls, in ns. If a call failed, returns 0. */
 static double block(const struct kind *kind, unsigned int calls)
 {
 	uint64_t address, start = now_ns();
@@ -190,7 +190,10 @@ static double median(double *values, unsigned int nr)
 	return values[nr / 2];
 }
 
-/* Returns the ratio of the second process to the first process, or 0 if a call failed. */
+/*
+ * Returns the ratio of the second process's time to the first process's time. If a call failed,
+ * returns 0.
+ */
 static double ratio(struct server *plain, struct server *other, uint32_t kind, double *ns)
 {
 	double ratios[NR_BLOCKS], plains[NR_BLOCKS];
@@ -217,8 +220,8 @@ static bool pairs(uint32_t kind, bool quota, double *found, double *ns)
 
 		ratios[i] = good ? ratio(&plain, &other, kind, ns) : 0;
 		/*
-		 * End the second process first, because it has also inherited the pipes of the
-		 * first process.
+		 * End the second process first, because it has inherited the pipes of the first
+		 * process.
 		 */
 		server_end(&other);
 		server_end(&plain);

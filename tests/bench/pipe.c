@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Measures the speed of the scheduling pipeline on one core, in block events (begins and ends) per
- * second and in launches per second. Also measures the memory of the pipeline. Fails if the rate is
- * below the required rate.
+ * Measures the speed of the scheduling pipeline on one core. The units are block events per
+ * second and launches per second. A block event is a begin or an end of a block. Also measures
+ * the memory of the pipeline. If the speed is below the required speed, the program fails.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Measures the time of the planner. It plans random demands of up to 16 tenants, on the boards
- * of tests/data and on made-up GPUs that are similar to real GPUs. Then it makes a climb: it
- * takes the demands that needed the most steps, and changes them a little, again and again, as
- * long as the number of steps grows. For each kind of GPU, prints a line with the slowest random
- * case and the slowest case of the climb. Fails if a random case took longer than the limit, or
- * if the planner did not decide a case.
+ * Measures the time of the planner. It plans random demands of up to 16 tenants, on the boards of
+ * tests/data and on made-up GPUs that are similar to real GPUs. Then it makes a climb. A climb
+ * begins with the demands that needed the most steps. It changes these demands a little, and
+ * repeats this as long as the number of steps grows. For each kind of GPU, the program prints a
+ * line with the slowest random case and the slowest case of the climb. If a random case took
+ * longer than the limit, or if the planner did not decide a case, the program fails.
  *
  *         bench-plan [SECONDS PER KIND] [SEED] [KIND, FROM 0] [MILLISECONDS TO PRINT]
  */
@@ -19,13 +19,13 @@
 
 #define NR_TENANTS GPUPART_PLAN_MAX_TENANTS
 #define MAX_GPCS GPUPART_MAX_GPCS
-#define MAX_SIZE 32		/* maximum of TPCs in a GPC of a topology */
+#define MAX_SIZE 32		/* maximum number of TPCs in a GPC */
 #define PROMISED_MS 15.0
 #define NR_BOARDS 7
 #define NR_FIRST 60		/* number of random cases; the climb begins with the slowest of
 				 * them */
-#define NR_STALE 300		/* a climb ends after this number of steps without a slower
-				 * case */
+/* if no slower case is found in this number of steps, the climb ends */
+#define NR_STALE 300
 
 struct demand {
 	unsigned int min, max, cluster, weight, same, apart;	/* @same and @apart have a bit for
@@ -36,8 +36,8 @@ struct demand {
 struct instance {
 	unsigned int nr_gpcs, nr_ugpus, nr;
 	/*
-	 * For each GPC: the numbers of all TPCs, of TPCs that are not singletons, and of TPCs that
-	 * are not available.
+	 * For each GPC: the number of all TPCs, the number of TPCs without the singletons, and
+	 * the number of TPCs that are not available.
 	 */
 	unsigned int size[MAX_GPCS], nr_main[MAX_GPCS], gone[MAX_GPCS], ugpu[MAX_GPCS];
 	struct demand demands[NR_TENANTS];
@@ -191,8 +191,8 @@ static double now_ms(clockid_t clock)
 }
 
 /*
- * Use CPU time, because the machine may be busy. If a case is really slow, a second run is slow
- * too.
+ * The machine may be busy, so use CPU time. A case that is really slow is also slow in a second
+ * run.
  */
 static struct result measure(struct gpupart *gp, const struct instance *in)
 {
@@ -455,8 +455,8 @@ static void climb(struct gpupart *gp, const struct shape *s, double end, struct 
 		count(t, &in, &r, true);
 		stale++;
 		/*
-		 * A case that is slightly faster than the slowest case may still lead to a slower
-		 * case.
+		 * Also continue with a case that is slightly faster than the slowest case,
+		 * because it may lead to a slower case.
 		 */
 		if (r.steps < most - most / 32)
 			continue;

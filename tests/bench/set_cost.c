@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Measures the time of each way to change a set, in nanoseconds, and the time to open a GPU, in
- * milliseconds. Medians of blocks.
+ * Measures the time of each kind of change of a set, in nanoseconds. Also measures the time to
+ * open a GPU, in milliseconds. The results are medians of blocks.
  */
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A CUDA program that does not use gpupart: prints the SMs on which the blocks of a launch ran.
- * Loads libcuda at run time, so that the program also runs without a GPU.
+ * A CUDA program that does not use gpupart. It makes a launch and prints the SMs on which the
+ * blocks ran. It loads libcuda at run time, so that it also runs without a GPU.
  */
 #include <dlfcn.h>
 #include <stdio.h>

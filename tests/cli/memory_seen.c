@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Prints how much GPU memory a program sees, and whether it can allocate 512 MiB and then 1 GiB
- * more.
+ * Prints the amount of GPU memory that the driver reports to a program. Also prints whether the
+ * program can allocate 512 MiB and then 1 GiB more.
  */
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * For tests/cli/metrics.sh: launches 16 kernels one after the other, 50 times per second, until the
- * file GO is removed. On the simulated GPU each kernel takes 10 ms. The program pauses while the
- * file GO.hold exists. Arguments: GO [MOST-LAUNCHES].
+ * For tests/cli/metrics.sh: 50 times per second, launches 16 kernels one after the other. On the
+ * simulated GPU, each kernel takes 10 ms. The program ends when the file GO is removed. While the
+ * file GO.hold exists, the program pauses. Arguments: GO [MOST-LAUNCHES].
  */
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * For tests/cli/qos*.sh: launches until the file that the argument names is removed. After each
- * launch it reports one unit for each SM that the launch used. With a second argument, each
- * block lasts that many ns. The program then launches four kernels at a time and reports
- * nothing.
+ * For tests/cli/qos*.sh: launches until a file is removed. The first argument names this file.
+ * After each launch, the program reports one unit for each SM that the launch used. The second
+ * argument is optional, and is the duration of a block in ns. With the second argument, the
+ * program launches four kernels at a time and reports nothing.
  */
 #include <dlfcn.h>
 #include <stdio.h>

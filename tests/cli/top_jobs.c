@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * For tests/cli/top.sh. With the arguments SOURCE NR, creates NR jobs of one TPC, which exist until
- * this program is killed.
+ * For tests/cli/top.sh. With the arguments SOURCE NR, creates NR jobs of one TPC. The jobs exist
+ * until this program is killed.
  */
 #include <signal.h>
 #include <stdio.h>

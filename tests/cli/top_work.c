@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * For tests/cli/top.sh. With the arguments FILE NS US, launches a kernel that takes NS ns, every US
- * us, until FILE is removed.
+ * For tests/cli/top.sh. With the arguments FILE NS US, launches a kernel every US us, until FILE
+ * is removed. Each kernel takes NS ns.
  */
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * For tests/cli/tune.sh: launches until the file that the first argument names is removed. The
- * second argument selects the reports: "linear" reports one unit per millisecond and TPC. "even
- * LIST" counts the program's TPCs in LIST and its TPCs outside LIST, and reports the units that
- * "linear" reports for twice the smaller number. "most N" is like "linear", but reports at most
- * the units of N TPCs. "needs N" is like "linear", but reports nothing if the program has fewer
- * than N TPCs. "times" reports requests of 200 ms divided by the number of TPCs, with
- * gpupart_latency_report(). "silent" reports nothing. "records" reports nothing, and launches
- * every 2 ms. The number of units depends only on the clock, so that load on the machine does
- * not change it.
+ * For tests/cli/tune.sh: launches until a file is removed. The first argument names this file.
+ * The second argument selects the reports. "linear" reports one unit per millisecond and TPC.
+ * "even LIST" counts the program's TPCs in LIST and its TPCs outside LIST. It then reports like
+ * "linear" with twice the smaller of these two numbers. "most N" is like "linear", but with at
+ * most N TPCs. "needs N" is like "linear", but with fewer than N TPCs it reports nothing. "times"
+ * reports requests with gpupart_latency_report(). A request takes 200 ms divided by the number of
+ * TPCs. "silent" reports nothing. "records" reports nothing, and launches every 2 ms. The number
+ * of units depends only on the clock. So load on the machine does not change this number.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -29,7 +28,7 @@ static double now(void)
 	return ts.tv_sec * 1e3 + ts.tv_nsec / 1e6;
 }
 
-/* Returns whether a list such as "3,5,8" contains @number. */
+/* Returns true if a list, for example "3,5,8", contains @number. */
 static int has(const char *list, unsigned int number)
 {
 	char *end;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A library only for coverage builds. It writes the counters of a process that calls _exit() or
- * exec, or that a signal such as SIGTERM ends.
+ * A library for coverage builds. If a process calls _exit() or exec, or if a signal such as
+ * SIGTERM ends the process, this library writes the counters of the process.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -14,8 +14,8 @@
 #define PUBLIC __attribute__((visibility("default")))
 
 /*
- * The units are programs, libraries, and copies of these that tests load a second time. Units that
- * do not fit into the table are not written.
+ * A unit is a program, a library, or a second copy of a library in the process. If the table is
+ * full, the counters of further units are not written.
  */
 static struct coverage_unit {
 	void (*dump)(void);
@@ -49,7 +49,7 @@ static void dump_all(void)
 	errno = err;
 }
 
-/* If a process continues after its counters were written, it counts from zero again. */
+/* A process may continue after its counters were written. Then it must count from zero again. */
 static void reset_all(void)
 {
 	int err = errno;
@@ -104,8 +104,8 @@ PUBLIC int execvp(const char *file, char *const argv[])
 }
 
 /*
- * The wait status of the process is the same as without this library. If the process hangs at
- * this point, the alarm ends it.
+ * This library must not change the wait status of the process. If the process hangs at this
+ * point, the alarm ends the process.
  */
 static void on_signal(int sig)
 {

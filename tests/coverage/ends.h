@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Registers units whose counters are written. For coverage builds only. */
+/* For coverage builds. Registers units, so that their counters are written. */
 #ifndef COVERAGE_ENDS_H
 #define COVERAGE_ENDS_H
 
 /*
- * @dump writes a unit's counters, and @reset sets them to zero. gcov has such a pair of functions
- * for each unit. The symbols are weak, so that a library does not depend on ends.so.
+ * @dump writes a unit's counters. @reset sets the counters to zero. gcov has these two functions
+ * in each unit. The symbols are weak, so that a library does not depend on ends.so.
  */
 #define COVERAGE_CALL __attribute__((visibility("default"), weak))
 COVERAGE_CALL void coverage_add(void (*dump)(void), void (*reset)(void));

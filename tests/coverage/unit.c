@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Part of each program and library of a coverage build: registers its counters in ends.c. */
+/*
+ * Each program and each library of a coverage build contains this file. It registers the counters
+ * of the program or library in ends.c.
+ */
 #include "tests/coverage/ends.h"
 
 void __gcov_dump(void);

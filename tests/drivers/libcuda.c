@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * A fake libcuda.so for tests/cli/drivers.sh. It has only the table of callbacks. FAKE_DRIVER sets
- * its properties: bytes=N slot 0, features=N, cbids=N of domain 0xB, subscribe=N the result of this
- * call, unsubscribe=N its result at the second time, enable=N the result for cbid 2, refuse=N the
- * result for a cbid that does not exist, none=1 no table, empty=1 no slot 4. At exit it prints on
- * stderr which callbacks are still enabled and which subscriptions still exist. It shares no code
- * with the library or with the simulated driver.
+ * A fake libcuda.so for tests/cli/drivers.sh. It has only the table of callbacks. FAKE_DRIVER
+ * sets its properties: bytes=N slot 0, features=N, cbids=N of domain 0xB, subscribe=N the result
+ * of a subscription, unsubscribe=N the result of the second unsubscription, enable=N the result
+ * for cbid 2, refuse=N the result for a cbid that does not exist, none=1 no table, empty=1 no
+ * slot 4. At exit, it prints the enabled callbacks and the remaining subscriptions on stderr. It
+ * shares no code with the library or with the simulated driver.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -79,7 +79,7 @@ static int nr_features(uint32_t *count, uint32_t zero, uint32_t handle)
 	return 0;
 }
 
-/* This function is in the memory after the end of the table. */
+/* The memory after the end of the table has the address of this function. */
 static int beyond(void)
 {
 	fprintf(stderr, "a slot was called that the table does not have\n");

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Loads one libcuda.so, without a GPU and without cuInit, and tests its table of callbacks. The
- * program first tests each slot itself, and then runs the library's code on the same table.
- * Prints a row: bytes, features, subscribe, enable 0 to 3, enable 4, accepted features,
- * unsubscribe, and the library's message, separated by " | ". The exit status is 0 if the
- * library can use the driver, and 1 if it cannot.
+ * Loads one libcuda.so, and tests its table of callbacks. The test needs no GPU and no cuInit.
+ * The program first tests each slot itself. Then it runs the library's code on the same table. It
+ * prints a row with these columns, separated by " | ": bytes, features, subscribe, enable 0 to 3,
+ * enable 4, accepted features, unsubscribe, and the library's message. If the library can use the
+ * driver, the exit status is 0, otherwise 1.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "lib/driver/table.h"
 
 /*
- * These are not the library's constants, so that the test detects a mistake in a constant of the
+ * The test does not use the library's constants, so that it detects a wrong constant in the
  * library.
  */
 static const unsigned char uuid[16] = {
@@ -30,7 +30,8 @@ static void ignore(void *user, int domain, int cbid, const void *params)
 }
 
 /*
- * Returns how many features slot 9 accepts. The accepted features are consecutive and begin with 0.
+ * Counts the features that slot 9 accepts. The accepted features are consecutive and begin with
+ * 0.
  */
 static void try_features(const void *slot, uint32_t handle, char *text, size_t len)
 {
@@ -43,7 +44,7 @@ static void try_features(const void *slot, uint32_t handle, char *text, size_t l
 	snprintf(text, len, nr > 1 ? "0-%u" : nr ? "%u" : "none", nr ? nr - 1 : 0);
 }
 
-/* Returns false if there is no table. */
+/* If there is no table, returns false. */
 static bool try_slots(const struct cuda_api *api)
 {
 	int (*subscribe)(uint32_t *, driver_callback_fn, void *), (*unsubscribe)(uint32_t);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Code that the fuzz targets share. It keeps files in memory, and intercepts the command's
+ * Shared code of the fuzz targets. It keeps files in memory. It also intercepts the command's
  * messages, so that stderr stays empty.
  */
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Declarations shared by the fuzz targets. A target is a file fuzz_NAME.c and a folder corpus/NAME,
- * both in this folder. tests/Makefile.inc links a target with libFuzzer, or with replay.c for `make
- * check`.
+ * Shared declarations of the fuzz targets. A target consists of a file fuzz_NAME.c and a folder
+ * corpus/NAME in this folder. tests/Makefile.inc links a target with libFuzzer. For `make check`,
+ * it links the target with replay.c instead.
  */
 #ifndef GPUPART_TESTS_FUZZ_H
 #define GPUPART_TESTS_FUZZ_H
@@ -17,14 +17,14 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /*
- * The message of a failed check contains this text. A target can set this pointer to the last
+ * The message of a failed check contains this text. A target can set the pointer to the last
  * error message of a context.
  */
 extern const char *fuzz_words;
 
 /*
- * Checks an invariant for every input. If the check fails, the input is stored and this message is
- * printed.
+ * Checks an invariant for every input. If the check fails, stores the input and prints this
+ * message.
  */
 #define MUST(what)                                                             \
 	do {                                                                   \
@@ -79,8 +79,8 @@ static inline uint64_t input_u64(struct input *in)
 }
 
 /*
- * Overwrites parts of @block. The input consists of pieces up to its end. A piece has two bytes of
- * offset, one byte of length, and the new bytes.
+ * Overwrites parts of @block. The whole rest of the input consists of pieces. A piece has two
+ * bytes of offset, one byte of length, and the new bytes.
  */
 static inline void input_patch(struct input *in, void *block, size_t size)
 {
@@ -99,25 +99,25 @@ static inline void input_patch(struct input *in, void *block, size_t size)
 /* ------------------------------------------------------------------------ common.c */
 
 /*
- * Creates a file with these bytes. Returns the path of the file, which is the same for each call
- * and private to this process.
+ * Creates a file with these bytes. Returns the path of the file. The path is the same for each
+ * call, and private to this process.
  */
 const char *fuzz_file(const void *data, size_t size);
 
-/* Returns the input as a string, up to its first zero byte. The caller frees the string. */
+/* Returns the input up to its first zero byte, as a string. The caller must free the string. */
 char *fuzz_text(const uint8_t *data, size_t size);
 
 /*
- * The number of lines that the command would have written on stderr, and the text of the last
- * line.
+ * Counts the lines that the command would have written on stderr. Also stores the text of the
+ * last line.
  */
 extern unsigned int fuzz_lines, fuzz_notes;
 extern char fuzz_line[4096];
 
-/* Returns whether @text ends with a zero byte within @room bytes and is printable ASCII. */
+/* Returns true if @text is printable ASCII and ends with a zero byte within @room bytes. */
 bool fuzz_printable(const char *text, size_t room);
 
-/* Opens an output file whose content is discarded. */
+/* Opens an output file. Its content is discarded. */
 FILE *fuzz_nowhere(void);
 
 #endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Fuzz target: the file of a node's GPUs that `gpupart slurm-node` writes for the Slurm plugin.
- * If a file is accepted, `gpupart slurm-node` would write the same bytes again. The plugin has a
- * separate parser, which must read the same values for each GPU.
+ * For an accepted file, `gpupart slurm-node` must write the same bytes again. The plugin has a
+ * separate parser. For each GPU, this parser must read the same values.
  */
 #include <errno.h>
 #include <sys/stat.h>
@@ -17,9 +17,7 @@ static struct gpupart *gp;
 static char *capture, *list;
 static size_t list_len;
 
-/*
- * The linker option --wrap replaces these functions, so that two files can exist at the same time.
- */
+/* The linker option --wrap replaces these functions. So two files can exist at the same time. */
 int __real_open(const char *path, int flags, ...);
 int __wrap_open(const char *path, int flags, ...);
 int __real_stat(const char *path, struct stat *st);
@@ -49,7 +47,7 @@ FILE *__wrap_fopen(const char *path, const char *mode)
 	if (strcmp(path, NODE_GPU_FILE))
 		return __real_fopen(path, mode);
 	MUST(!strcmp(mode, "re"));
-	/* For an empty input, no file in memory can be created. */
+	/* fmemopen() cannot create an empty file. */
 	return list_len ? fmemopen(list, list_len, "r") : __real_fopen("/dev/null", "r");
 }
 
@@ -132,7 +130,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!status) {
 		check_taken(&node);
 	} else if (!boards_find("0000:01:00.0", &board, why, sizeof(why))) {
-		/* An invalid row does not make the other rows invalid. */
+		/* If one row is invalid, the other rows stay valid. */
 		MUST(fuzz_printable(board.key, sizeof(board.key)) &&
 		     strnlen(board.source, sizeof(board.source)) < sizeof(board.source));
 	} else {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
  * Fuzz target: captures. If the reader accepts a capture, the topology has the rows of the text.
- * The capture can be written, read again to the same topology, and written again to the same
- * bytes. A refusal has a message. The target first reads the unchanged input. It then corrects
- * the first line and the checksum, and reads the corrected input. So the fuzzer also reaches the
- * code after the checks of the first line and the checksum.
+ * The target writes the topology as a capture and reads this capture. The result must be the same
+ * topology. A capture of the result must have the same bytes. A refusal has a message. The target
+ * first reads the unchanged input. Then it corrects the first line and the checksum, and reads
+ * the corrected input. So the fuzzer also reaches code after these two checks.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 
 /* ---------------------------------------------------------- the rows, by another reader */
 
-/* Parses a field of a row. The value for "-" is -1. */
+/* Parses a field of a row. The field "-" has the value -1. */
 static long number(const char *field)
 {
 	return strcmp(field, "-") ? strtol(field, NULL, 0) : -1;
@@ -68,7 +68,7 @@ static const struct rows {
 
 #define NR_ROWS (sizeof(rows) / sizeof(rows[0]))
 
-/* Checks that each row is in its place with its values, and that there is no other row. */
+/* Checks that each row is in its place and has its values. There must be no other row. */
 static void check_rows(const struct gpupart_topology *topo, const char *text, size_t len)
 {
 	char *copy = strndup(text, len), *rest = copy, *line, *save, *f[11];
@@ -97,7 +97,7 @@ static void check_rows(const struct gpupart_topology *topo, const char *text, si
 	free(copy);
 }
 
-/* The last line of a capture is the checksum of all text before this line. */
+/* The last line of a capture has the checksum of all text before this line. */
 static void check_sum(const char *text, size_t len)
 {
 	const char *last = text + len - 1;

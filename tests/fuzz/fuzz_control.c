@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: the state page of a process, into which any process of the same user may have
- * written. The target lists the page, reads its GPUs, reads its progress, and sets its limit. All
- * listed names must be text. A set from outside must be in force exactly as given, in mask bits of
- * the page's map. Nothing else in the page may be written.
+ * Fuzz target: the state page of a process. Any process of the same user may have written into
+ * the page. The target lists the page, reads its GPUs and its progress, and sets its limit. All
+ * listed names must be text. After a set from outside, exactly this set must be in force, in mask
+ * bits of the page's map. The library must not write anything else in the page.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,8 +22,8 @@ static char file[96];
 static struct state_page *block;
 
 /*
- * The linker option --wrap replaces these functions, so that the folder is private and the process
- * is alive.
+ * The linker option --wrap replaces these functions. So the folder is private, and the process is
+ * alive.
  */
 int __wrap_state_dir_open(uid_t uid, bool make);
 bool __wrap_state_dir_process_lives(pid_t pid, uint64_t start);
@@ -78,7 +78,7 @@ static void set_up(void)
 	atexit(clean_up);
 }
 
-/* A page with one GPU of ten TPCs and a limit. The input then changes this page. */
+/* Makes a page with one GPU of ten TPCs and a limit. Then the input changes this page. */
 static void make_block(struct input *in)
 {
 	struct state_gpu *gpu = &block->gpus[0];
@@ -103,7 +103,7 @@ static void make_block(struct input *in)
 	strcpy(gpu->source, "rm");
 	atomic_init(&block->header.nr_gpus, 1);
 	atomic_init(&gpu->nr_tpcs, 10);
-	/* A random offset would rarely hit an important field. */
+	/* A random offset would rarely be the offset of an important field. */
 	switch (input_u8(in) % 3) {
 	case 0:
 		input_patch(in, block, offsetof(struct state_page, lanes));

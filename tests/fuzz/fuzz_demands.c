@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: the demands of tenants, in a file and in the text of --tenant. Accepted demands must
- * equal the text and be within the documented bounds. The target plans them on a small GPU. The
- * result is either a plan with the invariants of all plans, or a message. A refusal has one line.
+ * Fuzz target: the demands of tenants, in a file and in the text of --tenant. Accepted demands
+ * must equal the text and be within the documented bounds. The target makes a plan for these
+ * demands on a small GPU. The result is either a valid plan or a message. A refusal has one line.
  */
 #include <errno.h>
 #include <string.h>
@@ -81,7 +81,7 @@ static void check(const struct demands *demands, int status)
 }
 
 /*
- * Applies the expected effect of an accepted "KEY=VALUE" to @d. Computed independently of the
+ * Applies the expected effect of an accepted "KEY=VALUE" to @d. This code does not use the
  * parser.
  */
 static void expect_key(struct gpupart_demand *d, const char *key, const char *value)
@@ -162,7 +162,7 @@ static void read_file(const uint8_t *data, size_t size)
 	check(&demands, demands_read(&demands, fuzz_file(data, size)));
 }
 
-/* Each line of the input is the text of one --tenant. */
+/* Each line of the input is the text of one --tenant option. */
 static void read_words(const uint8_t *data, size_t size)
 {
 	static struct demands demands;

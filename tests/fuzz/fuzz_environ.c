@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: the environments of other processes, which `run -n` reads to find the future
- * limits of these processes. The input is any bytes, or an environment in the form that programs
- * have. If the library finds a set, the board must have the set's TPCs. If the variables are for
+ * Fuzz target: the environments of other processes. `gpupart run -n` reads them to find the
+ * future limits of these processes. The input is either any bytes or an environment in the usual
+ * form. If the code finds a set, the board must have the set's TPCs. If the variables are for
  * this GPU, the found set must equal the set in the variables.
  */
 #include <stdarg.h>
@@ -39,7 +39,8 @@ static void set_up(void)
 }
 
 /*
- * Returns the first variable of that name. The bytes after the last zero byte are also a variable.
+ * Returns the first variable with this name. The bytes after the last zero byte are also a
+ * variable.
  */
 static const char *variable(const char *name, char room[512])
 {
@@ -115,7 +116,7 @@ static void read_it(const char *bytes, size_t len, struct gpupart_job *job)
 		 !gpupart_set_parse(gp, topo, words, &expected) &&
 		 !strcasecmp(variable("GPUPART_GPU", other), PCI) &&
 		 strcmp(variable("GPUPART_DISABLE", other), "1");
-	/* A list of GPUs has a set for each GPU. */
+	/* In a list of GPUs, each GPU has a set. */
 	listed = strchr(variable("GPUPART_GPU", other), ',') ||
 		 strchr(variable("GPUPART_SET", other), ';');
 	wanted &= !listed;

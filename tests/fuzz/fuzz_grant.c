@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: grant files of a node's GPUs, with any content. Listed grants must be valid: each
- * has texts, has a set that exists on the GPU, and can be written again unchanged. The total for
- * a user must not exceed the user's own grants.
+ * Fuzz target: grant files of a node's GPUs, with any content. Listed grants must be valid. Each
+ * grant has valid strings and a set that exists on the GPU. A second write of the grant gives the
+ * same file. The total for a user must not exceed the user's own grants.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@ struct file {
 static char folder[] = "/dev/shm/fuzz-grant.XXXXXX";
 static const char *const ids[2] = { "0-5", "0-a7" };
 
-/* The linker option --wrap makes /run/gpupart a private folder that root owns. */
+/* The linker option --wrap replaces /run/gpupart by a private folder. Root owns this folder. */
 int __real_open(const char *path, int flags, ...);
 int __wrap_open(const char *path, int flags, ...);
 int __real_fstat(int fd, struct stat *st);
@@ -86,8 +86,8 @@ static void make_grant(const char *id, struct gpupart_grant *grant)
 }
 
 /*
- * Writes two files with valid content. The input overwrites parts of the content, and perhaps
- * truncates it.
+ * Writes two files with valid content. The input overwrites parts of this content, and may
+ * truncate it.
  */
 static void write_files(struct input *in)
 {
@@ -114,7 +114,7 @@ static void write_files(struct input *in)
 		file.gpu.nr_tpcs = 10;
 		file.gpu.tpcs.allowed[0] = 0xf;
 		make_grant(ids[i], &file.grant);
-		/* A random offset would rarely hit an important field. */
+		/* A random offset would rarely be the offset of an important field. */
 		if (how & 1)
 			input_patch(&part, &file, offsetof(struct file, grant.source));
 		else if (how & 2)
@@ -226,8 +226,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	check_sums(list, nr);
 	/*
-	 * A grant that was read can be written again if its version is the library's version. If
-	 * a grant with made-up values is written, reading it returns an equal grant.
+	 * A grant of the library's version can be written again. A grant with made-up values must
+	 * be equal after a write and a read.
 	 */
 	for (int i = 0; i < nr; i++) {
 		put(gp, &list[i]);

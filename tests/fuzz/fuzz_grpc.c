@@ -2,8 +2,8 @@
 /*
  * Fuzz target: data from a peer on the device plugin's socket. The first byte selects the kind of
  * the other bytes: HTTP/2 data after the preface, or the body of a request. The frame and the
- * message of a body are parsed like those of kubelet. If a message is complete, packing and parsing
- * it again must give the same message.
+ * message of a body are parsed like data from kubelet. A complete message must be the same after
+ * packing and parsing.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 #define PREFACE "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0"
 #define FRAME 5
 
-/* Packs and parses the message again, and checks that it is the same. */
+/* Packs and parses the message. Checks that the result is the same message. */
 static void *again(const Kubelet__IdsByContainer *ids)
 {
 	size_t len, len_again, nr;
@@ -48,7 +48,7 @@ static void *give(const void *request, struct grpc_status *status)
 	return NULL;
 }
 
-/* Returns another list at each call. */
+/* Returns a different list at each call. */
 static void *watch(const void *request, struct grpc_status *status)
 {
 	static unsigned int nr;
@@ -74,7 +74,7 @@ static const struct grpc_method methods[] = {
 	{ NULL, NULL, NULL, false },
 };
 
-/* Sends all of @data, as long as the server reads it. */
+/* Sends @data, as long as the server reads data. */
 static void feed(struct grpc_server *server, int fd, const uint8_t *data, size_t size)
 {
 	ssize_t n = 1;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: job records and the environments of processes. There are three records, which may
- * name each other as parents. Listed jobs must have text and a set. If the target sets a limit,
- * this limit must apply inside the parent's limit. No chain of records may be endless.
+ * Fuzz target: job records and the environments of processes. There are three records. The
+ * records may name each other as parents. Listed jobs must have valid strings and a set. If the
+ * target sets a limit, the limit must apply inside the parent's limit. No chain of records may be
+ * endless.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
-/* The layout of a job's record is internal, and other code sees only a file. */
+/* The layout of a job's record is internal to job.c. */
 #include "lib/state/job.c"
 #include "tests/fuzz/fuzz.h"
 
@@ -28,7 +29,7 @@ int __wrap_state_dir_open(uid_t uid, bool make)
 	return open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* All processes are alive, so the library searches for no process. */
+/* All processes are alive, so the library does not search for processes. */
 bool __wrap_state_dir_process_lives(pid_t pid, uint64_t start)
 {
 	(void)pid;
@@ -162,7 +163,7 @@ static void read_environment(const uint8_t *data, size_t size)
 	const char *at = (const char *)data, *end = at + size, *found = NULL;
 
 	read_job(fuzz_file(data, size), id);
-	/* Find the first variable of that name, in a different way than the library does. */
+	/* Find the first variable with this name. This code does not use the library. */
 	for (; at < end && !found; at += strnlen(at, end - at) + 1)
 		if ((size_t)(end - at) > strlen(ENVIRONMENT_JOB "=") &&
 		    !strncmp(at, ENVIRONMENT_JOB "=", strlen(ENVIRONMENT_JOB "=")))

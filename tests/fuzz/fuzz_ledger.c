@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Fuzz target: a tenant's ledger file with any content. The target lists the file, sets a quota
- * in it, joins the ledger, charges and releases. Listed names must be text, and listed amounts
- * must add up. If the charge reports that the quota applies, the library must enforce the quota.
- * Every charge must be released.
+ * in the file, joins the ledger, charges and releases. Listed names must be text, and listed
+ * amounts must add up. A charge may report that the quota applies. Then the library must enforce
+ * the quota. Every charge must be released.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 static char folder[] = "/dev/shm/fuzz-ledger.XXXXXX";
 static char file[96];
 
-/* The folder is private. The owner of a slot is alive if the slot says so. */
+/* The folder is private. A field of the slot decides whether the owner of the slot is alive. */
 int __wrap_state_dir_open(uid_t uid, bool make);
 bool __wrap_ledger_file_lives(int fd, unsigned int nr, const struct ledger_slot *slot,
 			      uint64_t own_namespace);
@@ -127,8 +127,8 @@ static void charge(struct ledger *ledger, int gpu, uint64_t bytes)
 
 	MUST(all >= before);
 	/*
-	 * Do not request more than the quota leaves, because the library would wait for several
-	 * seconds until other processes release their reservations.
+	 * Do not request more than the rest of the quota. Otherwise the library would wait
+	 * several seconds for the reservations of other processes.
 	 */
 	if (quota && (bytes > quota || all > quota || bytes > quota - all))
 		return;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: LIBSMCTRL_MASK. An accepted mask must consist of hexadecimal digits, must not be too
- * long, and must have the bits of those digits. For any other value, the library must print a
- * message of one line.
+ * Fuzz target: LIBSMCTRL_MASK. An accepted mask must consist of hexadecimal digits, and must not
+ * be too long. Its bits must be the bits of these digits. For any other value, the library must
+ * print a message of one line.
  */
 #include <ctype.h>
 /* The code that reads the variable is internal. */
@@ -12,8 +12,8 @@
 static unsigned int said;
 
 /*
- * libsmctrl writes messages to stderr. The linker option --wrap replaces the function that writes
- * them.
+ * libsmctrl writes messages to stderr with fputs(). The linker option --wrap replaces fputs() by
+ * this function.
  */
 int __wrap_fputs(const char *text, FILE *file);
 
@@ -21,12 +21,12 @@ int __wrap_fputs(const char *text, FILE *file)
 {
 	MUST(file == stderr && *text);
 	said++;
-	/* The message has one line, regardless of the content of the variable. */
+	/* For any content of the variable, the message has one line. */
 	MUST(strchr(text, '\n') == text + strlen(text) - 1);
 	return 0;
 }
 
-/* Returns the digits of a mask without the prefix, or NULL if the text is not a mask. */
+/* Returns the digits of a mask without the prefix. If the text is not a mask, returns NULL. */
 static const char *digits_of(const char *text)
 {
 	text += *text == '~';

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: answers of the kernel module over generic netlink, which libnl parses. The answers
- * are messages with attributes from the input, or raw bytes of the input. The result is either an
- * error message or the GPU of one of the messages. The GPU can be captured and read back.
+ * Fuzz target: answers of the kernel module over generic netlink. libnl parses these answers. The
+ * answers are messages with attributes from the input, or raw bytes of the input. The result is
+ * either an error message or the GPU of one message. A capture of this GPU can be written and
+ * read.
  */
 #include <errno.h>
 #include <linux/genetlink.h>
@@ -17,8 +18,8 @@
 #define FAMILY 0x20
 
 /*
- * The linker option --wrap replaces the kernel. A connection succeeds at once, and the answers come
- * from the input.
+ * The linker option --wrap replaces the kernel. A connection always succeeds, and the answers
+ * come from the input.
  */
 #pragma GCC visibility push(default)
 int __wrap_genl_connect(struct nl_sock *sock);
@@ -62,7 +63,10 @@ static void put(char *room, size_t *len, const void *what, size_t nr)
 	*len += NLMSG_ALIGN(nr);
 }
 
-/* The values of each topology message. Of several attributes of one type, the last one counts. */
+/*
+ * The values of each topology message. If several attributes have one type, the last attribute
+ * counts.
+ */
 #define MOST_TOLD 64
 static struct told {
 	struct {
@@ -90,8 +94,7 @@ static void put_attribute(char *room, size_t *len, unsigned int type, const void
 }
 
 /*
- * Adds an attribute with a type, a length and a value. The value is raw bytes, or bytes that count
- * up from a number.
+ * Adds an attribute with a type, a length and a value. The value is raw bytes or ascending bytes.
  */
 static void put_attributes(char *room, size_t *len)
 {
@@ -107,7 +110,8 @@ static void put_attributes(char *room, size_t *len)
 }
 
 /*
- * A small GPU. Later attributes replace these values, because the last attribute of a type counts.
+ * Adds the attributes of a small GPU. Later attributes replace these values, because the last
+ * attribute of a type counts.
  */
 static void put_gpu(char *room, size_t *len)
 {
@@ -138,7 +142,7 @@ static void put_topology(char *room, size_t *len)
 	put_attribute(room, len, GPUPART_A_TOPOLOGY_ORDER, &order, 4);
 }
 
-/* The kernel refuses the request with an errno, perhaps with a message. */
+/* The kernel refuses the request with an errno, and sometimes with a message. */
 static void put_error(char *room, size_t *len, struct nlmsghdr *head)
 {
 	struct nlmsgerr error = { .msg.nlmsg_len = sizeof(error.msg) };
@@ -240,7 +244,7 @@ static unsigned int u32_of(const struct told *t, unsigned int type)
 	return value;
 }
 
-/* Returns whether this message has the values of @topo. */
+/* Returns true if this message has the values of @topo. */
 static bool says(const struct told *t, const struct gpupart_topology *topo)
 {
 	static const unsigned int numbers[] = {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Fuzz target: answers of NVML and RM to a program of a tenant. A filtered list must contain only
- * the tenant's own processes in the same order, and must fit into the caller's list. The memory
- * must be at most the quota. If the form of an ioctl's answer is unknown, the answer must not be
- * changed.
+ * the tenant's own processes, in the same order. It must fit into the caller's list. The memory
+ * must be at most the quota. If the form of an ioctl's answer is unknown, the library must not
+ * change the answer.
  */
 #include <errno.h>
 #include <unistd.h>
@@ -60,7 +60,7 @@ static void make_told(void)
 }
 
 /*
- * As in the real library, a list that is too short is an error, and the answer contains the
+ * Like in the real library, a list that is too short is an error. The answer then contains the
  * required number.
  */
 static int fake_list(void *device, unsigned int *nr, void *entries)
@@ -116,7 +116,7 @@ static void check_list(enum copy_function which, size_t ours)
 	rc = which == COPY_ACCOUNTING_PIDS ?
 		     answer_pids(&copy, which, NULL, &nr, (unsigned int *)entries) :
 		     answer_list(&copy, which, NULL, &nr, entries);
-	/* Checks that no form of the function writes beyond the end of the caller's list. */
+	/* No form of the function may write beyond the end of the caller's list. */
 	for (size_t i = room * (entry_bytes > ours ? entry_bytes : ours); i < sizeof(entries); i++)
 		MUST(entries[i] == CANARY);
 	for (unsigned int i = 0; i < nr_told; i++)
@@ -133,8 +133,8 @@ static void check_list(enum copy_function which, size_t ours)
 			continue;
 		memcpy(&pid, entries + k * ours, 4);
 		/*
-		 * In the form of an older driver, entries are longer than the function names
-		 * suggest.
+		 * In the form of an older driver, entries are longer than in the standard form of
+		 * the function.
 		 */
 		if (entry_bytes == ours)
 			MUST(pid == told[i]);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: demands on made-up GPUs, some of whose TPCs are not available. The result is an
- * error message or a plan. In a plan, each tenant's demand is met with available TPCs, and the sets
- * are disjoint. A second run must make the same plan.
+ * Fuzz target: demands on made-up GPUs. Some TPCs of these GPUs are not available. The result is
+ * an error message or a plan. A plan must meet each tenant's demand with available TPCs, and the
+ * sets must be disjoint. A second run must make the same plan.
  */
 #include <errno.h>
 #include "lib/topo/topology.h"

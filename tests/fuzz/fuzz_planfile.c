@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: a plan in JSON, which `cdi --plan` and `run --plan` read. The input is any bytes, or
- * a valid plan with overwritten parts. A refusal must have one line. An accepted set must not be
- * empty, and its two text forms must be equal.
+ * Fuzz target: a plan in JSON for `gpupart cdi --plan` and `gpupart run --plan`. The input is any
+ * bytes, or a valid plan with overwritten parts. A refusal must have one line. An accepted set
+ * must not be empty. The plan has two text forms of each set, and both must be the same set.
  */
 #include "cli/plan/file.h"
 #include "lib/private.h"
@@ -18,7 +18,7 @@ static const char good[] =
 "   \"set\": {\"list\": \"0-3\", \"hex\": \"f\", \"nr_tpcs\": 4}},\n"
 "  {\"name\": \"b\", \"set\": {\"list\": \"4,6\", \"hex\": \"50\", \"nr_tpcs\": 2}}]}\n";
 
-/* The content of the file, parsed without the reader under test. */
+/* Parses the content of the file without the tested reader, and compares the results. */
 static void compare(const char *text, size_t len, const struct plan_file *file)
 {
 	json_t *root = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL), *tenants, *json;
@@ -65,7 +65,7 @@ static void read_plan(const void *text, size_t len, bool must_be_good)
 	char words[64];
 	int status;
 
-	/* Reads all tenants, as cdi does. */
+	/* Like `gpupart cdi`, reads all tenants. */
 	fuzz_lines = 0;
 	status = plan_file_read(path, &file);
 	MUST(!status ? !fuzz_lines : status == EXIT_USAGE && fuzz_lines == 1);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: the files of processes in /proc. The input is a file in the kernel's form with any
- * name and any numbers, or any bytes. The library's reader and the command's reader share no code.
- * Both must return the values of the input.
+ * Fuzz target: the files of processes in /proc. The input is either any bytes or a file in the
+ * kernel's form. In the kernel's form, the name and the numbers can be any. The library's reader
+ * and the command's reader share no code. Both readers must return the values of the input.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -44,7 +44,7 @@ FILE *__wrap_fopen(const char *path, const char *mode)
 
 /* ------------------------------------------------------------------- the kernel's form */
 
-/* Writes "PID (NAME) STATE .." with at least 22 fields, and sets the expected values. */
+/* Writes "PID (NAME) STATE .." with at least 22 fields. Sets the expected values. */
 static uint64_t make_stat(struct input *in)
 {
 	static char room[2048];
@@ -56,7 +56,8 @@ static uint64_t make_stat(struct input *in)
 	input_bytes(in, name, sizeof(name) - 1);
 	name[15] = 0;
 	/*
-	 * The kernel writes escapes for these two characters, so the name must not contain them.
+	 * The kernel writes escapes for these two characters. So the name must not contain these
+	 * characters.
 	 */
 	for (char *c = name; *c; c++)
 		if (*c == '\n' || *c == '\\')
@@ -72,8 +73,7 @@ static uint64_t make_stat(struct input *in)
 	text = room;
 	text_len = len;
 	/*
-	 * If only the first thread of a process is dead, the library reports that the process is
-	 * alive.
+	 * If only the first thread of a process is dead, the library treats the process as alive.
 	 */
 	if (state == 'X' || (state == 'Z' && nr_threads == 1))
 		return 0;
@@ -137,7 +137,7 @@ static void check_any(const uint8_t *data, size_t size)
 	process_find(PID, &process);
 	state_dir_read_status(PID, &status);
 	namespaces_advice(how, sizeof(how));
-	/* Finds the processes that map a file, from the text of their maps. */
+	/* Searches the text of the processes' maps for a file. */
 	memset(block, 0, sizeof(*block));
 	block->header.pid = PID;
 	block->header.pid_namespace = state_dir_pid_namespace();

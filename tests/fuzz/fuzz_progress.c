@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Fuzz target: the lines that programs write to the socket of `gpupart qos`. Each line of the
- * input is sent as one datagram. A valid line must count once, with the value and for the tenant
- * in the line. Any other line must not count.
+ * input is sent as one datagram. A valid line must count one time, with the line's value and for
+ * the line's tenant. Other lines must not count.
  */
 #include <errno.h>
 #include <sys/socket.h>
@@ -17,7 +17,7 @@ static uint64_t now_us;
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ts);
 int __real_clock_gettime(clockid_t clock, struct timespec *ts);
 
-/* A line arrives every 100 us. After some lines a unit of work is in progress. */
+/* A line arrives every 100 us. After some lines, a unit of work is in progress. */
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ts)
 {
 	if (clock != CLOCK_MONOTONIC)
@@ -48,7 +48,10 @@ struct told {
 	uint64_t nr, milli, reports, answers, latencies[GPUPART_NR_LATENCIES];
 };
 
-/* Returns the next word of @text if the line is short enough, or "" if there is no such word. */
+/*
+ * Returns the next word of @text. If there is no such word, or if the line is too long, returns
+ * "".
+ */
 static const char *next_word(const char **text, char word[256])
 {
 	size_t len;
@@ -109,8 +112,8 @@ static void expect(const char *text, const char *name, struct told *told)
 
 /*
  * Adds up the work of epochs with the same lines. The sum must be at least the total of all
- * reports. It may exceed the total by the work in progress at the end of the epochs, but by less
- * than one report. This work is unknown before the second report.
+ * reports. The excess is the work in progress at the end of the epochs, and must be less than one
+ * report. Before the second report, the work in progress is unknown.
  */
 static void check_work(struct live *live, const char *text, int i, const struct told *told)
 {
@@ -136,13 +139,10 @@ static void check_work(struct live *live, const char *text, int i, const struct 
 	live_listen(live);
 	live_read(live);
 	live_take(live, i, &tenant, &spec, 200000000, &m);
-	/* Checks that work counted in advance is not counted again. */
+	/* Work that was counted in advance must not count again. */
 	sum += m.work;
 	MUST(!all || (sum >= 2 * all && sum <= 2 * all + each));
-	/*
-	 * Checks that no more work is counted, because work in progress counts only after its
-	 * report.
-	 */
+	/* No more work may count, because work in progress counts only after its report. */
 	live_read(live);
 	live_take(live, i, &tenant, &spec, 200000000, &m);
 	MUST(!m.work && !m.reports);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: a file of tenants that have goals. A refusal has one line. An accepted file must
- * be within the documented bounds. The target runs the policy on an accepted file. For any
- * measurements, the decisions of the policy must be consistent. Each line of the log, if it is
- * read and written again, must stay the same.
+ * Fuzz target: a file of tenants with goals. A refusal has one line. An accepted file must be
+ * within the documented bounds. The target runs the policy on an accepted file. For any
+ * measurements, the decisions of the policy must be consistent. The target reads and writes each
+ * line of the log again. The line must stay the same.
  */
 #include "cli/qos/policy/gpupart_qos.h"
 #include "cli/qos/qos.h"
@@ -47,7 +47,7 @@ static void check_setup(const struct qos_setup *setup)
 	}
 }
 
-/* Checks that sets are disjoint, are on the board, and have the stated number of TPCs. */
+/* Checks that the sets are disjoint, are on the board, and have the stated number of TPCs. */
 static void check_decision(const struct qos_setup *setup, const struct qos_decision *d)
 {
 	struct gpupart_tpcset seen = gpupart_tpcset_or(&d->reserved, &d->held), both;
@@ -73,7 +73,7 @@ static void check_decision(const struct qos_setup *setup, const struct qos_decis
 	MUST(memchr(d->words, 0, sizeof(d->words)));
 }
 
-/* Random measurements, some of them extreme. */
+/* Makes random measurements. Some measurements are extreme. */
 static void measure(struct input *in, const struct qos_setup *setup, struct qos_measured *m)
 {
 	for (unsigned int i = 0; i < setup->nr; i++) {

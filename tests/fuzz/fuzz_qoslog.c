@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: a log of decisions. The target replays the log and shows it in one of three forms.
- * Either all replayed decisions equal those in the log, or one line reports the error.
+ * Fuzz target: a log of decisions. The target replays the log and shows the log in one of three
+ * forms. Either all replayed decisions equal the decisions in the log, or one line reports the
+ * error.
  */
 #include "cli/qos/qos.h"
 #include "cli/util/message.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: register values for the kernel module's pure files, for every chip. A register
- * has any value, refuses the read, or does not answer. The units that are reported as present
- * must be those that are not fused off. A map must be a permutation. An order must contain each
- * TPC once. A page with a refused read must not be complete.
+ * Fuzz target: register values for the kernel module's pure files, for every chip. A register has
+ * any value, refuses the read, or does not answer. The reported units must be exactly the units
+ * that are not fused off. A map must be a permutation. An order must contain each TPC one time. A
+ * page with a refused read must not be complete.
  */
 #include <errno.h>
 #include "kmod/regs.h"
@@ -19,7 +19,7 @@ static struct answer {
 	int err;
 } answers[MOST_READS];
 static unsigned int nr_answers;
-static bool refused;		/* a read was refused since this flag was cleared */
+static bool refused;		/* since the flag was cleared, a read was refused */
 
 static struct gpu_engines engines;
 static char page[PAGE_BYTES], again[PAGE_BYTES];
@@ -76,7 +76,7 @@ static int rd32(struct topo_reader *reader, u32 offset, u32 *value)
 	return answer->err;
 }
 
-/* Selects a chip of the table, or takes any chip id from the input. */
+/* Selects a chip of the table, or uses any chip id from the input. */
 static void choose_chip(void)
 {
 	unsigned int chip = input_u8(&in);
@@ -157,8 +157,8 @@ static int ascending(const void *a, const void *b)
 }
 
 /*
- * Checks that each GPC has as many TPCs as are not fused off. Without a map, the GPCs may be in
- * any order.
+ * Checks the number of TPCs of each GPC. It must be the number of TPCs that are not fused off.
+ * Without a map, the GPCs may be in any order.
  */
 static void check_sizes(const struct gpu_floorsweep *fs, const int *ordered)
 {
@@ -202,8 +202,8 @@ static void check_order(const struct gpu_floorsweep *fs)
 		of[tpc->gpc]++;
 	}
 	/*
-	 * If an order of GPCs contradicts the fuses, the page must report the contradiction.
-	 * Values that are computed from the fuses cannot contradict them.
+	 * If an order of GPCs contradicts the fuses, the page must report the contradiction. An
+	 * order that is computed from the fuses cannot contradict the fuses.
 	 */
 	MUST(fs->order == TOPO_ORDER_READ || !*fs->disagree);
 	if (*fs->disagree)
@@ -215,7 +215,7 @@ static void check_order(const struct gpu_floorsweep *fs)
 			MUST(seen[gpc][i]);
 }
 
-/* Checks words that end with a flag. The flag says whether the words are complete. */
+/* Checks a page that ends with a flag. The flag shows whether the page is complete. */
 static void check_page(const struct text *text, bool complete)
 {
 	static const char yes[] = "\ncomplete    yes\n", no[] = "\ncomplete    no\n";
@@ -229,7 +229,7 @@ static void check_page(const struct text *text, bool complete)
 
 /* ------------------------------------------------------------------------ pages */
 
-/* Returns false, with a reason, if the page does not exist. */
+/* If the page does not exist, returns false with a reason. */
 static bool show_topology(char *room)
 {
 	struct topo_reader reader = { .rd32 = rd32 };
@@ -255,7 +255,7 @@ static bool show_topology(char *room)
 		MUST(err == -EOPNOTSUPP || reader.fault.err == err);
 		return false;
 	}
-	/* An impossible map is as incomplete as a refused read. */
+	/* Like a refused read, an impossible map makes the page incomplete. */
 	MUST(!(refused && fs.complete) && (fs.complete || reader.fault.err || *fs.map_why));
 	any = !fs.complete;
 	check_present(&fs);
@@ -308,7 +308,7 @@ static void show_engines(void)
 	if (!err)
 		gp_text_copy_topology(&text, copy);
 	MUST(!text.overflow);
-	/* If a clock stands still, the code neither reports its time nor waits for it. */
+	/* If a clock stands still, the code must not report its time and must not wait for it. */
 	err = gp_topo_read_timer(id.chip, &reader, &ns);
 	MUST(err || !(ns & 0x1f));
 }

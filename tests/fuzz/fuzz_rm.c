@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Fuzz target: answers of NVIDIA's resource manager. The driver has one to three small GPUs. The
- * input changes or refuses some of the driver's answers. The result is a GPU that can be captured
- * and read back, or an error message. All descriptors and objects must be released.
+ * input changes or refuses some of the driver's answers. The result is a GPU or an error message.
+ * A capture of this GPU can be written and read. All descriptors and objects must be released.
  */
 #include <errno.h>
 #include <sys/stat.h>
@@ -16,7 +16,7 @@
 #define NR_GPCS		4
 #define NR_TPCS		10	/* TPC i is in GPC i % NR_GPCS */
 
-/* Describes how the input changes the answer to call number @nth. */
+/* The input's change of the answer to call number @nth. */
 struct change {
 	uint8_t nth, kind, value[16];
 	uint16_t at;
@@ -64,7 +64,7 @@ static void answer_sm_order(void *params)
 		e[SM_UGPU] = gpc / 2;
 		e[SM_CPC] = 0;
 	}
-	/* The structure in the library may be unaligned for this type. */
+	/* The library's structure may have the wrong alignment for this type. */
 	memcpy(params, order, sizeof(*order));
 }
 
@@ -83,7 +83,7 @@ static void answer_fs_info(struct rm_fs_info *info)
 		info->query[i].gpc_phys = info->query[i].gpc ^ 1;
 }
 
-/* Returns 0, or the status for a wrong size. */
+/* Returns 0. If the size is wrong, returns a status. */
 static uint32_t answer(const struct rm_control *c, void *params)
 {
 	switch (c->cmd) {
@@ -142,8 +142,8 @@ static int control(struct rm_control *c, const struct change *change)
 	if (!change)
 		return 0;
 	/*
-	 * The caller sets the sizes of lists, and a driver writes no more entries than these sizes
-	 * allow.
+	 * The caller sets the sizes of lists. A driver does not write more entries than these
+	 * sizes allow.
 	 */
 	if (change->kind % 4 == 0 && c->params_size && c->cmd != RM_GPU_GET_INFO &&
 	    c->cmd != RM_GR_GET_INFO) {
@@ -206,7 +206,7 @@ static int fake_open(const char *path)
 	return FIRST_FD + machine.nr_fds++;
 }
 
-/* These functions replace those of libc for NVIDIA's files. */
+/* For NVIDIA's files, these functions replace functions of libc. */
 int __wrap_open(const char *path, int flags, ...);
 int __real_open(const char *path, int flags, ...);
 int __wrap_close(int fd);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: scenario files. A file is either refused with one line, or each of its runs ends.
- * A run ends if it is completed, if the pipeline refuses it, or if it makes no progress and is
- * stopped with a message. A completed run is drawn as SVG and as text. Runs are stopped after
- * some simulated time, and long programs are not run, because this target searches for errors
- * and not for slow cases.
+ * Fuzz target: scenario files. Either a file is refused with one line, or each of its runs ends.
+ * A run ends in three cases: it is completed, the pipeline refuses it, or it makes no progress
+ * and is stopped with a message. A completed run is drawn as SVG and as text. This target
+ * searches for errors, not for slow cases. So runs are stopped after some simulated time, and
+ * long programs are not run.
  */
 #include <errno.h>
 #include <string.h>
@@ -64,15 +64,15 @@ static void draw(struct sim_run *run)
 	uint64_t end = run->result.end ? run->result.end : 1;
 	const struct pipe_scenario *pipe = &run->scenario.pipe;
 
-	/* Use many SMs only sometimes, because such runs take long. */
+	/* Runs with many SMs take long, so use many SMs only sometimes. */
 	if (pipe->gpus[0].map.nr_sms * pipe->nr_gpus < 20 || !(end % 16))
 		sim_svg(&out, run, "title", 0, end);
 	sim_rows(&out, run, end / 3, end);
 }
 
 /*
- * Makes one run of the scenario. Returns false if there are no more runs, or if the run was
- * refused.
+ * Makes one run of the scenario. If there are no more runs, or if the run was refused, returns
+ * false.
  */
 static bool run_one(struct yaml *yaml, unsigned int i)
 {

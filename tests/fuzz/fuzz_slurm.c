@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: the argument of --gpupart of a Slurm job. A user can also send an argument that
- * the plugin has not checked. An accepted argument must equal its words, with each word used
- * once. If an accepted argument is written and read again, the result must be the same. A
- * refusal has a message.
+ * Fuzz target: the argument of --gpupart of a Slurm job. A user can send an argument that the
+ * plugin has not checked. An accepted argument must equal its words, and each word must occur one
+ * time. A write and a read of an accepted argument must give the same result. A refusal has a
+ * message.
  */
 #include <errno.h>
 #include <gpupart_manage.h>
@@ -13,7 +13,7 @@
 
 #define MIB (1ull << 20)
 
-/* Parses the words independently of the plugin. Returns false if a word is invalid. */
+/* Parses the words without the plugin's code. If a word is invalid, returns false. */
 static bool expect(const char *text, struct words *words)
 {
 	static const char *const names[] = { "tpcs=", "cluster=", "wait=", "mem=", "gpcs", "ugpu" };
@@ -83,7 +83,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	err = words_read(text, &words, why, sizeof(why));
 	good = expect(text, &expected);
 	if (err) {
-		/* A good text may be refused only if it does not fit into a job's record. */
+		/*
+		 * There is one valid reason for the refusal of a good text: the text does not fit
+		 * into a job's record.
+		 */
 		MUST(err == -EINVAL && *why && fuzz_printable(why, sizeof(why)));
 		MUST(!good || strlen(text) >= sizeof(((struct gpupart_grant *)0)->asked));
 		free(text);

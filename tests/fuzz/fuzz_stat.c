@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: the memory that processes share with `gpupart stat`. The processes may have written
- * anything into it. Names that are read from it must be text. The number of GPUs must not exceed
- * the size of the table. The JSON output must be valid JSON.
+ * Fuzz target: the memory that processes share with `gpupart stat`. The processes may have
+ * written any values into this memory. Names from this memory must be text. The number of GPUs
+ * must not exceed the size of the table. The JSON output must be valid JSON.
  */
 #include <errno.h>
 #include <sys/mman.h>

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: any bytes instead of a TMD, on made-up GPUs of every layout. Only the mask may be
- * written. Bits that the driver set must stay set. The allowed TPCs must be the requested TPCs,
- * or if the library reports another outcome, the TPCs of this outcome. At least one TPC must be
- * allowed. If the mask is restored, all bytes must be the same as before.
+ * Fuzz target: any bytes instead of a TMD, on made-up GPUs of every layout. The library may write
+ * only the mask. Bits that the driver set must stay set. The allowed TPCs must be the requested
+ * TPCs. If the library reports a different outcome, the allowed TPCs must be the TPCs of this
+ * outcome. At least one TPC must be allowed. After the mask is restored, all bytes must be the
+ * same as before.
  */
 #include <errno.h>
 #include "lib/tmd/tmd.h"
@@ -41,7 +42,7 @@ static uint64_t product(const struct bytes *t, const struct tmd_field dim[3])
 	return field(t, dim[0]) * field(t, dim[1]) * field(t, dim[2]);
 }
 
-/* Returns the position of mask bit @nr of a layout, or -1. */
+/* Returns the position of mask bit @nr in a layout, or -1. */
 static int mask_at(const struct tmd_layout *layout, unsigned int nr)
 {
 	unsigned int at = layout->nr_words * 64;
@@ -59,7 +60,7 @@ static unsigned int nr_mask_bits(const struct tmd_layout *layout)
 	return layout->nr_words * 64 + layout->extension[0].width + layout->extension[1].width;
 }
 
-/* Returns the mask bits that are set. If the mask is not valid, returns no bits. */
+/* Returns the set mask bits. If the mask is not valid, returns no bits. */
 static struct tmd_allow off_bits(const struct tmd_layout *layout, const struct bytes *t)
 {
 	struct tmd_allow off = { { 0 } };
@@ -99,7 +100,7 @@ static struct gpupart_topology *make_board(struct input *in)
 	return topo_build(gp, &info, sms, nr, NULL, 0, &topo) ? NULL : topo;
 }
 
-/* Reads a set of existing TPCs. Returns false if the set would be empty. */
+/* Reads a set of existing TPCs. If the set is empty, returns false. */
 static bool make_set(struct input *in, unsigned int nr_tpcs, struct gpupart_tpcset *set)
 {
 	unsigned int first = input_u8(in) % nr_tpcs, step = input_u8(in) % 7 + 1;
@@ -135,7 +136,7 @@ static struct gpupart_tpcset tpcs_on(const struct launch *l, const struct bytes 
 	return on;
 }
 
-/* Checks that @after equals @before except for the mask and the valid bit. */
+/* Checks that @after equals @before. Ignores the mask and the valid bit. */
 static void check_untouched(const struct tmd_layout *layout, const struct bytes *before,
 			    struct bytes after)
 {
@@ -147,8 +148,8 @@ static void check_untouched(const struct tmd_layout *layout, const struct bytes 
 }
 
 /*
- * If the blocks of a launch must run at the same time, the allowed TPCs must have enough room
- * for them, or must be all available TPCs.
+ * The blocks of some launches must run at the same time. The allowed TPCs must have enough room
+ * for these blocks, or must be all available TPCs.
  */
 static void check_room(const struct launch *l, const struct bytes *before,
 		       const struct gpupart_tpcset *on)
@@ -251,7 +252,7 @@ static void leave_out(const struct launch *l, const struct bytes *before)
 }
 
 /*
- * Identifies the layout by the content of the TMD. The result is a row of the table, or an error
+ * Identifies the layout from the content of the TMD. The result is a row of the table or an error
  * message.
  */
 static void identify(unsigned int compute_class, const struct bytes *t)

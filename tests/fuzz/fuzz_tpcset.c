@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: texts of sets. If a parser accepts a text, the set is written and read back to the
- * same set. A refusal has a message and leaves the set unchanged.
+ * Fuzz target: texts of sets. An accepted set must be the same after a write and a read. A
+ * refusal must have a message and must leave the set unchanged.
  */
 #include <errno.h>
 #include <stdlib.h>

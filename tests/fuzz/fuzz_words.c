@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzz target: short texts from people, files and the environment. The texts are addresses, UUIDs,
- * GPU selectors, sizes, times and names. If a text is accepted, writing and reading it again must
- * give the same value. A refusal must have a message.
+ * Fuzz target: short texts from people, files and the environment. The texts are addresses,
+ * UUIDs, GPU selectors, sizes, times and names. An accepted value must be the same after a write
+ * and a read. A refusal must have a message.
  */
 #include <errno.h>
 #include "cli/target/args.h"
@@ -47,8 +47,8 @@ static void check_address(const char *text)
 }
 
 /*
- * Parses a size independently of the library, to a millionth of its unit, rounded down. Returns 0
- * if the text is invalid.
+ * Parses a size without the library. The precision is a millionth of the size's unit, rounded
+ * down. If the text is invalid, returns 0.
  */
 static uint64_t expect_size(const char *text)
 {
@@ -126,8 +126,8 @@ static void check_names(const char *text)
 }
 
 /*
- * Checks text for a terminal. Cleaning the text a second time must change nothing. The length must
- * stay the same, and no control characters may remain.
+ * Checks the cleaning of text for a terminal. A second cleaning must change nothing. The length
+ * must stay the same. No control characters may remain.
  */
 static void check_clean(const char *text)
 {

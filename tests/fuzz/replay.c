@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The main program of a fuzz target without libFuzzer. As a test, it runs each file of the target's
- * corpus once, in a separate process. The arguments are the files and folders of the corpus.
- * Without arguments, the corpus of the program fuzz-NAME is ../corpus/NAME, relative to the
- * program.
+ * The main program of a fuzz target without libFuzzer. It runs each file of the target's corpus
+ * one time, in a separate process. The arguments are the files and folders of the corpus. Without
+ * arguments, the corpus of the program fuzz-NAME is ../corpus/NAME, relative to the program.
  */
 #include <dirent.h>
 #include <sys/stat.h>
@@ -23,7 +22,10 @@ static void try_in_child(const char *path)
 	if (!file || !data)
 		exit(2);
 	size = fread(data, 1, MAX_BYTES, file);
-	/* The buffer has exactly this size, so that a sanitizer detects reads beyond its end. */
+	/*
+	 * The buffer has exactly this size. So a sanitizer detects reads beyond the end of the
+	 * buffer.
+	 */
 	exact = malloc(size);
 	if (size)
 		memcpy(exact, data, size);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checks invariants that hold for all topologies that a reader has created. For targets whose input
- * becomes a topology.
+ * Checks the invariants of a topology. Targets call this code for each topology that a reader
+ * created from the input.
  */
 #ifndef GPUPART_TESTS_FUZZ_TOPOLOGY_H
 #define GPUPART_TESTS_FUZZ_TOPOLOGY_H
@@ -9,10 +9,7 @@
 #include "lib/topo/topology.h"
 #include "tests/fuzz/fuzz.h"
 
-/*
- * All TPCs form a set. If the topology is captured and the capture is read, the result must be the
- * same topology.
- */
+/* All TPCs form a set. A capture of the topology must give the same topology. */
 static inline void fuzz_check_topology(struct gpupart *gp, struct gpupart_topology *topo)
 {
 	struct gpupart_tpcset all = gpupart_topology_all(topo);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * tests/gpu/concurrency.sh and mps_users.sh run this program under gpupart run. It measures the
+ * tests/gpu/concurrency.sh and mps_users.sh run this program under `gpupart run`. It measures the
  * time of a fixed number of multiply-adds on all SMs of its set. Other processes begin their work
- * at the same time. The amount of work does not depend on a clock. concurrency READY START
- * [LAUNCHES | fault]: creates the file READY, with its pid, when it is warm, and begins when START
- * exists; the time counts from the creation of START. fault: one launch that reads an unmapped
- * address.
+ * at the same time. The amount of work does not depend on a clock. Usage: concurrency READY START
+ * [LAUNCHES | fault]. After a warm-up, the program creates the file READY with its pid. It begins
+ * its work when the file START exists. The measured time begins with the creation of START.
+ * "fault" makes one launch, which reads an unmapped address.
  */
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -114,7 +114,7 @@ static int driver_open(void)
 	return 0;
 }
 
-/* Returns the number of SMs in this process's limit, without a call of CUDA. */
+/* Returns the number of SMs in this process's limit. Makes no call of CUDA. */
 static U sms_of_set(void)
 {
 	const char *words = getenv("GPUPART_SET");
@@ -158,7 +158,9 @@ static void count_launches(uint64_t *confined, uint64_t *others)
 	free(list);
 }
 
-/* Waits for @path. Returns the time of the file, or 0 if the file does not appear. */
+/*
+ * Waits for the file @path. Returns the time of the file. If the file does not appear, returns 0.
+ */
 static double wait_for(const char *path)
 {
 	struct stat st;
@@ -235,8 +237,8 @@ int main(int argc, char **argv)
 	if (cuDeviceGetAttribute(&mps, ATTRIBUTE_MPS, 0))
 		mps = -1;
 	/*
-	 * Launch as many blocks as the SMs can hold at the same time, so that each SM has the same
-	 * number.
+	 * Launch the maximum number of blocks that fit on the SMs at the same time. So each SM
+	 * has the same number of blocks.
 	 */
 	blocks = sms * (threads / BLOCK);
 	TRY(cuModuleLoadData(&module, ptx));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * A program that does not use gpupart. It has a module whose kernel seems to launch other
- * kernels from the GPU. Only the name of the kernel suggests this, so no device runtime is
- * needed. Prints each step with CUDA's result, and then prints how often the kernel ran. For
- * tests/gpu/device_launch.sh.
+ * For tests/gpu/device_launch.sh: a program that does not use gpupart. It has a module with a
+ * kernel that seems to launch other kernels from the GPU. The name of the kernel suggests such
+ * launches, but the kernel makes no launches. So the program needs no device runtime. The program
+ * prints each step with CUDA's result. Then it prints how often the kernel ran.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -59,9 +59,7 @@ static int graph_launch(P exec)
 	return CALL("cuGraphLaunch", (P, P), (exec, stream));
 }
 
-/*
- * Loads the module as a library and launches a kernel of this library, as the CUDA runtime does.
- */
+/* Like the CUDA runtime, loads the module as a library and launches a kernel of this library. */
 static void library(const char *text, const char *name, P exec)
 {
 	P loaded, kernel, function = NULL;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * engines_work ROUNDS SECONDS: keeps a GPU busy for that time with kernels of equal work, and
- * prints how many kernels per second the GPU completed. Eight kernels are always queued. Loads
- * libcuda at run time, so that the program also runs on the simulated driver.
+ * engines_work ROUNDS SECONDS: keeps a GPU busy for SECONDS seconds with kernels of equal work.
+ * Then it prints the number of completed kernels per second. Eight kernels are always queued. The
+ * program loads libcuda at run time, so that it also runs on the simulated driver.
  */
 #include <dlfcn.h>
 #include <stdio.h>

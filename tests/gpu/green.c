@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * gpu-green LIMIT [count|told|apart SECONDS]: tests green contexts in a program that is confined
- * to the TPCs LIMIT, with output in TAP. The contexts are created as programs create them. If
- * LIMIT is "all", the program is not confined. The blocks of each launch record on which SMs
- * they ran. The program does not attach itself, because tests/gpu/green.sh runs it under gpupart
- * run. "count" is for MPS, where %smid is renumbered. There the program compares only the number
- * of SMs. "told" is for --sm-count. "apart" shows for SECONDS, without %smid, that contexts
- * share no SM. For this it uses blocks that each need a whole SM.
+ * gpu-green LIMIT [count|told|apart SECONDS]: tests green contexts in a confined program. The
+ * output is TAP. The program is confined to the TPCs LIMIT. If LIMIT is "all", the program is not
+ * confined. It creates green contexts like other programs. The blocks of each launch record their
+ * SMs. The program does not attach itself, because tests/gpu/green.sh runs it under `gpupart
+ * run`. "count" is for MPS. MPS renumbers %smid, so the program then compares only the number of
+ * SMs. "told" is for --sm-count. "apart" shows for SECONDS that contexts share no SM. It does not
+ * use %smid, but blocks that each need a whole SM.
  */
 #include <dlfcn.h>
 #include <stdint.h>
@@ -71,7 +71,7 @@ FUNCTIONS(DECLARE)
 #define THREADS	1024
 #define SPIN_NS	30000
 #define HOLD_NS	5000000	/* run time of a block that needs a whole SM */
-#define WHOLE_SM	200000	/* bytes of shared memory with which only one block fits on an SM */
+#define WHOLE_SM	200000	/* bytes of shared memory; only one such block fits on an SM */
 #define MAX_SHARED	8	/* CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES */
 #define MOST	80
 #define NON_BLOCKING 1
@@ -103,7 +103,10 @@ struct pool {
 	struct green green[MOST];
 };
 
-/* Launches with @attribute, or without an attribute if it is NULL. Does not wait. */
+/*
+ * Makes a launch with @attribute. If @attribute is NULL, the launch has no attribute. Does not
+ * wait.
+ */
 static int start(handle stream, U blocks, struct attribute *attribute)
 {
 	static U spin = SPIN_NS;
@@ -116,7 +119,7 @@ static int start(handle stream, U blocks, struct attribute *attribute)
 	return cuLaunchKernelEx(&config, census, args, NULL);
 }
 
-/* Finds out where the @blocks of the last launch ran. */
+/* Finds the SMs on which the @blocks blocks of the last launch ran. */
 static int look(handle stream, U blocks, struct green *into)
 {
 	static struct record records[BLOCKS];
@@ -218,8 +221,8 @@ static int pool_look(struct pool *pool)
 }
 
 /*
- * Returns whether the contexts are inside the limit, have the right sizes and, if the limit is
- * large enough, are disjoint. Reports violations.
+ * Returns true if the contexts are inside the limit and have the right sizes. If the limit is
+ * large enough, the contexts must also be disjoint. Reports violations.
  */
 static bool pool_good(const struct pool *pool, bool print)
 {
@@ -267,7 +270,10 @@ static void pools(U sms, U flags)
 	tap_ok(!result, "destroyed: error %d", result);
 }
 
-/* Tests that the program can split the reported resource, and cannot split a larger resource. */
+/*
+ * Tests that the program can split the reported resource. It must not be able to split a larger
+ * resource.
+ */
 static void parts_of_told(void)
 {
 	struct resource all, groups[MOST], rest;
@@ -342,8 +348,8 @@ static void inside_one(void)
 }
 
 /*
- * Returns whether a virtual GPC has this many SMs of the limit. If no virtual GPC has them, a
- * cluster of this size leaves the limit.
+ * Returns true if one virtual GPC has @blocks SMs of the limit. If no virtual GPC has @blocks
+ * SMs, a cluster of this size leaves the limit.
  */
 static bool limit_holds(U blocks)
 {
@@ -360,9 +366,9 @@ static bool limit_holds(U blocks)
 }
 
 /*
- * Tests launches that fit into a part, and larger launches, which must stay in the limit.
- * Without a limit, the test makes no launch that may be too large for a context, because the
- * driver would let such a launch wait forever.
+ * Tests launches that fit into a part, and larger launches. A larger launch must stay in the
+ * limit. Without a limit, the driver would let a launch that is too large for its context wait
+ * forever. So without a limit, the test makes no such launch.
  */
 static void together(void)
 {
@@ -393,7 +399,8 @@ static void together(void)
 		}
 	}
 	/*
-	 * Launch more blocks than fit into a part of a small limit. They fit into the whole limit.
+	 * Launch too many blocks for a part of a small limit. These blocks fit into the whole
+	 * limit.
 	 */
 	if (nr_limit == nr_all) {
 		tap_ok(!pool_end(&pool), "destroyed");
@@ -434,7 +441,10 @@ static void again(void)
 	tap_ok(i == 100 && !result, "made, looked at and destroyed: %u times, error %d", i, result);
 }
 
-/* Starts @blocks that each occupy a whole SM. Their records begin with number @first. */
+/*
+ * Starts @blocks blocks. Each block occupies a whole SM. The records of the blocks begin with
+ * number @first.
+ */
 static int hold(handle stream, U first, U blocks)
 {
 	static U spin = HOLD_NS;
@@ -449,8 +459,9 @@ static int hold(handle stream, U first, U blocks)
 }
 
 /*
- * Stores in @most the maximum number of @blocks that ran at the same time. Called after all
- * launches have ended. If all blocks ran at the same time, stores this time in @from and @to.
+ * Call this function after all launches have ended. Stores the maximum number of blocks that ran
+ * at the same time in @most. If all @blocks blocks ran at the same time, stores this time in
+ * @from and @to.
  */
 static int held(const struct pool *pool, U blocks, U *most, uint64_t *from, uint64_t *to)
 {
@@ -478,10 +489,10 @@ static int held(const struct pool *pool, U blocks, U *most, uint64_t *from, uint
 }
 
 /*
- * A context holds exactly as many such blocks as it has SMs. All contexts are full at the same
- * time, so no two contexts share an SM. The time when all blocks ran is printed, by the GPU's
- * clock. If another program prints a time that overlaps with this time, the contexts of the two
- * programs share no SM.
+ * Each block needs a whole SM, so a full context has one block on each of its SMs. All contexts
+ * are full at the same time, so no two contexts share an SM. The program prints the interval in
+ * which all blocks ran, by the GPU's clock. If the intervals of two programs overlap, the
+ * contexts of the two programs share no SM.
  */
 static void apart(U sms, double seconds)
 {

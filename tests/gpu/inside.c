@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests all kinds of launches of a process, including graphs in all forms, and each scope. The
- * blocks of a kernel record where they ran. Runs on a real GPU and on the simulated driver.
- * Tests of a feature are skipped where the feature does not exist. Every grid fits.
+ * Tests all kinds of launches of a process, all forms of graphs, and each scope. The blocks of a
+ * kernel record their SMs. The program runs on a real GPU and on the simulated driver. If a
+ * feature does not exist, its tests are skipped. Every grid fits.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -135,8 +135,8 @@ static cuda_ptr region(unsigned int n)
 }
 
 /*
- * Returns the arguments of a census into region @n. The arguments are valid until 512 further
- * sets of arguments were requested.
+ * Returns the arguments of a census into region @n. After 512 further calls, the arguments are no
+ * longer valid.
  */
 static void **arguments(unsigned int n)
 {
@@ -186,7 +186,7 @@ static struct gpupart_tpcset seen(unsigned int n, unsigned int *nr)
 	return set;
 }
 
-/* Returns whether each of the launches into regions @first to @last ran in exactly @want. */
+/* Returns true if each launch into the regions @first to @last ran on exactly @want. */
 static bool ran_in(unsigned int first, unsigned int last, const struct gpupart_tpcset *want)
 {
 	bool good = true;
@@ -225,7 +225,7 @@ static handle add(handle graph, handle after, unsigned int n)
 	return node;
 }
 
-/* Creates a chain of @nr nodes, which record into the regions from @first on. */
+/* Creates a chain of @nr nodes. The nodes record into the regions from @first on. */
 static handle chain(unsigned int first, unsigned int nr, handle *nodes)
 {
 	handle graph, last = NULL;
@@ -320,7 +320,7 @@ static void graph_by_hand(handle s, handle other)
 	TRY(cuGraphExecDestroy(exec));
 }
 
-/* Tests a graph whose instantiation also uploads the graph, and therefore builds it. */
+/* Tests an instantiation that also uploads the graph. So this instantiation builds the graph. */
 static void graph_uploaded(handle s)
 {
 	struct instantiate_params params = { .flags = INSTANTIATE_UPLOAD, .stream = s };
@@ -390,8 +390,8 @@ static handle exec_captured_on(handle stream)
 }
 
 /*
- * Tests that a captured graph has the set of the stream on which it was captured. The time at
- * which the stream got or lost this set must not matter.
+ * Tests that a captured graph has the set of its capture stream. It must not matter when this
+ * stream got or lost its set.
  */
 static void graph_origins(handle other)
 {
@@ -571,8 +571,9 @@ static void graph_mixed(handle s)
 }
 
 /*
- * Tests nodes that use the maximum shared memory of their function, and a node that may use more.
- * The functions are in a separate module, because the maximum of a function stays changed.
+ * Tests nodes with the maximum shared memory of their function, and a node that may use more. The
+ * test changes the maximum of a function, and this change stays. So the functions are in a
+ * separate module.
  */
 static void graph_shared(handle s)
 {
@@ -632,7 +633,7 @@ static void graph_large(handle s)
 	TRY(cuGraphDestroy(graph));
 }
 
-/* Tests an IF node whose condition is always true. The body of the node is kernel 1. */
+/* Tests an IF node. Its condition is always true, and its body is kernel 1. */
 static void conditional(handle s)
 {
 	/* CUgraphNodeParams with CUDA_CONDITIONAL_NODE_PARAMS: 256 bytes in all. */
@@ -664,7 +665,7 @@ static void conditional(handle s)
 }
 
 /*
- * Tests that a graph that cannot be rebuilt keeps its set and is counted. @exec existed before the
+ * A graph that cannot be rebuilt must keep its set and must be counted. @exec existed before the
  * attach.
  */
 static void graph_stale(handle s, handle exec)
@@ -933,7 +934,8 @@ static void threads(handle s)
 }
 
 /*
- * A launch gets limit AND (next, else function, else stream, else thread, else process, else all).
+ * The TPCs of a launch are limit AND (next, else function, else stream, else thread, else
+ * process, else all).
  */
 static void precedence(handle s)
 {
@@ -989,7 +991,8 @@ static void *change_away(void *given)
 }
 
 /*
- * Tests that each launch gets exactly one of two sets while another thread sets them alternately.
+ * Another thread alternates between two sets. Tests that each launch gets exactly one of these
+ * sets.
  */
 static void storm(handle s)
 {
@@ -1075,7 +1078,7 @@ static void default_streams(void)
 
 /* ------------------------------------------------------------------ several GPUs */
 
-/* The objects that the tests above use, for one of several GPUs. */
+/* The objects of the tests above, for one of several GPUs. */
 struct side {
 	struct gpupart_gpu *gpu;
 	handle ctx, module, census, stream;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * launch_dump [GPU]: prints, as hexadecimal text, the data that the driver's launch callback
- * receives for launches of known shape. The argument GPU is an index in PCI order, a PCI address
- * or a UUID. scripts/capture-gpu runs this program. The output helps to write a row for a GPU or
- * a driver that gpupart does not support yet. The program changes nothing, does not use gpupart
- * and needs no layout. It prints the callback's parameters. If a word of the parameters is an
- * address, it also prints the bytes at this address.
+ * launch_dump [GPU]: makes launches of known shape, and prints the data that the driver's launch
+ * callback receives. The output is hexadecimal text. The argument GPU is an index in PCI order, a
+ * PCI address or a UUID. scripts/capture-gpu runs this program. For a GPU or a driver that
+ * gpupart does not support yet, the output helps to write a table row. The program changes
+ * nothing, does not use gpupart and needs no layout. It prints the callback's parameters. If a
+ * parameter is an address, it also prints the bytes at this address.
  */
 #include <dlfcn.h>
 #include <stdint.h>
@@ -122,7 +122,7 @@ static size_t peek(uint64_t address, void *to, size_t len)
 	return done;
 }
 
-/* Called inside the driver, so it only copies data and prints nothing. */
+/* The driver calls this function, so it only copies data and prints nothing. */
 static void on_launch(void *user, int domain, int cbid, const void *p)
 {
 	uint64_t word;
@@ -200,7 +200,7 @@ static int launch(const struct shape *s, P work, uint64_t out)
 	return 0;
 }
 
-/* The UUID may begin with "GPU-", but need not. */
+/* The prefix "GPU-" of the UUID is optional. */
 static int uuid_find(const char *wanted, int *device)
 {
 	unsigned char uuid[16];

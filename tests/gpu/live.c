@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * On a GPU, tests a limit that another process sets. Measures, on an idle queue, the time until
- * a launch uses a new limit. In the same run it measures the time to create a green context. It
+ * On a GPU, tests a limit that another process sets. Measures the time until a launch uses a new
+ * limit, on an idle queue. In the same run, it measures the time to create a green context. It
  * also kills 1000 processes that set limits, and some processes that launch. After these kills,
- * limits and launches must still be correct. The blocks of a kernel record on which SMs they
- * ran. `live launch FILE` launches until FILE is removed: for scripts.
+ * limits and launches must still be correct. The blocks of a kernel record their SMs. For
+ * scripts, `live launch FILE` launches until FILE is removed.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -76,8 +76,8 @@ static int driver_start(void)
 }
 
 /*
- * Makes one launch. Stores in *called the time at which the driver's function returned. Returns
- * the TPCs that ran the launch.
+ * Makes one launch. Stores the time when the driver's function returned in *called. Stores the
+ * TPCs that ran the launch.
  */
 static int launch(const struct gpupart_topology *topo, struct gpupart_tpcset *seen, double *called)
 {
@@ -113,8 +113,9 @@ static bool in_either(const struct gpupart_tpcset *seen)
 }
 
 /*
- * The launching process. When @go changes, the process launches once. If @all_the_time is set, it
- * launches all the time, and after @go each launch must be completely in one of the two sets.
+ * The launching process. When @go changes, the process makes one launch. If @all_the_time is
+ * true, the process launches all the time. After a change of @go, each launch must be completely
+ * in one of the two sets.
  */
 static void be_launcher(bool all_the_time)
 {
@@ -198,7 +199,8 @@ static double median(double *values, unsigned int nr)
 /* ------------------------------------------------------------------- green contexts */
 
 /*
- * Runs in a child, because the driver refuses green contexts in a process that confines launches.
+ * In a process that confines launches, the driver refuses green contexts. So this test runs in a
+ * child.
  */
 static void test_green(double *shortest)
 {
@@ -265,8 +267,8 @@ static void test_latency(void)
 	test_green(&green);
 	printf("# gpupart_remote_set: median %.2f us\n", median(write, ROUNDS));
 	/*
-	 * Sorted by median(). The absolute times differ between hosts, but the ratio hardly
-	 * differs.
+	 * median() has sorted the times. Hosts have different absolute times, but nearly the same
+	 * ratio.
 	 */
 	printf("# from before the write until a launch uses the new set: median %.2f us, ",
 	       median(total, ROUNDS));
@@ -351,8 +353,8 @@ static void test_kills(void)
 }
 
 /*
- * Launches repeatedly, and prints the TPCs of a launch if they differ from those of the launch
- * before it.
+ * Launches repeatedly. If the TPCs of a launch differ from the TPCs of the previous launch,
+ * prints the new TPCs.
  */
 static int launch_until_gone(const char *file)
 {

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * A CUDA program for tests/gpu/records.sh. It executes its arguments in order, in one context, and
- * prints one line for each argument. It also runs on the simulated driver.
+ * A CUDA program for tests/gpu/records.sh. It executes its arguments in order, in one context.
+ * For each argument, it prints one line. It also runs on the simulated driver.
  *
  * "launch N ROUNDS" launches an empty kernel N times, then waits, and prints the ns per launch.
- * "graph NODES LAUNCHES ROUNDS" launches a graph whose records count only the last kernel, and
- * prints the ns per node. "counted NODES LAUNCHES ROUNDS" launches a graph whose records count
- * every kernel, and prints the ns per node. "counts" prints the numbers of launches and their
- * records. "hold SECONDS" prints "holding PID", and then launches kernels of 1 ms until it is
+ * "graph NODES LAUNCHES ROUNDS" launches a graph and prints the ns per node. The records of this
+ * graph count only the last kernel. "counted NODES LAUNCHES ROUNDS" does the same with a graph
+ * whose records count every kernel. "counts" prints the numbers of launches and their records.
+ * "hold SECONDS" prints "holding PID". Then it launches kernels of 1 ms until the program is
  * killed. "steady SECONDS" prints "steady PID PCI", and then launches short kernels until
- * SIGTERM. "busy PID PCI N" calls gpupart_records_busy() N times for that process, and prints
- * the ns per call. "order N" makes N launches while a thread watches the records, and prints
- * whether a payload was ever seen before its time.
+ * SIGTERM. "busy PID PCI N" calls gpupart_records_busy() N times for the process PID, and prints
+ * the ns per call. "order N" makes N launches while a thread watches the records. It prints
+ * whether the thread ever saw the payload of a record before the time of the record.
  */
 #include <dlfcn.h>
 #include <inttypes.h>
@@ -26,8 +26,8 @@
 #include "lib/records/records.h"
 
 /*
- * On the simulated driver this kernel lasts the given number of ns. On a GPU it is a bounded
- * loop of this duration.
+ * On the simulated driver, this kernel takes the given number of ns. On a GPU, the kernel is a
+ * bounded loop of this duration.
  */
 static const char ptx[] =
 	".version 6.0\n.target sm_60\n.address_size 64\n"
@@ -114,7 +114,7 @@ static void launch_spin(unsigned int ns)
 	DO(cuLaunchKernel(spin_kernel, 1, 1, 1, 32, 1, 1, 0, stream, params, NULL));
 }
 
-/* In the first round the clocks of the GPU rise, so this round does not count. */
+/* In the first round, the clock frequencies of the GPU rise, so this round does not count. */
 static void launches(unsigned int nr, unsigned int rounds)
 {
 	setup();
@@ -130,7 +130,7 @@ static void launches(unsigned int nr, unsigned int rounds)
 	nr_launched += (rounds + 1ull) * nr;
 }
 
-/* A kernel counts only if it has the same function as the graph's last kernel. */
+/* The records count only the kernels with the same function as the graph's last kernel. */
 static void graphs(const char *name, unsigned int nodes, unsigned int nr, unsigned int rounds)
 {
 	void *graph, *exec;
@@ -189,7 +189,7 @@ static void counts(void)
 	gpupart_close(gp);
 }
 
-/* At most 64 kernels are queued, so a kill happens in the middle of a kernel. */
+/* At most 64 kernels are queued, and a kernel is running at the time of the kill. */
 static void hold(double seconds)
 {
 	double start = now();
@@ -266,8 +266,8 @@ static void busy(int pid, const char *pci, unsigned int nr)
 /* ------------------------------------------------------------------- order */
 
 /*
- * Returns the cells of this process's first stream, which has launched once. Returns NULL if there
- * are no cells.
+ * Returns the cells of this process's first stream. This stream has made one launch. If there are
+ * no cells, returns NULL.
  */
 static const struct records_cell *first_cells(void)
 {
@@ -300,7 +300,7 @@ static struct {
 	unsigned long long seen, awaited, wrong;
 } order;
 
-/* The end times of one stream ascend. So an earlier time is the old value of the cell. */
+/* The end times of one stream ascend. So a time that is too early is the old value of the cell. */
 static void *order_watch(void *arg)
 {
 	uint64_t before = atomic_load(&order.cells[0].time);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Prints the list of GPUs and one topology, as the real driver reports them through the source
- * "rm". Then this program prints how long it took to open the topology. Run it as root and also
- * as an ordinary user, optionally with a selector. If there is no driver, the exit status is 77.
+ * Prints the list of GPUs and one topology. Both come from the real driver through the source
+ * "rm". Then this program prints the time that it took to open the topology. Run it as root and
+ * also as an ordinary user, optionally with a selector. If there is no driver, the exit status is
+ * 77.
  */
 #include <errno.h>
 #include <stdlib.h>

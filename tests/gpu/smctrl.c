@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests libsmctrl's interface on a real GPU. It tests every single TPC, ranges, each scope, and the
- * precedence of the scopes, as seen by libsmctrl_validate_stream_mask(). Prints the cost of calls.
- * The program is linked only with libsmctrl. It also runs on the simulated driver.
+ * Tests libsmctrl's interface on a real GPU. With libsmctrl_validate_stream_mask(), it tests
+ * every single TPC, ranges, each scope, and the precedence of the scopes. It prints the cost of
+ * calls. The program is linked only with libsmctrl. It also runs on the simulated driver.
  */
 #include <dlfcn.h>
 #include <stdlib.h>

@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 /*
- * On the simulated driver, the kernel gpupart_census lasts a number of ns. On a GPU it is a loop of
- * that duration, with at most 10 million rounds. The kernel "move" copies memory, 16 bytes in each
- * step.
+ * On the simulated driver, the kernel gpupart_census takes a given number of ns. On a GPU, it is
+ * a loop of this duration, with at most 10 million rounds. The kernel "move" copies memory in
+ * steps of 16 bytes.
  */
 static const char ptx[] =
 	".version 6.0\n.target sm_60\n.address_size 64\n"
@@ -211,7 +211,10 @@ static void memory(int nr)
 	DO(cuCtxSynchronize());
 }
 
-/* Makes copies in a separate stream, either while kernels run or between kernels. */
+/*
+ * Makes copies. If @beside is set, the copies are in a separate stream while kernels run.
+ * Otherwise the copies are between kernels.
+ */
 static void copies(int nr, int beside)
 {
 	void *kernels = stream(), *s = beside ? stream() : kernels, *pinned;
@@ -257,7 +260,7 @@ static void deep(int nr)
 	queue(nr, 1000000);
 }
 
-/* Launches a few long kernels, so that the program spends most of the time in one wait. */
+/* Launches a few long kernels. So the program spends most of the time in one wait. */
 static void long_wait(int nr)
 {
 	queue(nr, 10000000);
@@ -277,7 +280,7 @@ static void *long_thread(void *nr)
 	return NULL;
 }
 
-/* Uses two threads, each of which has a stream. */
+/* Uses two threads. Each thread has a stream. */
 static void both(void *(*thread)(void *), int nr)
 {
 	pthread_t threads[2];
@@ -298,7 +301,7 @@ static void long_threads(int nr)
 	both(long_thread, nr);
 }
 
-/* Creates and destroys a context, and then creates another context in the same process. */
+/* Creates and destroys a context. Then creates a second context in the same process. */
 static void contexts(int nr)
 {
 	deep(nr);

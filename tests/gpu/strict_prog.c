@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A program that does not use gpupart. It executes its arguments in order, and prints each argument
- * with CUDA's result. For tests/cli/strict.sh and tests/gpu/strict.sh.
+ * For tests/cli/strict.sh and tests/gpu/strict.sh: a program that does not use gpupart. It
+ * executes its arguments in order, and prints each argument with CUDA's result.
  *
  * "kernel" launches a kernel. "legacy" uses the thread's default stream. "xN" launches a cluster of
  * N blocks. "coopN" launches a cooperative grid of N blocks. "graph" launches a captured cluster of

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Makes about a hundred launches on an H200, and records where and when each block ran. The output
- * is text, with which the model in sim/pipe is compared. traces FOLDER writes FOLDER/traces.txt and
- * FOLDER/board.capture. Every kernel has a bounded number of rounds.
+ * Makes about a hundred launches on an H200. Records the SM and the time of each block. The
+ * output is text. A test compares this text with the model in sim/pipe. traces FOLDER writes
+ * FOLDER/traces.txt and FOLDER/board.capture. Every kernel has a bounded number of rounds.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -17,7 +17,7 @@
 
 #define MAX_KERNELS	6	/* per case */
 #define MAX_BLOCKS	2048	/* per kernel */
-/* after the tenth repetition, the SMs of only this number of blocks are written */
+/* after the tenth repetition, the program writes the SMs of only this number of blocks */
 #define MAX_ORDER	264
 #define NR_STREAMS	6
 #define NR_REPS		10
@@ -67,7 +67,7 @@ FUNCTIONS(DECLARE)
 	"setp.ne.u32 %p0, %r1, 0;\n" \
 	"cvt.rn.f32.u32 %f0, %r1; mov.f32 %f4, 0f3F7FFFF0; mov.f32 %f5, 0f3A83126F;\n" \
 	"add.f32 %f1, %f0, %f4; add.f32 %f2, %f1, %f4; add.f32 %f3, %f2, %f4;\n"
-/* A block ends only after all of its threads have ended. */
+/* A block ends after all its threads have ended. */
 #define TAIL \
 	"bar.sync 0;\n" \
 	"mov.u64 %d6, %globaltimer; mov.u64 %d7, %clock64;\n" \
@@ -89,19 +89,26 @@ static const char ptx[] =
 	"setp.lt.u64 %p1, %d5, %d4; setp.lt.and.u32 %p1, %r5, 10000000, %p1;\n"
 	"@%p1 bra wait;\njoin:\n" TAIL
 	/*
-	 * The kernel makes @work times 16 multiply-adds, each of which depends on the previous one.
+	 * The kernel makes @work times 16 multiply-adds. Each multiply-add depends on the
+	 * previous multiply-add.
 	 */
 	HEAD("chain")
 	"loop:\n" FMA4("%f0") FMA4("%f0") FMA4("%f0") FMA4("%f0")
 	"sub.u32 %r0, %r0, 1; setp.ne.u32 %p1, %r0, 0; @%p1 bra loop;\n" TAIL
-	/* The kernel makes @work times 16 multiply-adds in four such chains. */
+	/*
+	 * The kernel makes @work times 16 multiply-adds in four chains of dependent
+	 * multiply-adds.
+	 */
 	HEAD("wide")
 	"loop:\n"
 	FMA("%f0") FMA("%f1") FMA("%f2") FMA("%f3") FMA("%f0") FMA("%f1") FMA("%f2") FMA("%f3")
 	FMA("%f0") FMA("%f1") FMA("%f2") FMA("%f3") FMA("%f0") FMA("%f1") FMA("%f2") FMA("%f3")
 	"sub.u32 %r0, %r0, 1; setp.ne.u32 %p1, %r0, 0; @%p1 bra loop;\n"
 	"add.f32 %f0, %f0, %f1; add.f32 %f2, %f2, %f3; add.f32 %f0, %f0, %f2;\n" TAIL
-	/* Each thread of the kernel makes @work times 4 reads of 16 bytes, which bypass the L1. */
+	/*
+	 * Each thread of the kernel makes @work times 4 reads of 16 bytes. The reads bypass the
+	 * L1 cache.
+	 */
 	HEAD("read")
 	"ld.param.u64 %d8, [data]; cvta.to.global.u64 %d8, %d8; ld.param.u64 %d9, [mask];\n"
 	"mov.u32 %r5, %ntid.x; mul.wide.u32 %d10, %r5, 16; mul.wide.u32 %d11, %r1, 16;\n"
@@ -139,7 +146,7 @@ static int registers[NR_ENTRIES];
 static uint64_t out, data;
 static struct record *records;
 static FILE *file;
-/* -n: no fills between repetitions, so that every launch of the GPU is traced */
+/* option -n: no fills between repetitions, so the traces contain every launch on the GPU */
 static bool no_fills;
 
 static int failed(const char *what, CU result)
@@ -220,7 +227,7 @@ static int launch(const struct kernel *k, U nth)
 	return 0;
 }
 
-/* Runs all kernels of a case once. Their records begin at nth * MAX_BLOCKS. */
+/* Runs all kernels of a case one time. The records of kernel i begin at i * MAX_BLOCKS. */
 static int run_once(const struct kernel *k, U nr)
 {
 	uint64_t bytes = (uint64_t)nr * MAX_BLOCKS * sizeof(struct record);
@@ -248,8 +255,8 @@ static uint64_t first_start(const struct kernel *k, U nr)
 }
 
 /*
- * Writes "rep KERNEL START END MIN MAX". START and END are in ns after the case's first block, and
- * MIN and MAX are clocks of a block.
+ * Writes "rep KERNEL START END MIN MAX". START and END are in ns after the start of the case's
+ * first block. MIN and MAX are the smallest and the largest number of clocks of a block.
  */
 static void write_rep(const struct record *r, const struct kernel *k, U nth, uint64_t first)
 {
@@ -280,7 +287,7 @@ static void write_blocks(const struct record *r, const struct kernel *k, uint64_
 	}
 }
 
-/* Writes "o SM SM ..", which are the SMs of blocks 0, 1, and so on. */
+/* Writes "o SM SM ..": the SM of block 0, the SM of block 1, and so on. */
 static void write_order(const struct record *r, U blocks)
 {
 	fputs("o", file);
@@ -291,7 +298,7 @@ static void write_order(const struct record *r, U blocks)
 
 static void write_case(const char *name, U number, const struct kernel *k, U nr)
 {
-	/* Cases alternate between the two halves. This was fixed before the first run. */
+	/* Cases alternate between the two halves. This order was fixed before the first run. */
 	fprintf(file, "case %s %s\n", name, number % 2 ? "held" : "fit");
 	for (U i = 0; i < nr; i++)
 		fprintf(file, "kernel %u %s blocks %u threads %u registers %d shared %u cluster %u "
@@ -303,8 +310,8 @@ static void write_case(const char *name, U number, const struct kernel *k, U nr)
 }
 
 /*
- * Writes one repetition. Returns true if this repetition's blocks ran on other SMs than in the
- * first repetition.
+ * Writes one repetition. Returns true if the blocks of this repetition ran on different SMs than
+ * the blocks of the first repetition.
  */
 static bool write_run(const struct kernel *k, U nr, U rep, bool full, uint32_t *smids)
 {
@@ -331,7 +338,10 @@ static bool write_run(const struct kernel *k, U nr, U rep, bool full, uint32_t *
 	return other;
 }
 
-/* Makes ten repetitions, and 200 more if blocks ran on other SMs in one of them. */
+/*
+ * Makes ten repetitions. If blocks ran on different SMs in one of these repetitions, makes 200
+ * more repetitions.
+ */
 static int trace(const char *name, U number, const struct kernel *k, U nr, bool full)
 {
 	static uint32_t smids[MAX_KERNELS * MAX_BLOCKS];
@@ -409,8 +419,8 @@ static const struct {
 				    { SPIN, 600, 64, 0, 0, US50, 1, NULL, 0 },
 				    { SPIN, 300, 512, 0, 0, US50, 3, NULL, 0 } } },
 	/*
-	 * The first kernel still has unassigned blocks, but leaves room on some SMs. Does the
-	 * second kernel use this room?
+	 * The first kernel still has unassigned blocks. Some SMs have room for blocks of the
+	 * second kernel. Does the second kernel use this room?
 	 */
 	{ "room-beside", { { SPIN, 400, 1024, 150 * 1024, 0, US50, 0, NULL, 0 },
 			   { SPIN, 264, 128, 0, 0, US50, 1, NULL, 0 } } },
@@ -472,8 +482,8 @@ static int compute_cases(U *number)
 }
 
 /*
- * Measures how many bytes per second one SM, a TPC, a GPC, half of the GPCs and all GPCs can
- * read from L2 and from DRAM.
+ * Measures the read bandwidth from L2 and from DRAM for one SM, one TPC, one GPC, half of the
+ * GPCs and all GPCs.
  */
 static int read_cases(U *number)
 {
@@ -498,10 +508,11 @@ static int read_cases(U *number)
 }
 
 /*
- * Cases for questions that the cases above left open (Documentation/results/h200-traces.md). When
- * do singletons get a separate remainder? Which SM gets an indivisible remainder? How are clusters
- * of 8 distributed if they do not divide evenly? How is a second kernel distributed on unevenly
- * loaded SMs? How fast are reads by fewer SMs of a GPC?
+ * These cases answer questions that the cases above left open
+ * (Documentation/results/h200-traces.md). When do singletons get a separate remainder? Which SM
+ * gets an indivisible remainder? How are clusters of 8 distributed if they do not divide evenly?
+ * How is a second kernel distributed over SMs with uneven load? How fast are reads by fewer SMs
+ * of a GPC?
  */
 static int open_cases(U *number)
 {
@@ -556,7 +567,7 @@ static int run_all(void)
 	const struct kernel warm = { WIDE, 1056, 256, 0, 0, 4000, 0, NULL, 0 };
 	U number = 0;
 
-	/* Runs until the clock of the GPU has settled. */
+	/* Runs until the clock frequency of the GPU has settled. */
 	for (U i = 0; i < 2000; i++)
 		if (launch(&warm, 0))
 			return -1;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * engineuse GPU SECONDS: does the same as gpupart ps --engines, through the module in the guest.
- * For each engine that was not idle, prints its activities in thousandths of the samples. On a
- * failure, prints the error message.
+ * engineuse GPU SECONDS: does the same as `gpupart ps --engines`, through the module in the
+ * guest. If an engine was not idle, prints the activities of the engine in thousandths of the
+ * samples. On a failure, prints the error message.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * failnth load MODULE | read FILE | dump: repeats this operation, and makes the next allocation
- * fail each time, until every allocation has failed once. The program is for the guest with fault
- * injection.
+ * failnth load MODULE | read FILE | dump: repeats this operation. In repetition N, allocation N
+ * fails. The program ends when every allocation has failed one time. The program is for the guest
+ * with fault injection.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +30,7 @@ static void arm(unsigned int n)
 	}
 }
 
-/* Returns how many allocations are left before the failure, or 0 if the failure has happened. */
+/* Returns the number of allocations before the failure. If the failure has happened, returns 0. */
 static unsigned int left(void)
 {
 	char text[16] = "";
@@ -68,7 +68,7 @@ static int read_all(const char *path)
 static int family_id;
 
 /*
- * Requests all dumps and a topology on a new socket. If a request needs a GPU, it names the first
+ * Requests all dumps and a topology on a new socket. A request that needs a GPU names the first
  * GPU.
  */
 static int dump(void)
@@ -126,7 +126,10 @@ static int dump(void)
 	return ret;
 }
 
-/* Searches the dump of the control family, which is the shortest way without a library. */
+/*
+ * Finds the family in the dump of the control family. Without a library, this is the shortest
+ * way.
+ */
 static void find_family(void)
 {
 	struct {

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
  * A netlink client for the guest. It uses plain sockets, so that it can also send messages that no
- * library would send:
+ * library sends. Usage:
  *   gpunl gpus | gpu NAME | topology NAME | engines [INDEX] | monitor SECONDS
  *   gpunl exec PROGRAM ARGS
  *   gpunl runlists NAME [PRI-BASE] | channels NAME PRI-BASE
  *   gpunl fuzz COUNT SEED | bench COUNT | family | cut COMMAND
  *   gpunl user COMMAND.. | userns COMMAND..
- * A request is repeated until the GPU is awake. If --once precedes the request, the request is
- * not repeated.
- * "cut" runs COMMAND in the middle of a dump of engines, and reports whether the kernel marked the
- * dump. NAME is an index or a bus-name. Options before the command: --netns uses a new network
- * namespace; --uid N runs as that user without capabilities; --perfmon N runs as that user with
- * only CAP_PERFMON. "user" runs as uid 65534, and "userns" runs as that user, who is root of a new
- * user namespace.
+ * Each request is repeated until the GPU is awake. With --once before the request, the request is
+ * not repeated. "cut" begins a dump of engines, runs COMMAND during the dump, and reports whether
+ * the kernel marked the dump. NAME is an index or a bus-name. Options before the command: --netns
+ * uses a new network namespace; --uid N runs as that user without capabilities; --perfmon N runs
+ * as that user with only CAP_PERFMON. "user" runs as uid 65534, and "userns" runs as that user,
+ * who is root of a new user namespace.
  */
 #include <errno.h>
 #include <linux/capability.h>
@@ -430,16 +429,14 @@ static int fuzz(unsigned long count, uint64_t seed)
 		fuzz_message();
 		((struct nlmsghdr *)out)->nlmsg_len = out_len;
 		send(sock, out, out_len, 0);
-		/*
-		 * Some answers are not read at once, so that dumps accumulate and are cut off.
-		 */
+		/* Some answers are not read immediately. So dumps accumulate and are cut off. */
 		while (rnd(8) && (got = recv(sock, in, sizeof(in), MSG_DONTWAIT)) > 0) {
 			const struct nlmsghdr *n = (const void *)in;
 
 			answers++;
 			errors += n->nlmsg_type == NLMSG_ERROR && *(const int *)NLMSG_DATA(n) != 0;
 		}
-		/* Sometimes opens a new socket in the middle of a dump on the old socket. */
+		/* Sometimes opens a new socket while a dump on the old socket is not complete. */
 		if (!rnd(200)) {
 			struct sockaddr_nl self = { .nl_family = AF_NETLINK };
 
@@ -471,8 +468,8 @@ static int by_value(const void *a, const void *b)
 }
 
 /*
- * Measures the two kinds of requests alternately in one run, so that other load slows both
- * kinds. The results are medians.
+ * Measures two kinds of requests. The two kinds alternate in one run, so that other load slows
+ * both kinds. The results are medians.
  */
 static void bench(unsigned int count)
 {
@@ -503,7 +500,7 @@ static void bench(unsigned int count)
 	       topology[count / 2], topology[count / 2] / family[count / 2]);
 }
 
-/* Sets the user's capabilities to none or to CAP_PERFMON (38). */
+/* Becomes user @uid without capabilities. If @perfmon is true, keeps CAP_PERFMON (38). */
 static void become(unsigned int uid, bool perfmon)
 {
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -524,7 +521,7 @@ static int cut(const char *command)
 	struct sockaddr_nl self = { .nl_family = AF_NETLINK };
 
 	/*
-	 * Uses a new socket, because the kernel does not know yet that this socket accepts large
+	 * Uses a new socket. The kernel does not know yet that the new socket accepts large
 	 * messages.
 	 */
 	close(sock);
@@ -535,8 +532,8 @@ static int cut(const char *command)
 	send_out();
 	while (!done) {
 		/*
-		 * The kernel never writes more data at a time than fits into the buffer of the
-		 * previous read.
+		 * The size of the previous read's buffer limits the amount of data that the
+		 * kernel writes at a time.
 		 */
 		ssize_t got = recv(sock, in, 4096, 0);
 		const struct nlmsghdr *n = (const void *)in;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * kerneltopo [GPU]: tests the library's source "kernel" in the guest. Prints a row for each TPC and
- * for each GPC, in the form of expected.txt in tests/data. On a failure, prints the error message.
+ * kerneltopo [GPU]: tests the library's source "kernel" in the guest. For each TPC and for each
+ * GPC, prints a row in the form of expected.txt in tests/data. On a failure, prints the error
+ * message.
  */
 #include <gpupart_manage.h>
 #include <stdio.h>

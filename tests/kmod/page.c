@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * page REGFILE topology|chip|engines|device_info|copy_topology|runlists [NAME BUS]: prints the page
- * that the module must show for a GPU with these registers. The exit status is 2 if the module must
- * show no page.
+ * page REGFILE topology|chip|engines|device_info|copy_topology|runlists [NAME BUS]: prints the
+ * page that the module must show for a GPU with these registers. If the module must show no page,
+ * the exit status is 2.
  */
 #include "tests/kmod/regfile.h"
 #include "kmod/text.h"

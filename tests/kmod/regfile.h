@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A topo_reader that reads a register file in memory. If an address is not in the file, a read
- * of this address is refused, as a GPU refuses it. Reads are counted. For the tests of kmod's
- * pure files.
+ * A topo_reader for the tests of kmod's pure files. It reads a register file in memory. Like a
+ * GPU, it refuses a read of an address that is not in the file. It counts the reads.
  */
 #ifndef GPUPART_TESTS_KMOD_REGFILE_H
 #define GPUPART_TESTS_KMOD_REGFILE_H
@@ -23,7 +22,7 @@ struct regfile {
 	unsigned int nr_asked;
 	/* one register with a bad value; bad_value 0: no register has a bad value */
 	u32 bad_offset, bad_value;
-	int err;			/* if not 0, every read fails with this error */
+	int err;			/* 0, or the error of every read */
 };
 
 __attribute__((unused))
@@ -52,7 +51,7 @@ static int regfile_rd32(struct topo_reader *reader, u32 offset, u32 *value)
 	return 0;
 }
 
-/* Exits if the file cannot be read, because then there is nothing to test. */
+/* If the file cannot be read, exits, because there is nothing to test. */
 __attribute__((unused))
 static void regfile_load(struct regfile *file, const char *path)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests kmod's pure files with register files. The arguments are all .regs files. It tests chips
- * and refusals, and gives each register a bad value in turn.
+ * Tests kmod's pure files with register files. The arguments are all .regs files. The tests cover
+ * chips and refusals. In turn, each register gets a bad value.
  */
 #include "tests/kmod/regfile.h"
 #include "kmod/regs.h"
@@ -68,9 +68,7 @@ static void test_bad_reads(void)
 	       !gp_topo_bad_read(0x180000a1), "other values are values");
 }
 
-/*
- * Writes all data that is read from a GPU into one page. Returns false if there is no page to show.
- */
+/* Writes all data from a GPU into one page. If there is no page to show, returns false. */
 static bool all_pages(char *out, struct gpu_engines *table)
 {
 	struct text text = { .buf = out, .size = sizeof(page) };
@@ -113,7 +111,10 @@ static unsigned int complete_no(const char *text)
 	return nr;
 }
 
-/* If any register is refused, there must be no page, or the page must end with "complete no". */
+/*
+ * Refuses one register at a time. Then there must be no page, or the page must end with "complete
+ * no".
+ */
 static void test_each_register_bad(const char *path)
 {
 	static const u32 values[] = { 0xffffffff, 0xbadf5040, 0xbadf1201 };
@@ -136,7 +137,7 @@ static void test_each_register_bad(const char *path)
 
 			file.bad_value = 0;
 			regfile_rd32(&file.reader, offsets[i], &usual);
-			/* If a register is always refused, there is nothing new to test. */
+			/* A register that is always refused needs no test. */
 			if (gp_topo_bad_read(usual))
 				continue;
 			file.bad_offset = offsets[i];
@@ -150,7 +151,7 @@ static void test_each_register_bad(const char *path)
 				wrong++;
 				first_wrong = offsets[i];
 			}
-			/* If a page differs, it must end with "complete no". */
+			/* A page that differs must end with "complete no". */
 			if (all_pages(page, &engines) && strcmp(page, page_good) &&
 			    complete_no(page) == 0) {
 				wrong++;
@@ -245,7 +246,7 @@ static void count_kept(struct topo_reader *reader, u32 offset, u32 value, bool l
 	kept.for_a_second += !lasts;
 }
 
-/* Possible values of fuses and maxima are kept for ever, and impossible values are not kept. */
+/* Possible values of fuses and maxima are kept forever. Impossible values are not kept. */
 static void test_kept(const char *path)
 {
 	static const struct { u32 offset, wrong; } words[] = {
@@ -273,7 +274,9 @@ static void test_kept(const char *path)
 	}
 }
 
-/* If registers change all the time, only refusals are kept, and only for a second. */
+/*
+ * Some registers change all the time. Of these registers, only refusals are kept, for one second.
+ */
 static void test_live_refusals(const char *path)
 {
 	static struct gpu_runlist runlist;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * vfio GROUP ADDRESS: opens the device of that vfio-pci group, with an IOMMU or without, as a
- * virtual machine does. The program itself reads BAR0, and prints "taken BOOT_0" with the value.
- * Until its input ends, it repeatedly switches the device's memory off and on and resets the
- * device. At the end, the program prints how many times it did these steps.
+ * vfio GROUP ADDRESS: like a virtual machine, opens the device of a vfio-pci group. It works with
+ * an IOMMU and without an IOMMU. The program reads BAR0, and prints "taken BOOT_0" with the
+ * value. Until its input ends, it repeatedly switches the device's memory off and on and resets
+ * the device. At the end, it prints the number of these repetitions.
  */
 #include <fcntl.h>
 #include <linux/pci_regs.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * For tests of the library on the simulated driver. This header declares the driver's calls and a
- * program that launches. It also has a parent, which starts itself once for each scenario with the
- * scenario's environment, and counts the lines of the child.
+ * For tests of the library on the simulated driver. This header declares the driver's calls, and
+ * has a program that launches. It also has the code of a parent. For each scenario, the parent
+ * starts itself as a child with the scenario's environment, and counts the lines of the child.
  */
 #ifndef GPUPART_TESTS_LIB_SCENARIO_H
 #define GPUPART_TESTS_LIB_SCENARIO_H
@@ -66,7 +66,7 @@ static int driver_open(void)
 	return 0;
 }
 
-/* A context that has a census kernel, as in a program. */
+/* Like in a program, a context with a census kernel. */
 struct program {
 	P ctx, function;
 	U64 out;
@@ -87,7 +87,7 @@ static int program_start(struct program *p, int device)
 	       cuFuncSetAttribute(p->function, 8, 200000) || cuMemAlloc(&p->out, 24 * 4096);
 }
 
-/* Launches @blocks, each of which occupies an SM for @ns. Does not wait. */
+/* Launches @blocks blocks. Each block occupies an SM for @ns. Does not wait. */
 __attribute__((unused))
 static int program_launch(struct program *p, P stream, unsigned int blocks, unsigned int ns)
 {
@@ -141,8 +141,8 @@ static struct gpupart_tpcset list(const char *text)
 }
 
 /*
- * Runs a program that does not use gpupart. If @want is NULL, the program must use the whole
- * GPU.
+ * Runs a program that does not use gpupart. The program must use the TPCs @want. If @want is
+ * NULL, it must use the whole GPU.
  */
 __attribute__((unused))
 static void program_unaware(const char *want)
@@ -164,10 +164,11 @@ static void program_unaware(const char *want)
 /* ------------------------------------------------------------------------ parent */
 
 /*
- * In @sim, and after the "=" of @env: "@b" is the capture of a board, "@/NAME" is a file of the
- * scratch folder, "@inject" is the injected library, "@tool" is the library of another tool, "@key"
- * is the key in the cache, and "@pci1" is the made-up address of the second simulated GPU. Colons
- * separate the parts of @sim. @prepare runs in the parent, with an empty cache.
+ * @sim, and the text after the "=" of @env, may contain these words: "@b" is the capture of a
+ * board, "@/NAME" is a file of the scratch folder, "@inject" is the injected library, "@tool" is
+ * the library of another tool, "@key" is the key in the cache, and "@pci1" is the made-up address
+ * of the second simulated GPU. Colons separate the parts of @sim. @prepare runs in the parent,
+ * with an empty cache.
  */
 struct scenario {
 	const char *name;
@@ -229,7 +230,7 @@ static void child_environment(const struct scenario *s)
 	}
 }
 
-/* Starts this program as scenario @s, with its output to descriptor @out. */
+/* Starts this program as scenario @s. Its output goes to descriptor @out. */
 static pid_t child_start(const struct scenario *s, int out)
 {
 	pid_t pid;
@@ -245,7 +246,10 @@ static pid_t child_start(const struct scenario *s, int out)
 	return pid;
 }
 
-/* Runs this program as scenario @s without counting its lines. Returns its wait status, or -1. */
+/*
+ * Runs this program as scenario @s. Does not count the lines of this run. Returns the wait status
+ * of the run, or -1.
+ */
 __attribute__((unused))
 static int child_quiet(const struct scenario *s)
 {

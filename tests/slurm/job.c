@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The task of a job, which is a CUDA program that does not use gpupart. Usage: job PTX MIB
- * SECONDS [FILE]. Allocates MIB of memory, launches on all its TPCs, and launches again after
- * SECONDS. Then prints "TPCS MIB": TPCS is a list of the TPCs of both launches, and MIB is the
- * allocated memory. With FILE, it waits while FILE exists, instead of waiting for SECONDS.
+ * The task of a job. It is a CUDA program that does not use gpupart. Usage: job PTX MIB SECONDS
+ * [FILE]. The program allocates MIB of memory, launches on all its TPCs, and launches again after
+ * SECONDS. Then it prints "TPCS MIB". TPCS is a list of the TPCs of both launches, and MIB is the
+ * allocated memory. With FILE, it does not wait for SECONDS; it waits until FILE is removed.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -23,7 +23,7 @@ static void *lib;
 
 #define CALL(name, types, args) failed(name, ((int (*)types)dlsym(lib, name)) args)
 
-/* Returns whether a call failed. Prints the failure, so that the log of a test contains it. */
+/* Returns @result. If the call failed, prints the failure for the log of the test. */
 static int failed(const char *what, int result)
 {
 	if (result)

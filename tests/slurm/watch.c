@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * watch KEEPER MEMORY-MIB OUT: observes a node from outside, fifty times per second, until it is
- * terminated. It runs in the mount namespace of the process KEEPER. Writes these lines to OUT, with
- * the time in ms: "held T JOB NR LIST" and "free T JOB" for the TPCs of jobs, "use T JOB LIST" for
- * a new limit of a process, and "bad T WHAT" if two jobs share a TPC or use too much memory.
+ * watch KEEPER MEMORY-MIB OUT: observes a node from outside, fifty times per second, until a
+ * signal ends the program. It runs in the mount namespace of the process KEEPER. It writes these
+ * lines to OUT, with the time T in ms: "held T JOB NR LIST" and "free T JOB" for the TPCs of
+ * jobs, "use T JOB LIST" for a new limit of a process, and "bad T WHAT" for an error. An error is
+ * a TPC that two jobs share, or too much memory.
  */
 #include <fcntl.h>
 #include <sched.h>
@@ -85,8 +86,8 @@ static void check_grants(const struct gpupart_grant *list, int nr, uint64_t memo
 }
 
 /*
- * Reads the real limits of processes from their state pages. A conflict of two limits is
- * reported only if both processes are still alive after their pages were read.
+ * Reads the real limits of processes from their state pages. Reports a conflict of two limits
+ * only if both processes are still alive after the read of their pages.
  */
 static void check_processes(const struct gpupart_process *list, int nr, long at)
 {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
  * Tests the library's behaviour when an allocation or a system call fails. The test makes the
- * first call fail, then the second call, and so on, until every call has failed once. The test
- * is linked with --wrap, so that this file receives all calls of the library. Each time, the
- * library must report an error or work without the result. No memory or descriptor may leak.
- * Afterwards everything must work again.
+ * first call fail, then the second call, and so on, until every call has failed one time. The
+ * test is linked with --wrap, so that this file receives all calls of the library. After each
+ * failed call, the library must report an error or work without the result. No memory or
+ * descriptor may leak. After the test, everything must work again.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -29,10 +29,10 @@
 
 /* ---------------------------------------------------------------- calls that can fail */
 
-/* This data is shared with children, in which a scenario may continue. */
+/* This data is shared with children, because a scenario may continue in a child. */
 static struct faults {
-	unsigned int seen;	/* number of calls so far that could have failed */
-	/* number of the call that fails, counted from 1; 0: no call fails */
+	unsigned int seen;	/* number of calls so far that can fail */
+	/* the call with this number fails, counted from 1; 0: no call fails */
 	unsigned int at;
 	bool system;		/* system calls fail, not allocations */
 	char which[32];		/* name of the call that failed */
@@ -40,7 +40,7 @@ static struct faults {
 
 #define MAX_LIVE 4096
 
-/* blocks that were allocated in this file and not freed */
+/* blocks that this file allocated and did not free */
 static void *live[MAX_LIVE];
 
 static bool fails(const char *which, bool system)
@@ -219,7 +219,7 @@ static int sample_opened(void)
 	struct gpupart_topology *topo;
 	int err = gpupart_topology_open(gp, "sample:h200", NULL, &topo);
 
-	/* The library searches its own folder, and is linked into this test. */
+	/* The library searches its own folder, which is the folder of this test. */
 	if (!err)
 		gpupart_topology_close(topo);
 	return err == -ENOENT ? 0 : err;
@@ -288,7 +288,7 @@ static int processes_listed(void)
 	return nr < 0 ? nr : on < 0 ? on : 0;
 }
 
-/* A process cannot remove its state page, so another process makes a state page each time. */
+/* A process cannot remove its state page. So each time, a new process makes a state page. */
 static int published(void)
 {
 	static struct gpupart_gpu_info info = { .pci = PCI, .source = "rm" };
@@ -363,8 +363,8 @@ static unsigned int nr_descriptors(void)
 }
 
 /*
- * Makes each call of @what fail once. Returns the number of calls, or prints a message and returns
- * -1 if a check failed.
+ * Makes each call of @what fail one time. Returns the number of calls. If a check failed, prints
+ * a message and returns -1.
  */
 static int walk(const char *what, int (*scenario)(void), bool system)
 {
@@ -381,7 +381,7 @@ static int walk(const char *what, int (*scenario)(void), bool system)
 		faults->at = at;
 		err = scenario();
 		faults->at = 0;
-		/* No call is left that can fail. */
+		/* All calls that can fail have failed. */
 		if (!faults->which[0])
 			break;
 		good = err <= 0 && nr_descriptors() == descriptors && nr_live() == memory;
@@ -405,8 +405,8 @@ static void check(const char *what, int (*scenario)(void))
 int main(void)
 {
 	/*
-	 * Each scenario runs once before the test. In this run libc allocates the memory that it
-	 * keeps.
+	 * Before the test, each scenario runs one time. In this run, libc allocates the memory
+	 * that it keeps.
 	 */
 	struct faults *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
 				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR MIT */
 /*
  * The interface between gpupart.ko and user space, and the sizes of arrays that both sides use.
- * The names and numbers are those in Documentation/netlink/specs/gpupart.yaml, which describes
- * them. A test compares this file with the specification.
+ * Documentation/netlink/specs/gpupart.yaml specifies the names and numbers. A test compares this
+ * file with the specification.
  */
 #ifndef _UAPI_LINUX_GPUPART_H
 #define _UAPI_LINUX_GPUPART_H

@@ -44,7 +44,7 @@ class Cuda(Cpu):
 
     def __init__(self) -> None:
         torch.cuda.init()
-        # Its plans depend on the shape, which is too slow for masks of many sizes.
+        # cuDNN makes a plan for each shape. For masks of many sizes, this is too slow.
         getattr(torch.backends.cuda, "enable_cudnn_sdp", lambda on: None)(False)
         self._pools: dict[int, Any] = {}
 
@@ -129,7 +129,7 @@ def green_lane(device: Cpu, share: int) -> Lane:
         return Lane(None, None, why="a CPU has no green contexts")
     cuda, gpu, byref = ctypes.CDLL("libcuda.so.1"), torch.cuda.current_device(), ctypes.byref
     nr_all, nr = torch.cuda.get_device_properties(gpu).multi_processor_count, ctypes.c_uint(1)
-    # CUdevResource of cuda.h: 144 bytes, of which those at 96 are the number of SMs.
+    # CUdevResource of cuda.h: 144 bytes. The number of SMs is at byte 96.
     everything, part, rest = ((ctypes.c_uint * 36)() for _ in range(3))
     streams = []
 
@@ -211,7 +211,7 @@ class Engine:
         pairs = [(c, l) for c in s.chunks for l in s.contexts if c <= l]
         keys = [*((rows, 0, 0, pages) for pages in s.used for rows in s.rows),
                 *((0, *pair, 0) for pair in pairs)]
-        # Every second number of pages, including the largest.
+        # Every second number of pages, and always the largest number.
         mixed = [(rows, *pair, pages)
                  for pair in pairs for pages in s.used[1::2] for rows in s.rows]
         for name, lane in self.lanes.items():
@@ -235,7 +235,8 @@ class Engine:
         s, device = self.model.shape, self.device
         rows, chunk, pages, lane = s.rows[-1], s.chunks[-1], s.used[0], self.lanes[ALONE]
         context = least(s.contexts, chunk)
-        # The whole GPU for each is the first choice, if there is a choice besides one batch.
+        # If there are other choices than one batch, the first choice is the whole GPU for each
+        # phase.
         for name in [ALONE, MIXED, *list(self.lanes)[1:]] if len(self.lanes) > 1 else [MIXED]:
             if name == MIXED:
                 step = seconds(device, lane.decode, lane.graphs[rows, chunk, context, s.used[1]], 3)
@@ -295,8 +296,8 @@ class Engine:
                 self._place(self.begun.pop(), 1)
         if "prefill" not in self.steps:
             if not self.filling and self.queue and self.free_rows:
-                # The lowest pages, because a decode step reads all pages up to the highest one in
-                # use.
+                # Use the lowest pages, because a decode step reads all pages up to the highest
+                # used page.
                 nr = -(-(self.queue[0].prompt + self.queue[0].output) // self.model.shape.page)
                 if nr <= len(self.free_pages):
                     self.filling = Running(self.queue.pop(0), heapq.heappop(self.free_rows),
@@ -336,7 +337,8 @@ class Engine:
         ended = self.device.launch(lane.decode if decode else lane.prefill, *works,
                                    lane.graphs[rows, chunk, context, pages])
         self.counts[self.lane] += 1
-        # A step without the other phase shows nothing about a split, nor does a small chunk.
+        # Ignore two kinds of steps, because they show nothing about a split: a step without the
+        # other phase, and a step with a small chunk.
         if (not mixed and not self.steps) or (prefill and 2 * size <= s.chunks[-1]):
             learns = {}
         self.steps[MIXED if mixed else "decode" if decode else "prefill"] = Step(

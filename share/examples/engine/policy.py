@@ -8,12 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Optional
 
 WAYS = ("chunked", "streams", "priority", "green", "gpupart-fixed", "gpupart")
-#: A check of decode holds for the points of the same device, model and mode.
+#: A check of decode is valid for all points with the same device, model and mode.
 MACHINE = ("device", "model", "mode")
 
-# Medians of the Azure LLM inference traces of 2023, as section III of "Splitwise: Efficient
-# generative LLM inference using phase splitting" (ISCA 2024) gives them. The widths are this
-# example's own: the traces themselves are neither here nor needed.
+# Medians of the Azure LLM inference traces of 2023. Source: section III of "Splitwise: Efficient
+# generative LLM inference using phase splitting" (ISCA 2024). The widths were chosen for this
+# example. The example does not need the traces.
 TRACES = {"conversation": ((1020, 0.7), (129, 1.0)), "coding": ((1500, 0.8), (13, 1.0))}
 
 
@@ -117,7 +117,8 @@ def choose(candidates: Mapping[str, Estimate], nr_decoding: int, nr_bytes: float
             return 2, step
         for tokens, left in waiting:
             at += tokens * of.prefill_per_token
-            # A request that is late in any case is no reason to change the split.
+            # Some requests are late with every split. Such a request is no reason to change the
+            # split.
             in_time = in_time and (at <= left * margin or left <= 0)
         return (0, index) if in_time else (1, of.prefill_per_token)
     if not waiting or not nr_decoding:

@@ -86,7 +86,7 @@ def missing(options: argparse.Namespace) -> list[dict[str, Any]]:
 
 def main(options: argparse.Namespace) -> None:
     begun, took = time.monotonic(), {}
-    # The alarm also ends a run that hangs in the driver; the next call continues.
+    # The alarm ends a run even if it hangs in the driver. The next call continues.
     signal.alarm(int(min(options.time + 2 * options.each, 1e6)))
 
     def stage(name: str) -> None:

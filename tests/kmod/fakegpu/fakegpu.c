@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Emulates PCI GPUs for a guest that has no x-pci-proxy-dev (QEMU's virt machine) or cannot use
- * this device (several processors). Each GPU has a host bridge. This module answers accesses to
- * config space. BAR0 is in memory that the kernel does not use (base=). /proc/fakegpu accepts
- * the lines that tests/kmod/vm accepts on x86. A read of the file returns the answer to each
- * line. A probe on pci_gpu_rd32() of the module under test counts the reads of registers. At the
- * start, the integrated GPU of the device tree has no device. The line "node" creates this GPU's
- * device, and the line "nonode" removes the device. Only for the guest.
+ * Emulates PCI GPUs for two kinds of guests: guests without x-pci-proxy-dev (QEMU's virt
+ * machine), and guests that cannot use x-pci-proxy-dev (several processors). Each GPU has a host
+ * bridge. This module answers accesses to config space. BAR0 is in memory that the kernel does
+ * not use (base=). /proc/fakegpu accepts the same lines as tests/kmod/vm on x86. A read of the
+ * file returns the answer to each line. A probe on pci_gpu_rd32() of the tested module counts the
+ * reads of registers. At the start, the integrated GPU of the device tree has no device. The line
+ * "node" creates this GPU's device, and the line "nonode" removes the device. This module is only
+ * for the guest.
  */
 #include <linux/delay.h>
 #include <linux/io.h>
@@ -165,8 +166,8 @@ static struct kprobe probe;
 static bool probed;
 
 /*
- * The creation of a GPU's folder is delayed, so that other processes can request the GPU before
- * the folder exists.
+ * Delays the creation of a GPU's folder. So other processes can request the GPU before the folder
+ * exists.
  */
 static int on_mkdir(struct kprobe *probe, struct pt_regs *regs)
 {
@@ -179,9 +180,7 @@ static int on_mkdir(struct kprobe *probe, struct pt_regs *regs)
 
 static struct kprobe mkdirs = { .symbol_name = "proc_mkdir", .pre_handler = on_mkdir };
 
-/*
- * The module under test is loaded many times, and the probe ends each time the module is unloaded.
- */
+/* The tested module is loaded many times. Each unload of the module ends the probe. */
 static int on_module(struct notifier_block *block, unsigned long event, void *data)
 {
 	struct module *module = data;
@@ -275,7 +274,7 @@ static int config_write(struct pci_bus *bus, unsigned int devfn, int at, int siz
 		case 0x05:
 			f->config[0x05] = byte & 4;
 			break;
-		case 0x13:	/* The size is 16 MiB, so only the top byte of BAR0 can be set. */
+		case 0x13:	/* The size is 16 MiB, so a write sets only the top byte of BAR0. */
 		case 0x3c:
 			f->config[at + i] = byte;
 			break;
@@ -413,7 +412,7 @@ static const struct proc_ops proc_ops = { .proc_read = fakegpu_read, .proc_write
 /* --------------------------------------------------------------- machine */
 
 #ifdef CONFIG_X86
-/* Use domain 0, to which the machine's own bus 0 also belongs. */
+/* Use domain 0. The machine's own bus 0 also belongs to domain 0. */
 static struct pci_sysdata sysdata = { .node = NUMA_NO_NODE };
 #endif
 
@@ -491,7 +490,7 @@ static int __init fakegpu_init(void)
 	return proc_create("fakegpu", 0600, NULL, &proc_ops) ? 0 : -ENOMEM;
 }
 
-/* The module stays until the machine ends, so it has no exit function. */
+/* The module stays loaded until the machine ends, so it has no exit function. */
 module_init(fakegpu_init);
 MODULE_LICENSE("Dual MIT/GPL");
 MODULE_DESCRIPTION("PCI GPUs over memory");

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * Emulates an integrated GPU as a platform device. Its registers are memory that the kernel does
- * not use. A driver in this file powers the device. Only for the guest.
+ * Emulates an integrated GPU as a platform device. The registers of the GPU are memory that the
+ * kernel does not use. A driver in this file powers the device. This module is only for the
+ * guest.
  *
  * "name=" and "base=" are the name of the device and the address of its registers. Without a name,
  * no device is created.
  * "stubborn=" makes wake-ups of the device fail.
  * "off=" makes the driver leave runtime PM and the power of the device off.
  *
- * A single write of "OFFSET VALUE" lines to /proc/tegra_regs sets the registers. A read of that
- * file returns how many registers have changed since they were written. While the device has no
- * power, all bits of all registers are 1. The driver gk20a binds to this device, and to each
- * device whose driver_override names the driver.
+ * One write of "OFFSET VALUE" lines to /proc/tegra_regs sets the registers. A read of
+ * /proc/tegra_regs returns the number of registers that have changed since this write. While the
+ * device has no power, all bits of all registers are 1. The driver gk20a binds to this device. It
+ * also binds to each device whose driver_override is gk20a.
  */
 #include <linux/io.h>
 #include <linux/mm.h>
@@ -63,7 +64,7 @@ static void forget_regs(void)
 		writel(NO_SUCH_ADDRESS, bar + regs[--nr_regs].offset);
 }
 
-/* One write replaces all registers that were written before. */
+/* One write replaces the registers of all earlier writes. */
 static ssize_t regs_write(struct file *file, const char __user *from, size_t len, loff_t *pos)
 {
 	char *text = kvmalloc(len + 1, GFP_KERNEL), *line, *rest;
@@ -91,7 +92,7 @@ static ssize_t regs_write(struct file *file, const char __user *from, size_t len
 	return len;
 }
 
-/* Returns how many registers no longer have the written value. */
+/* Returns the number of registers that no longer have the written value. */
 static ssize_t regs_read(struct file *file, char __user *to, size_t len, loff_t *pos)
 {
 	unsigned int i, other = 0;

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * A driver that owns the emulated GPUs and lets them sleep, as NVIDIA's driver does. The module
- * under test must wake the GPUs. Only for the guest.
+ * A driver that owns the emulated GPUs. Like NVIDIA's driver, it lets the GPUs sleep. The tested
+ * module must wake the GPUs. This driver is only for the guest.
  *
  * "stubborn=" makes wake-ups of the GPUs fail. "slow=" is the duration of a wake-up in
  * milliseconds. "wakes" is the number of wake-ups so far. "d3=" puts the GPUs into D3, without
- * runtime PM, and leaves them there. "frozen=" sets the kernel's state of their bus to an error
- * that was not recovered yet. "entry=" names a folder of /proc that this driver creates, as
- * nvdebug does. A write to "family=" registers a separate generic netlink family. "nap=" is how
- * long, in milliseconds, the first GPU takes to suspend when the machine is suspended. "naps"
+ * runtime PM, and leaves the GPUs there. "frozen=" sets the kernel's state of the GPUs' bus to an
+ * error without a recovery. "entry=" names a folder of /proc, which this driver creates like
+ * nvdebug. A write to "family=" registers a separate generic netlink family. "nap=" is the time
+ * in milliseconds that the first GPU takes to suspend during a suspend of the machine. "naps"
  * shows that the GPU was suspended. "shows=" names a file. "appeared" shows that the file was
- * created during that suspend, and "early" shows that the file existed before. "as=" is the
- * driver's name. "managed=" lets the driver pass the GPUs to a virtual machine, as vfio-pci
- * does.
+ * created during the suspend of the machine. "early" shows that the file existed before the
+ * suspend. "as=" is the driver's name. "managed=" makes the driver behave like vfio-pci, which
+ * passes GPUs to a virtual machine.
  */
 #include <linux/delay.h>
 #include <linux/module.h>
@@ -78,7 +78,7 @@ static bool is_there(void)
 }
 
 /*
- * Called when the machine is suspended. At this time, processes are frozen, but the GPU still
+ * Called during the suspend of the machine. At this time, processes are frozen, but the GPU still
  * answers.
  */
 static int sleepy_machine_suspend(struct device *dev)
@@ -110,8 +110,8 @@ static int sleepy_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 {
 	if (d3) {
 		/*
-		 * If the state of a device is unknown, Linux 5.10 puts the device into D0,
-		 * regardless of the requested state.
+		 * If the state of a device is unknown, Linux 5.10 ignores the requested state and
+		 * puts the device into D0.
 		 */
 		pci_set_power_state(pdev, PCI_D0);
 		return pci_set_power_state(pdev, PCI_D3hot);
@@ -120,10 +120,12 @@ static int sleepy_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 		pdev->error_state = pci_channel_io_frozen;
 		return 0;
 	}
-	/* Otherwise the suspend of the machine would skip a device that already sleeps. */
+	/*
+	 * Without this flag, the suspend of the machine would skip a device that already sleeps.
+	 */
 	if (shows)
 		dev_pm_set_driver_flags(&pdev->dev, DPM_FLAG_NO_DIRECT_COMPLETE);
-	/* If a wake-up has failed before, only this call can clear its error. */
+	/* After a failed wake-up, only this call can clear the error. */
 	pm_runtime_set_active(&pdev->dev);
 	pm_runtime_allow(&pdev->dev);
 	pm_runtime_put_noidle(&pdev->dev);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests a program on two GPUs. It launches on a stream of a context that is not current in the
- * thread. The sets of that context's GPU must apply.
+ * Tests a program on two GPUs. A thread launches on a stream, and the context of this stream is
+ * not current. The sets of the stream's GPU must apply.
  */
 #include "tests/lib/scenario.h"
 
@@ -19,7 +19,7 @@ static bool attach_both(void)
 	return true;
 }
 
-/* Launches while @current is current. Reads the records in the context of the launch. */
+/* Makes @current current, and then launches. Reads the records in the context of the launch. */
 static void runs_on(struct program *p, P stream, P current, const struct gpupart_tpcset *want,
 		    const char *what)
 {
@@ -44,7 +44,7 @@ static void runs_on(struct program *p, P stream, P current, const struct gpupart
 	       "%s: ran on TPCs %s", what, text);
 }
 
-/* The program makes no launch in this context while the context is current. */
+/* While this context is current, the program makes no launch in it. */
 static void child_made_after(void)
 {
 	struct program first, p;

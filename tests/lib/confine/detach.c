@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests the options of an attach, whether an attach is possible, and the detach from the driver. It
- * uses gpupart.h on the simulated driver.
+ * Tests the options of an attach, the test for a possible attach, and the detach from the driver.
+ * It uses gpupart.h on the simulated driver.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -18,8 +18,8 @@ static bool says(const char *words)
 }
 
 /*
- * Checks that the driver accepts another tool, which means that a second subscription to the
- * table succeeds.
+ * Returns true if the driver accepts another tool. Then a second subscription to the table
+ * succeeds.
  */
 static bool place_is_free(void)
 {
@@ -209,7 +209,7 @@ static int free_descriptor(void)
 	return fd;
 }
 
-/* Tests structures of other versions, which have other sizes. */
+/* Tests structures of other versions. These structures have different sizes. */
 static void child_rows(void)
 {
 	int before;

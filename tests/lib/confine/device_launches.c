@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests launches of kernels that can launch other kernels from the GPU, on the simulated driver. It
- * tests which of these launches are counted and which cannot be counted.
+ * Tests launches of kernels that can launch other kernels from the GPU, on the simulated driver.
+ * It tests which of these launches the library counts, and which it cannot count.
  */
 #include <elf.h>
 #include "tests/lib/scenario.h"
 
-/* Binaries with only a header and names, because the library reads no other parts. */
+/* Binaries that consist of a header and names. The library reads no other parts. */
 struct image {
 	Elf64_Ehdr head;
 	char names[100000];
@@ -31,8 +31,8 @@ static void images_make(void)
 }
 
 /*
- * The children of this simulated kernel run on all SMs. The kernel is in a module that may launch
- * children, and in a module that may not.
+ * The children of this simulated kernel run on all SMs. Two modules have the kernel: one module
+ * may launch children, and the other module may not.
  */
 #define PARENT ".visible .entry gpupart_parent(.param .u64 out, .param .u32 spin_ns)\n"
 static const char parent_launching[] = ".version 8.0\n.target sm_90\n.address_size 64\n"
@@ -73,8 +73,8 @@ static P module_of(const void *image)
 }
 
 /*
- * Launches a kernel of @module three times. Returns how many launches were counted, or -1 if the
- * library did not see all launches.
+ * Launches a kernel of @module three times. Returns the number of counted launches. If the
+ * library did not see all launches, returns -1.
  */
 static long long counted(P module, const char *name)
 {
@@ -143,8 +143,8 @@ static void modules(void)
 }
 
 /*
- * The counter counts launches of kernels that can launch other kernels. These launches themselves
- * are confined.
+ * The counter counts launches of kernels that can launch other kernels. The library confines the
+ * counted launches.
  */
 static void confined(void)
 {
@@ -181,7 +181,7 @@ static void loaded_before(void)
 	tap_ok(counted(module_of(&launching), "k") == 3, "one from after is");
 }
 
-/* A driver that does not report modules. */
+/* Tests a driver that does not report modules. */
 static void not_told(void)
 {
 	struct program p;
@@ -191,7 +191,7 @@ static void not_told(void)
 	tap_ok(counted(module_of(&launching), "k") == 0, "nothing is found, and the program runs");
 }
 
-/* Reads the values of this process that other processes see. */
+/* Reads the values that other processes see for this process. */
 static void shown(void)
 {
 	struct gpupart_process list[64];
@@ -215,8 +215,8 @@ static void shown(void)
 #define BLOCKS 132	/* one per SM */
 
 /*
- * Launches @function, which is a parent or a census. Stores the TPCs of the records, and returns
- * the result of the launch.
+ * Launches @function, which is a parent kernel or a census kernel. Stores the TPCs of the
+ * records. Returns the result of the launch.
  */
 static CU launch_into(struct program *p, P function, struct gpupart_tpcset *seen)
 {
@@ -259,8 +259,8 @@ static P kernel_of(const void *image, P *library)
 }
 
 /*
- * The library must refuse these launches in the tests below, because their children would run on
- * any TPC.
+ * The children of these launches run on any TPC. So in the tests below, the library must refuse
+ * the launches.
  */
 static void escape(void)
 {
@@ -280,8 +280,8 @@ static void escape(void)
 }
 
 /*
- * Creates a graph of one launch of the program's kernel. Returns NULL if the graph could not be
- * created.
+ * Creates a graph with one launch of the program's kernel. If the graph could not be created,
+ * returns NULL.
  */
 static P graph_of(struct program *p)
 {
@@ -335,7 +335,7 @@ static CU launch_ex(struct program *p, P function)
 	return cuLaunchKernelEx(&config, function, args, NULL);
 }
 
-/* The code of a library is loaded when a kernel of it is first used. */
+/* The first use of a library's kernel loads the library's code. */
 static void refused_lazily(void)
 {
 	struct gpupart_tpcset seen, set;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests executable graphs that have builds for several sets, on the simulated driver. It tests what
- * is built and when, that each block stays in its set, and that launches of one graph never
- * overlap. It also tests changes of the graph, refusals of the driver, and memory.
+ * Tests executable graphs with builds for several sets, on the simulated driver. It tests the
+ * number and the time of the builds. Each block must stay in its set, and launches of one graph
+ * must never overlap. It also tests changes of the graph, refusals of the driver, and memory.
  */
 #include "lib/driver/cuda.h"
 #include "tests/lib/scenario.h"
@@ -46,13 +46,13 @@ static U64 out;
 
 static int nr_built;		/* number of TMDs of the program's kernel */
 static P begun, ended;		/* the graphs at the start and at the end of the last launch */
-static int nr_replaced;		/* number of launches for which these two differ */
+static int nr_replaced;		/* number of launches for which @begun and @ended differ */
 static int nr_destroyed;	/* executable graphs */
 static struct program p;
 
 /*
- * A second subscriber. At the start of a call, the driver calls this function after the
- * library's function.
+ * The callback of a second subscriber. At the start of a call, the driver first calls the
+ * library's callback and then this callback.
  */
 static void on_callback(void *user, int domain, int cbid, const void *params)
 {
@@ -97,7 +97,7 @@ static struct gpupart_counters counted(void)
 	return counters;
 }
 
-/* Returns for how many launches the graph was rebuilt since the last call of this function. */
+/* Returns the number of launches with a rebuilt graph since the previous call of this function. */
 static U64 nr_reapplied(void)
 {
 	static U64 before;
@@ -109,7 +109,10 @@ static U64 nr_reapplied(void)
 
 /* ----------------------------------------------------------------- a program and its graph */
 
-/* Returns the parameters with which node @n writes its records to index @to. */
+/*
+ * Returns parameters for node @n. With these parameters, the node writes its records to index
+ * @to.
+ */
 static struct cuda_kernel_node kernel(int n, int to)
 {
 	static unsigned int ns = 20000;
@@ -183,8 +186,8 @@ static bool read_records(void)
 }
 
 /*
- * Launches the graph, which must run on exactly @want. Its kernels write their records to
- * @place.
+ * Launches the graph. The launch must run on exactly @want. The kernels of the graph write their
+ * records to @place.
  */
 static bool in(int place, const struct gpupart_tpcset *want)
 {
@@ -267,7 +270,7 @@ static void limited(void)
 	       "no second set beforehand: %s", gpupart_error(gp));
 }
 
-/* A launch into a captured stream becomes a part of a graph, which belongs to the program. */
+/* A launch into a captured stream becomes a part of a graph. This graph belongs to the program. */
 static void captured(void)
 {
 	P into = NULL;
@@ -289,7 +292,7 @@ static void captured(void)
 	tap_ok(!counted().graphs_stale, "none is counted as stale");
 }
 
-/* The driver fails to create another graph, or there is not enough memory for the graph. */
+/* The driver fails to create a second graph, or there is not enough memory for a second graph. */
 static void refused(void)
 {
 	uint64_t before, after, total;
@@ -368,7 +371,7 @@ static void updated(void)
 	tap_ok(!counted().graphs_stale, "none is counted as stale");
 }
 
-/* Only the program's own build has the disabled node, so no variant is left. */
+/* Only the program's own build has the disabled node, so the library removes the variants. */
 static void disabled(void)
 {
 	if (!begin())
@@ -390,7 +393,10 @@ static void disabled(void)
 	       "and has no variants: %s", gpupart_error(gp));
 }
 
-/* Returns when the launch with records at @place began or ended. */
+/*
+ * Each of these functions returns a time of the launch with records at @place: its begin or its
+ * end.
+ */
 static U64 first_start(int place)
 {
 	U64 least = ~0ull;
@@ -454,8 +460,8 @@ static P in_pairs(int n)
 }
 
 /*
- * The driver never runs two launches of a graph at the same time. Launches of the graph's variants
- * must not overlap either.
+ * The driver never runs two launches of a graph at the same time. So launches of the graph's
+ * variants must not overlap.
  */
 static void order(void)
 {
@@ -483,8 +489,8 @@ static void order(void)
 }
 
 /*
- * The first launch in the second stream must wait for the launch in the first stream, although
- * no event shows the end of that launch.
+ * The first launch in the second stream must wait for the launch in the first stream. No event
+ * shows the end of the launch in the first stream.
  */
 static void order_at_first(void)
 {
@@ -578,7 +584,7 @@ static void uploaded(void)
 	tap_ok(in(0, &b) && in_set(0, &a) && nr_built == 2 * NR_NODES, "a launch builds nothing");
 }
 
-/* A function's set takes precedence over other sets, and a new function set needs another build. */
+/* A function's set takes precedence over other sets. A new set of a function needs a new build. */
 static void functions(void)
 {
 	if (!begin())

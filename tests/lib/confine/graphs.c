@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests graphs that need more than a program with one thread and one GPU. In these tests, sets
- * change while nodes are built, streams belong to a different GPU than the current context, and
+ * Tests graphs of programs with several threads or several GPUs. In some tests, sets change while
+ * nodes are built. In other tests, streams and the current context belong to different GPUs, or
  * captures begin before a stream can have a set. This test uses the simulated driver.
  * tests/gpu/inside.c tests a real driver, and unreported.c tests drivers that do not report
  * everything.
@@ -42,7 +42,7 @@ static bool graphs_open(void)
 	       cuStreamBeginCapture && cuStreamEndCapture && cuStreamDestroy;
 }
 
-/* Adds independent nodes, each of which has separate records at @out. */
+/* Creates a graph of independent nodes. Each node has separate records at @out. */
 static P graph_of(struct program *p, U64 out)
 {
 	unsigned int ns = 1000;
@@ -64,7 +64,10 @@ static P graph_of(struct program *p, U64 out)
 	return cuGraphInstantiate(&exec, graph, 0) ? NULL : exec;
 }
 
-/* Launches @exec. Returns how many of its nodes ran outside @want, or -1 if the launch failed. */
+/*
+ * Launches @exec. Returns the number of nodes that ran outside @want. If the launch failed,
+ * returns -1.
+ */
 static int nodes_elsewhere(P exec, P stream, U64 out, const struct gpupart_tpcset *want)
 {
 	const struct gpupart_topology *topo = gpupart_gpu_topology(gpu);
@@ -84,7 +87,7 @@ static int nodes_elsewhere(P exec, P stream, U64 out, const struct gpupart_tpcse
 	return wrong;
 }
 
-/* Returns where a captured launch of @p's census ran, after it has ended. */
+/* Returns true if a captured launch of @p's census ran on @want. The launch must have ended. */
 static bool captured_ran_on(struct program *p, const struct gpupart_tpcset *want)
 {
 	struct gpupart_tpcset seen = { { 0 } };
@@ -110,10 +113,14 @@ static struct gpupart_counters counted(void)
 typedef int (*set_fn)(struct gpupart *, struct gpupart_gpu *, const struct gpupart_tpcset *);
 
 static struct gpupart_tpcset first, second;
-static set_fn changes;		/* meanwhile sets @second and then @first again */
+/* during the build, this function sets @second and then @first again */
+static set_fn changes;
 static int nr_built;
 
-/* A second subscriber, which the driver calls after the library. */
+/*
+ * The callback of a second subscriber. The driver first calls the library's callback and then
+ * this callback.
+ */
 static void on_built(void *user, int domain, int cbid, const void *params)
 {
 	(void)user;
@@ -187,10 +194,7 @@ static void limit_changed(void)
 
 /* ---------------------------------------------------------------------- several GPUs */
 
-/*
- * The stream of a launch decides to which GPU the launch belongs, regardless of the current
- * context.
- */
+/* A launch belongs to the GPU of its stream. The current context does not matter. */
 static void other_context(void)
 {
 	struct gpupart_tpcset one, two, all;
@@ -360,7 +364,7 @@ static void stream_goes(void)
 
 /* ------------------------------------------- captured before its stream can have a set */
 
-/* Captures a census of @p on @stream. Returns NULL on failure. */
+/* Captures a census of @p on @stream. On a failure, returns NULL. */
 static P exec_captured_on(struct program *p, P stream)
 {
 	P graph, exec;
@@ -389,7 +393,7 @@ static void prepare_checked(const struct scenario *s)
 	tap_ok(!child_quiet(&checked), "%s: the mask bits were checked", s->name);
 }
 
-/* As under `gpupart run`, a later attach learns how to distinguish streams. */
+/* Like under `gpupart run`, only a later attach learns how to distinguish streams. */
 static void captured_early(void)
 {
 	struct gpupart_tpcset set, other_set, all;

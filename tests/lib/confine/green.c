@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests green contexts together with sets on the simulated driver. It creates green contexts as a
- * program does, and tests where their launches run. The tests do not depend on how the library
- * chooses a part.
+ * Tests green contexts together with sets on the simulated driver. Like a program, it creates
+ * green contexts. Then it tests where launches in these contexts run. The tests do not depend on
+ * the library's choice of a part.
  */
 #include <pthread.h>
 #include "tests/lib/scenario.h"
@@ -67,7 +67,7 @@ struct pool {
 	struct green green[MOST];
 };
 
-/* The module is loaded into the primary context, of which green contexts are parts. */
+/* Loads the module into the primary context. Green contexts are parts of the primary context. */
 static bool begin(const char *limit)
 {
 	struct gpupart_tpcset set;
@@ -106,8 +106,8 @@ static bool make(struct green *green, struct resource *part)
 }
 
 /*
- * Creates all groups of at least @sms SMs, each with a context and a stream. On request, also uses
- * the remainder.
+ * Creates all groups of at least @sms SMs. Each group gets a context and a stream. On request,
+ * the remainder becomes one more group.
  */
 static bool pool_make(struct pool *pool, U sms, U flags, bool with_rest)
 {
@@ -154,7 +154,7 @@ static bool within(const struct pool *pool, const struct gpupart_tpcset *limit)
 	return true;
 }
 
-/* Returns the number of TPCs that are in two contexts. */
+/* Returns the number of TPCs that belong to two contexts. */
 static U shared(const struct pool *pool)
 {
 	struct gpupart_tpcset any = { 0 };
@@ -177,7 +177,10 @@ static U sms_of(const struct green *green)
 	return cuGreenCtxGetDevResource(green->handle, &its, 1) ? 0 : its.nr_sms;
 }
 
-/* Each context gets its share of the limit, rounded down, but at least one TPC. */
+/*
+ * Returns true if each context has its share of the limit. A share is rounded down, but has at
+ * least one TPC.
+ */
 static bool shares(const struct pool *pool, U limit)
 {
 	for (U i = 0; i < pool->nr; i++) {
@@ -293,9 +296,9 @@ static void child_changes(void)
 }
 
 /*
- * Contexts are created and destroyed repeatedly, in a different way each time. Destroyed
- * contexts must use no room. This also holds if more contexts were destroyed than the table has
- * entries, and for contexts in the middle of a pool.
+ * Contexts are created and destroyed repeatedly, in a different way each time. Destroyed contexts
+ * must use no room. The test destroys more contexts than the table has entries. It also destroys
+ * contexts in the middle of a pool.
  */
 static void child_again(void)
 {
@@ -375,7 +378,7 @@ static void child_stay(void)
 	counted(0);
 }
 
-/* A part of a part is inside the larger part. */
+/* A program splits a part again. Each smaller part must be inside the larger part. */
 static void child_parts_of_parts(void)
 {
 	struct resource all, groups[2], its, halves[4], rest;
@@ -410,8 +413,8 @@ static void child_parts_of_parts(void)
 }
 
 /*
- * If the blocks of a launch do not fit into the context's part at the same time, the launch gets
- * the whole limit and is counted.
+ * A launch needs all its blocks at the same time. If they do not fit into the context's part, the
+ * launch gets the whole limit and is counted.
  */
 static void child_widened(void)
 {
@@ -476,8 +479,8 @@ static void child_current(void)
 }
 
 /*
- * Launches that are captured in a context must stay in the context's part, regardless of the stream
- * into which the graph is launched.
+ * Launches that are captured in a context must stay in the context's part. The graph may be
+ * launched into any stream.
  */
 static void child_graphs(void)
 {
@@ -557,8 +560,8 @@ static void *race(void *arg)
 }
 
 /*
- * All contexts make their first launch at the same time. Afterwards they must be disjoint, and no
- * launch may have run outside its part.
+ * All contexts make their first launch at the same time. Afterwards, the contexts must be
+ * disjoint. No launch may have run outside its part.
  */
 static void child_threads(void)
 {
@@ -582,7 +585,7 @@ static void child_threads(void)
 	counted(0);
 }
 
-/* With --sm-count, a program splits the resource that the driver reports to it. */
+/* With --sm-count, the driver reports a smaller resource. A program splits this resource. */
 static void told(const char *text, U sms, U part, U want_nr, U want_tpcs)
 {
 	struct gpupart_tpcset limit = list(text);

@@ -2,8 +2,8 @@
 /*
  * Tests launches with the library on the simulated driver, on every capture and every generated
  * topology. It tests injected faults, the guards, streams, threads, and several GPUs. For each
- * scenario, the program starts itself once as a child with the scenario's environment, and counts
- * the lines of the child.
+ * scenario, the program starts itself as a child with the scenario's environment. The parent
+ * counts the lines of the child.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -68,7 +68,7 @@ struct record {
 	unsigned long long start, end;
 };
 
-/* A context that has a census kernel, as in a program. */
+/* Like in a program, a context with a census kernel. */
 struct program {
 	P ctx, function, cluster_function;
 	unsigned long long out;
@@ -94,7 +94,7 @@ static int program_start(struct program *p, int device)
 	       cuMemAlloc(&p->out, 24 * 4096);
 }
 
-/* Launches. Returns the TPCs that the launch used, or -1. If cluster is 0, there is no cluster. */
+/* Makes a launch. Stores the TPCs that the launch used. If @cluster is 0, there is no cluster. */
 static int run_on(struct program *p, const struct gpupart_topology *topo, P stream,
 		  unsigned int blocks, unsigned int shared, unsigned int cluster, int cooperative,
 		  struct gpupart_tpcset *seen)
@@ -214,7 +214,10 @@ static void child_verify(void)
 	       "no launch escaped or hung");
 }
 
-/* The map of the GPU differs from the table. The GPU must be refused, and nothing may be masked. */
+/*
+ * The map of the GPU differs from the table. The library must refuse the GPU and must mask no
+ * launch.
+ */
 static void refused_naming(const char *word)
 {
 	struct gpupart_tpcset set = gpupart_tpcset_first(1);
@@ -256,8 +259,8 @@ static unsigned int setting(const char *name, unsigned int unset)
 }
 
 /*
- * The driver has another size of its table and parameters. The size is proven, and then launches
- * are confined.
+ * The driver's table and parameters have different sizes. The library proves these sizes and then
+ * confines launches.
  */
 static void child_other_driver(void)
 {
@@ -288,8 +291,8 @@ static void child_other_driver(void)
 }
 
 /*
- * The stored proof is for parameters of other sizes, and is not valid here. The library counts
- * launches but does not change them.
+ * The stored proof is for parameters of different sizes, so it is not valid here. The library
+ * counts launches but does not change them.
  */
 static void child_unproven(void)
 {
@@ -310,8 +313,8 @@ static void child_unproven(void)
 }
 
 /*
- * After the check, the name of the GPU belongs to another GPU. verify must report this and stop
- * masking.
+ * After the check, the GPU's name belongs to a different GPU. verify must report the difference,
+ * and the library must stop masking.
  */
 static void child_changed(void)
 {
@@ -335,7 +338,10 @@ static bool has(bool got, const struct gpupart_tpcset *set, const struct gpupart
 	return got && gpupart_tpcset_equal(set, want);
 }
 
-/* Sets that are in force when verify is called must not make a row fail, and must not be lost. */
+/*
+ * Some sets are in force at the call of verify. These sets must not make a row fail, and must not
+ * be lost.
+ */
 static void child_verify_leaves(void)
 {
 	struct gpupart_tpcset limit = list("0-20"), process = list("0-15"), own = list("0-3"),
@@ -430,7 +436,7 @@ static void child_bad_sets(void)
 	       "taking away what is not there is no error");
 }
 
-/* With any set, no launch may hang, and each widened launch must be counted. */
+/* With any set, no launch may hang. The library must count each widened launch. */
 static void child_guards(void)
 {
 	const struct gpupart_topology *topo;
@@ -494,7 +500,7 @@ static void child_guards(void)
 	tap_ok(!sim_hung(), "nothing hung");
 }
 
-/* Shows that the guards are necessary: without the guards the simulated GPU hangs. */
+/* Shows that the guards are necessary. Without the guards, the simulated GPU hangs. */
 static void child_hangs(void)
 {
 	struct gpupart_tpcset seen;
@@ -625,7 +631,7 @@ static void child_threads(void)
 
 	if (!tap_ok(!attach(NULL), "attaches"))
 		return;
-	/* Each set has TPCs in every word, and the sets have no common TPC. */
+	/* Each set has TPCs in every word. No two sets have a common TPC. */
 	choice[0] = list("0-3,40-43,64");
 	choice[1] = list("4-7,44-47,65");
 	choice[2] = list("8-11,48-51");
@@ -811,8 +817,8 @@ static atomic_int other_census;
 static struct program shared_program;
 
 /*
- * Each thread has its own library context, stream and set. All threads share the GPU and the CUDA
- * context.
+ * Each thread has a separate library context, stream and set. All threads share the GPU and the
+ * CUDA context.
  */
 static void *takes_census(void *words)
 {
@@ -868,7 +874,7 @@ static void child_no_keys(void)
 	tap_ok(!gpupart_stream_set(gp, gpu, (P)1, &set), "the legacy one has a set");
 }
 
-/* A program that does not use gpupart, and is confined by the injected library. */
+/* This program does not use gpupart. The injected library confines the program. */
 static void program_unaware(const char *want)
 {
 	struct gpupart_topology *topo;

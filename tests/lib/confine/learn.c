@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests made-up boards whose mask bits have an order that is in no row of the table. Such mask
- * bits are refused. On request they are learned, and then every process knows them. GB100 and
- * GB202 build TMDs V04_01 and V05_00, TU102 and GA102 TMDs with 64 mask bits.
+ * Tests made-up boards. No row of the table has the order of their mask bits, so the library
+ * refuses such mask bits. On request, the library learns the mask bits, and then every process
+ * knows them. The TMDs of GB100 and GB202 have the versions V04_01 and V05_00. The TMDs of TU102
+ * and GA102 have 64 mask bits.
  */
 #include <dirent.h>
 #include "lib/private.h"
 #include "tests/lib/scenario.h"
 
 /*
- * @sim is "@/TPCS-CHIP": the generated board with that number of TPCs, as a capture of that chip.
- * The text ends with "?" if the maximum number of GPCs of the chip is unknown, and with "+CLASS" if
- * the driver reports the compute class.
+ * @sim is "@/TPCS-CHIP". It means the generated board with TPCS TPCs, as a capture of the chip
+ * CHIP. The text ends with "?" if the maximum number of GPCs of the chip is unknown, and with
+ * "+CLASS" if the driver reports the compute class.
  */
 static void prepare_board(const struct scenario *s)
 {
@@ -52,8 +53,8 @@ static void prepare_board(const struct scenario *s)
 }
 
 /*
- * Tests whether launches stay in sets of the lowest TPC, of the highest TPC, and of every third
- * TPC.
+ * Tests that launches stay in their sets. The sets are the lowest TPC, the highest TPC, and every
+ * third TPC.
  */
 static void sets_hold(void)
 {
@@ -133,7 +134,7 @@ static void child_learns(void)
 	sets_hold();
 }
 
-/* If a formula is right, its mask bits are not learned again. */
+/* If a formula gives the right mask bits, the library does not learn them. */
 static void child_has_not_to_learn(void)
 {
 	int err = attach_learning();
@@ -157,7 +158,7 @@ static void refused_to_learn(const char *words)
 /* The hardware uses the mask bit of TPC 3 for TPC 5. */
 static void child_two_tpcs(void) { refused_to_learn("with this bit set, 2 of 24 TPCs"); }
 
-/* A block of another program occupies an SM. The block does nothing except use GPU time. */
+/* A block of another program occupies an SM. The block only uses GPU time. */
 static int learn_beside(unsigned int ns)
 {
 	struct program p;
@@ -203,8 +204,8 @@ static void child_confined(void) { program_unaware("5-9,23"); }
 static void child_free(void) { program_unaware(NULL); }
 
 /*
- * If the table of chips has no row, the compute class decides. If the table has a row, the
- * compute class must agree with this row.
+ * If the table of chips has no row for the chip, the compute class decides. If the table has a
+ * row, the compute class must agree with the row.
  */
 static void child_no_class(void)
 {
@@ -230,7 +231,7 @@ static void path_of(const char *dir, const char *name, char path[4096])
 }
 
 /*
- * Lets a child learn the map. Stores the path of the map's file in @map, and the map's hash in the
+ * A child learns the map. Stores the path of the map's file in @map, and the map's hash in the
  * variable key.
  */
 static void learn_before(const struct scenario *s, char map[4096])
@@ -266,8 +267,8 @@ static void prepare_learnt(const struct scenario *s)
 }
 
 /*
- * Changes the file of the map: exchanges two bytes, cuts the file to @len, makes the file
- * longer, or sets its mode to @mode.
+ * Changes the file of the map in one of four ways: exchanges two bytes, truncates the file to
+ * @len, makes the file longer, or sets the mode to @mode.
  */
 static void spoil(const struct scenario *s, unsigned int swapped, long len, mode_t mode)
 {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests lending on the simulated GPU. A lender and a borrower each have a separate run, and this
- * process watches the lender. Kernels of the same function and grid count as the same kernel,
- * regardless of their duration. So the test can make a launch last longer than expected.
+ * Tests lending on the simulated GPU. The lender and the borrower are separate runs, and this
+ * process watches the lender. For the library, kernels with the same function and grid are the
+ * same kernel, even if their durations differ. So in this test, a launch can take longer than
+ * expected.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -41,7 +42,10 @@ static U64 outstanding(void)
 	return gpupart_records_read(gp, reader, &r, sizeof(r)) ? 999 : r.outstanding;
 }
 
-/* A launch of 4 blocks with the attribute @id, whose value is 1, or clusters of one block. */
+/*
+ * Makes a launch of 4 blocks. The launch has the attribute @id with the value 1, or clusters of
+ * one block.
+ */
 static int launch_with(struct program *p, P stream, int id)
 {
 	static CU (*launch)(const struct cuda_launch_config *, P, P *, P *);
@@ -57,7 +61,7 @@ static int launch_with(struct program *p, P stream, int id)
 	return launch(&config, p->function, args, NULL) ?: cuStreamSynchronize(stream);
 }
 
-/* A graph of one kernel of this duration, created once. */
+/* Launches a graph with one kernel of this duration. The first call creates the graph. */
 static int launch_graph(struct program *p, P stream, unsigned int ns)
 {
 	static P graph, exec;
@@ -73,7 +77,7 @@ static int launch_graph(struct program *p, P stream, unsigned int ns)
 }
 
 /*
- * Makes a launch in a forked child, where the launch must fail. Returns the wait status of the
+ * Makes a launch in a forked child. The launch must fail there. Returns the wait status of the
  * child.
  */
 static int launch_in_child(struct program *p, P stream)
@@ -98,13 +102,13 @@ static int set_own(char what, uint64_t tpcs)
 }
 
 /*
- * Executes commands. A command is a character and a number, and the answer is one line.
- * c: launches a census, waits for it, and answers where it ran.
- * l NS: launches in stream 0 without waiting, and answers how many launches are outstanding.
- * m NS: does the same in stream 1. w: waits for stream 1.
- * t MASK: sets this thread's set. u: removes this thread's set. i MASK: sets the program's own
- * limit. e ID: launches with this attribute. g NS: launches a graph in stream 1.
- * f: launches in the child of a fork, and answers how the child ended.
+ * Executes commands. A command is a character and a number, and the answer is one line. c:
+ * launches a census, waits for its end, and answers with its TPCs. l NS: launches in stream 0
+ * without waiting, and answers with the number of outstanding launches. m NS: does the same in
+ * stream 1. w: waits for stream 1. t MASK: sets this thread's set. u: removes this thread's set.
+ * i MASK: sets the program's own limit. e ID: launches with this attribute. g NS: launches a
+ * graph in stream 1. f: launches in the child of a fork, and answers with the child's wait
+ * status.
  */
 static int be_program(void)
 {
@@ -160,7 +164,7 @@ struct peer {
 	const char *id;
 };
 
-/* Starts a program in a separate run with the set @set. */
+/* Starts a program with the set @set, as a separate run. */
 static bool start(struct peer *peer, const char *set, U64 depth, U64 limit)
 {
 	char inject[4096], line[64] = "";
@@ -224,7 +228,7 @@ static void *look_always(void *none)
 	return none;
 }
 
-/* From this call to looks_go_on(), no check is made. */
+/* From this call to the call of looks_go_on(), the watcher makes no check. */
 static void looks_pause(void)
 {
 	pthread_mutex_lock(&looking);
@@ -243,7 +247,7 @@ static bool finds(int what)
 	return atomic_load(&looked) == what;
 }
 
-/* If the watcher gets no CPU for a while, nothing is lent. So try several times. */
+/* If the watcher gets no CPU for a while, no TPCs are lent. So try several times. */
 static bool runs_lent(struct peer *peer)
 {
 	for (int n = 0; n < TRIES; n++)
@@ -302,7 +306,7 @@ static bool both(U64 depth, U64 limit)
 }
 
 /*
- * The lender's records begin when its first context is created, so one launch makes no
+ * The lender's records begin with the creation of its first context. So one launch makes no
  * difference.
  */
 static bool lends(U64 depth, U64 limit)
@@ -334,7 +338,7 @@ static void idle_and_busy(void)
 	       "%llu launches were lent TPCs", (U64)block(&batch)->lent);
 }
 
-/* The second launch of a graph builds no node, so there is no launch callback. */
+/* The second launch of a graph builds no node, so it has no launch callback. */
 static void graph(void)
 {
 	if (!lends(20 * SECOND, 20 * SECOND) ||
@@ -415,7 +419,10 @@ static void killed(void)
 	tap_ok(runs_unlent(&batch, 3), "nothing is lent");
 }
 
-/* Tests that the borrower's process cannot read past the end of the lender's memory. */
+/*
+ * Another process truncates the lender's memory. The borrower must not read past the end of this
+ * memory.
+ */
 static void cut(void)
 {
 	char file[128];
@@ -441,7 +448,7 @@ static void cut(void)
 	tap_ok(runs_unlent(&batch, 3), "a number that says nothing is a busy lender");
 }
 
-/* The user may replace the lender's report by any file with any set. */
+/* The user may replace the lender's report. The new file may have any set. */
 static void lies(void)
 {
 	struct lend_block *own;
@@ -478,7 +485,7 @@ static void lies(void)
 	}
 }
 
-/* Makes the kernel of l and m a known kernel, with @last ns in its last run. */
+/* Makes the kernel of the commands l and m a known kernel. Its last run took @last ns. */
 static bool make_known(unsigned int last)
 {
 	for (int n = 0; n < LEND_RUNS; n++) {
@@ -544,8 +551,8 @@ static void bound(void)
 }
 
 /*
- * The first kernel ends when the second kernel, or any kernel of the same duration, would have
- * ended.
+ * The first kernel takes longer than its known duration. The next launch waits for the first
+ * kernel, but not forever.
  */
 static void waits_for_later(void)
 {
@@ -584,8 +591,8 @@ static void own_sets(void)
 }
 
 /*
- * If the blocks of a launch wait for each other, the launch gets only the TPCs for which its
- * grid was sized.
+ * The blocks of some launches wait for each other. Such a launch must get only the TPCs for which
+ * its grid was sized.
  */
 static void attributes(void)
 {
@@ -791,7 +798,10 @@ static void turns(void)
 	       "the run that had the last turn does not wait for itself");
 }
 
-/* Proves the mask bits and the records before the tests, as in every process of this user. */
+/*
+ * Proves the mask bits and the records before the tests. All later processes of this user use
+ * these proofs.
+ */
 static void proves(void)
 {
 	gpupart_open(&gp);

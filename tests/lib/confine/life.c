@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests objects that begin and end independently of launches, such as contexts, and processes and
- * their state pages. Also tests requests in the environment, and another tool in the driver's slot.
+ * Tests objects with a beginning and an end, for example contexts, processes and state pages.
+ * Also tests requests in the environment, and another tool in the driver's slot.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -64,8 +64,8 @@ static void child_context(void)
 #define NR_CONTEXTS 4200	/* there are more functions with sets than table entries */
 
 /*
- * When a context is destroyed, its functions are destroyed too. A function's set and table entry
- * must be freed.
+ * The destruction of a context destroys its functions too. The set and the table entry of each
+ * function must be freed.
  */
 static void child_context_function(void)
 {
@@ -107,7 +107,10 @@ static void child_capturing(void)
 
 static struct gpupart_process shown[1024];
 
-/* Returns how often @pid is listed. Stores the last entry in *process, which may be NULL. */
+/*
+ * Returns the number of entries with @pid in the list. If @process is not NULL, stores the last
+ * entry in *process.
+ */
 static int times_listed(pid_t pid, struct gpupart_process *process)
 {
 	int nr = gpupart_process_list(gp, shown, sizeof(shown) / sizeof(shown[0]),
@@ -210,8 +213,8 @@ static void *keep_setting(void *unused)
 }
 
 /*
- * Another thread changes a set at the time of the fork. The locks of this thread must be free in
- * the child.
+ * During the fork, another thread changes a set. The locks of that thread must be free in the
+ * child.
  */
 static void child_fork_of_setter(void)
 {
@@ -274,22 +277,26 @@ static void *keep_doing(void *ctx)
 }
 
 /*
- * Makes all calls that need a lock of the library but no call of the driver, because the driver's
- * locks may be held.
+ * Makes all calls that need a lock of the library. It makes no call of the driver, because the
+ * driver's locks may be held.
  */
 static int child_sets(void)
 {
 	struct gpupart_tpcset set = list("3");
 
 	gpupart_sm_count_tell(gp, gpu, true);
-	/* If the launch callback was not proven before the fork, the call may be refused. */
+	/*
+	 * If the launch callback was not proven before the fork, the library may refuse the call.
+	 */
 	gpupart_next_set(gp, gpu, &set);
 	return gpupart_sm_count_tell(gp, gpu, false) || gpupart_process_publish(gp, "child") ||
 	       gpupart_thread_set(gp, gpu, &set) ||
 	       gpupart_process_set(gp, gpu, &set);
 }
 
-/* Locks that the library holds during calls of the driver are new in the child. */
+/*
+ * The library holds some locks during calls of the driver. These locks must be new in the child.
+ */
 static void child_fork_of_caller(void)
 {
 	static const char *const names[NR_DOINGS] = { "tells SMs", "attaches", "takes a census" };
@@ -323,7 +330,7 @@ static void child_fork_of_caller(void)
 	pthread_join(caller, NULL);
 }
 
-/* If a child of a fork ends without using the library, the child removes nothing. */
+/* The child of a fork does not use the library and ends. It must remove no files. */
 static void child_fork_unseen(void)
 {
 	pid_t pid;
@@ -368,13 +375,15 @@ static void child_exit(void)
 	close(told[1]);
 	tap_ok(read(told[0], &c, 1) == 1 && ended_well(pid), "a process shows itself and ends");
 	/*
-	 * Do not use the list of processes, because making the list removes files that processes
-	 * could not remove.
+	 * Do not use the list of processes. To make the list, the library removes the files of
+	 * dead processes.
 	 */
 	tap_ok(access(block_path(pid), F_OK) && errno == ENOENT, "its block is gone with it");
 }
 
-/* Replaces the file at @path by another file with the same bytes, which no process has open. */
+/*
+ * Replaces the file at @path by a new file with the same bytes. No process has the new file open.
+ */
 static bool make_copy(const char *path)
 {
 	static char bytes[1 << 20];
@@ -404,8 +413,8 @@ static void child_pid_again(void)
 	close(told[1]);
 	tap_ok(read(told[0], &c, 1) == 1 && times_listed(pid, NULL) == 1, "a process is listed");
 	/*
-	 * The file looks like a file that a dead process with this pid has left, but has the
-	 * same content.
+	 * The new file looks like the file of a dead process with this pid, but its content is
+	 * the same.
 	 */
 	if (tap_ok(make_copy(block_path(pid)), "a block of its pid that is not its own"))
 		tap_ok(!times_listed(pid, NULL) && access(block_path(pid), F_OK),
@@ -425,8 +434,8 @@ static int write_file(const char *path, const char *text)
 }
 
 /*
- * Creates a mount namespace. If the user is not root, first creates a user namespace in which
- * the uid stays the same.
+ * Creates a mount namespace. If the user is not root, first creates a user namespace that keeps
+ * the uid.
  */
 static int own_mounts(void)
 {
@@ -446,7 +455,7 @@ static int own_mounts(void)
 	return write_file("/proc/self/uid_map", map);
 }
 
-/* A private /dev/shm, in which the test may damage the folder. */
+/* Creates a private /dev/shm. In this /dev/shm, the test may damage the folder. */
 static bool own_shm(void)
 {
 	if (!own_mounts() && !mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) &&
@@ -469,7 +478,7 @@ static void refuses_folder(const char *why)
 	tap_ok(!times_listed(getpid(), &process), "nor listed");
 }
 
-/* Creates this user's folder there, as the library would create it. */
+/* Creates this user's folder in /dev/shm. The library would create the same folder. */
 static bool good_folder(void)
 {
 	if (!own_shm())
@@ -526,10 +535,7 @@ static void no_callback(void *user, int domain, int cbid, const void *params)
 	(void)params;
 }
 
-/*
- * The driver accepts only one subscriber. If there is a subscriber already, the driver returns
- * 210.
- */
+/* The driver accepts one subscriber. If there is already a subscriber, the driver returns 210. */
 static void place_is(int want)
 {
 	static const unsigned char id[16] = {
@@ -568,8 +574,8 @@ static void limited_to(const char *text, const char *selector)
 }
 
 /*
- * The program runs in the same way as without gpupart. No GPU is attached, so sets of the
- * program have no effect either.
+ * The program must run like without gpupart. No GPU is attached, so the sets of the program have
+ * no effect.
  */
 static void child_kept_out(void)
 {
@@ -621,8 +627,8 @@ static void tool_called_once(void)
 
 	tap_ok(tool_calls() == 1, "the other tool was called: %d", tool_calls());
 	/*
-	 * The driver calls this function once. If the driver does not call this function, the
-	 * library makes the call.
+	 * The driver calls this function one time. If the driver does not call it, the library
+	 * calls it.
 	 */
 	snprintf(path, sizeof(path), "%s/lib/gpupart/libgpupart-inject.so", getenv("TEST_BUILD"));
 	ours = dlopen(path, RTLD_NOW | RTLD_NOLOAD);

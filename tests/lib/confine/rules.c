@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Tests rules by kernel name on the simulated driver. It tests which launches get the set of a
- * rule, and when.
+ * rule, and from which moment on.
  */
 #include <pthread.h>
 #include "lib/driver/cuda.h"
@@ -21,7 +21,7 @@ static const char ptx[] =
 	".visible .entry " MANGLED "(.param .u64 out, .param .u32 spin_ns)\n{ ret; }\n"
 	".visible .entry " OTHER "(.param .u64 out, .param .u32 spin_ns)\n{ ret; }\n";
 
-/* Finds the function @name of @from. From now on @p->function is this function. */
+/* Finds the function @name of @from, and stores it in p->function. */
 static bool take(P from, const char *name)
 {
 	return !cuModuleGetFunction(&p.function, from, name) &&
@@ -118,7 +118,7 @@ static void refused(void)
 	tap_ok(!err && rule("last", &a) == -ENOSPC && !rule("many3", &b), "33 rules: %s",
 	       gpupart_error(gp));
 	tap_ok(!rule("many3", NULL) && !rule("last", &a) && runs_on(MANGLED, &all), "32 again");
-	/* The driver behaves like a driver before CUDA 12.3. */
+	/* In this test, the driver behaves like a driver before CUDA 12.3. */
 	api = cuda_loaded();
 	((struct cuda_api *)(uintptr_t)api)->func_name = NULL;
 	tap_ok(rule("*", &a) == -EOPNOTSUPP, "a driver without names: %s", gpupart_error(gp));
@@ -206,7 +206,7 @@ static bool graph_begin(void)
 	return begin();
 }
 
-/* Launches a graph and returns whether it ran on exactly @want. */
+/* Launches a graph. Returns true if it ran on exactly @want. */
 static bool graph_ran_on(P exec, const struct gpupart_tpcset *want)
 {
 	static struct { unsigned int smid, cluster; U64 start, end; } records[264];
@@ -242,9 +242,7 @@ static void graphs(void)
 	       "so does one that takes its place");
 }
 
-/*
- * Tests kernels that are launched only by graphs. The rules of these kernels change afterwards.
- */
+/* Tests kernels that only graphs launch. Rules for these kernels change after the first launch. */
 static void live_graphs(void)
 {
 	struct cuda_kernel_node kernel;
@@ -306,7 +304,7 @@ static void wrong_rules(void)
 #define NR_THREADS 4
 
 /*
- * Blocks of other threads may occupy TPCs all the time, so the launch may not use every TPC of
+ * Blocks of other threads may occupy TPCs all the time. So the launch may use only a part of
  * @want.
  */
 static bool stays_on(struct program *own, P mine, const struct gpupart_tpcset *want)

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
  * Tests the number of SMs that the driver reports to a program, with and without sets. It uses
- * gpupart.h on the simulated driver. The tests do not depend on how the library computes an answer.
+ * gpupart.h on the simulated driver. The tests do not depend on the way in which the library
+ * computes an answer.
  */
 #include "tests/lib/scenario.h"
 
 #define SMS		16	/* cuDeviceGetAttribute's number */
-#define BIG		200000	/* bytes of shared memory with which one block fits on an SM */
-#define HALF		100000	/* bytes of shared memory with which two blocks fit on an SM */
+#define BIG		200000	/* bytes of shared memory; one such block fits on an SM */
+#define HALF		100000	/* bytes of shared memory; two such blocks fit on an SM */
 
 struct attribute {
 	int id, pad;
@@ -240,8 +241,8 @@ static void both(void)
 }
 
 /*
- * Launches a cooperative grid of the size that the driver reports as the maximum. Returns how many
- * launches were widened.
+ * Launches a cooperative grid of the maximum size that the driver reports. Returns the number of
+ * widened launches.
  */
 static int cooperative(void)
 {
@@ -277,7 +278,7 @@ static void cooperatives(void)
 	tap_ok(nr == 0, "one for the set is not: %d", nr);
 }
 
-/* The library's own calls of the driver must get the true answer, even with the smallest set. */
+/* Even with the smallest set, the library's own calls of the driver must get the true answer. */
 static void own_questions(void)
 {
 	struct gpupart_tpcset limit, seen;
@@ -305,7 +306,7 @@ static void take_row(const struct gpupart_verify_row *row, void *user)
 		printf("# %s: %s\n", row->name, row->detail);
 }
 
-/* The program has a limit from outside, which verify does not change. */
+/* The program has a limit from outside. verify must not change this limit. */
 static void verified(void)
 {
 	unsigned int failed, skipped;
@@ -358,7 +359,7 @@ static void several(void)
 		       attribute(SMS, 1) == 20, "off for one is not off for the other");
 }
 
-/* In this driver, the callback number of cuDeviceGetAttribute belongs to another function. */
+/* In this driver, the callback number of cuDeviceGetAttribute belongs to a different function. */
 static void renamed(void)
 {
 	if (!begin(NULL, 0))
@@ -405,7 +406,7 @@ static void not_told(void)
 	tap_ok(!gpupart_sm_count_tell(gp, gpu, false), "off can always be");
 }
 
-/* A program that does not use gpupart, in the limit of GPUPART_SET. */
+/* Runs a program that does not use gpupart. GPUPART_SET has its limit. */
 static void unaware(int want, int other)
 {
 	if (!tap_ok(!driver_open() && !program_start(&program, 0), "a program"))
@@ -433,7 +434,8 @@ static void injected_second(void)
 }
 
 /*
- * The map was not checked before. So nothing is confined, and the driver reports the true number.
+ * The map was not checked before. So launches are not confined, and the driver reports the true
+ * number.
  */
 static void injected_failed(void)
 {

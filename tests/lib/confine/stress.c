@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Some threads change sets while other threads launch. Each launch must use exactly one complete
- * set that was in force, and no change may be lost. The test uses the simulated driver, with a
- * second subscriber that reads each TMD after libgpupart. GPUPART_STRESS=N is the number of changes
- * and launches of each thread.
+ * set that was in force. No change may be lost. The test uses the simulated driver. A second
+ * subscriber reads each TMD after libgpupart. GPUPART_STRESS=N is the number of changes and
+ * launches of each thread.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -55,8 +55,8 @@ static struct gpupart_tpcset family[NR_FAMILIES][NR_SETS];
 static uint64_t off[NR_FAMILIES][NR_SETS][2];	/* the sets as masks in the form of a TMD */
 
 /*
- * The allowed values of this thread's next TMD. Each value is the mask of a limit combined with
- * the mask of a set of @family.
+ * The allowed values of this thread's next TMD. Each value combines the mask of a limit with the
+ * mask of a set of @family.
  */
 static _Thread_local struct {
 	int family, exactly, limit;	/* -1: any */
@@ -83,7 +83,9 @@ static bool matches(const uint64_t mask[2])
 	return false;
 }
 
-/* The driver calls this function after libgpupart's callback, with the final TMD. */
+/*
+ * The driver calls this function after libgpupart's callback, so the function gets the final TMD.
+ */
 static void on_tmd(void *user, int domain, int cbid, const void *params)
 {
 	const char *tmd = ((char *const *)params)[4];
@@ -116,7 +118,7 @@ static int launch(P what, P stream)
 	return cuLaunchKernel(what, 1, 1, 1, 32, 1, 1, 0, stream, NULL, NULL);
 }
 
-/* Makes launches to find the mask of each set of each family. */
+/* Makes launches. From these launches, finds the mask of each set of each family. */
 static bool learn(struct gpupart *gp, P stream)
 {
 	for (int f = 0; f < NR_FAMILIES; f++)
@@ -128,7 +130,10 @@ static bool learn(struct gpupart *gp, P stream)
 	return !gpupart_process_set(gp, gpu, NULL) && !cuStreamSynchronize(stream);
 }
 
-/* Counts how many mixtures of the words of two sets differ from all sets of @f with any limit. */
+/*
+ * A torn set is a mixture of the words of two sets. Counts the mixtures that differ from all sets
+ * of @f with any limit.
+ */
 static int nr_recognised(int f)
 {
 	int nr = 0;
@@ -189,11 +194,11 @@ static void *set_away(void *given)
 	struct gpupart *gp;
 	unsigned int seed = 1 + w->what;
 
-	/* A function is looked up in the current context. */
+	/* The library looks up a function in the current context. */
 	if (gpupart_open(&gp) || cuCtxSetCurrent(ctx))
 		exit(1);
 	pthread_barrier_wait(&start);
-	/* Changes sets until the last launch, but makes at least this many changes. */
+	/* Changes sets until the last launch. Makes at least @nr_each changes. */
 	for (unsigned long n = 0; n < nr_each || atomic_load(&nr_launching); n++) {
 		int s = rand_r(&seed) % NR_SETS, err;
 
@@ -267,7 +272,7 @@ static void *launch_away(void *given)
 			err |= launch(w->what == BY_FUNCTION ? own_function : function,
 				      streams[w->what]);
 		w->failed += err != 0;
-		/* Queued work uses memory, so wait for it from time to time. */
+		/* Queued work uses memory, so wait for the work from time to time. */
 		if (n % 512 == 511)
 			w->failed += cuStreamSynchronize(streams[w->what]) != 0;
 	}
@@ -280,8 +285,8 @@ static void *launch_away(void *given)
 }
 
 /*
- * The next launch must use the last set of each thread that changes sets. Launches after later
- * changes must do the same.
+ * The next launch must use the last set of each thread that changes sets. Then the test makes
+ * more changes, and each launch after a change must use the new set.
  */
 static bool last_ones(struct gpupart *gp, const int last[NR_FAMILIES], bool functions)
 {
@@ -313,8 +318,8 @@ static bool last_ones(struct gpupart *gp, const int last[NR_FAMILIES], bool func
 }
 
 /*
- * If a function has a set, every launch takes another code path. So run once without a set of a
- * function and once with it.
+ * If a function has a set, every launch takes a different code path. So run one time without a
+ * set of a function, and one time with such a set.
  */
 static void stress(struct gpupart *gp, bool functions)
 {
@@ -396,8 +401,8 @@ static void run(void)
 		cuStreamCreate(&streams[i], 1);
 	tap_ok(learn(gp, s), "the masks of %d sets", NR_FAMILIES * NR_SETS);
 	/*
-	 * The test can detect a torn set only if at least this many mixtures differ from all
-	 * sets.
+	 * To detect a torn set, the test needs at least this number of mixtures that differ from
+	 * all sets.
 	 */
 	tap_ok(nr_recognised(PROCESS) >= 20 && nr_recognised(STREAM) >= 20 &&
 	       nr_recognised(FUNCTION) >= 20, "of 56 mixtures of two sets %d, %d, %d are no set",
@@ -419,7 +424,7 @@ int main(int argc, char **argv)
 		setenv("LD_LIBRARY_PATH", path, 1);
 		setenv("GPUPART_SIM", "tests/data/gh100-h200-b/capture.txt", 1);
 		setenv("GPUPART_SIM_FAULTS", "subscribers=2", 1);
-		/* The cache path is a file, so that nothing can be stored there. */
+		/* The cache path is a file, so the library can store nothing there. */
 		setenv("XDG_CACHE_HOME", "/dev/null", 1);
 		setenv("STRESS_CHILD", "1", 1);
 		execv("/proc/self/exe", argv);

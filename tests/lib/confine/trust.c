@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests the conditions for trusting a map. It tests how often each TPC was left out in the TMDs
- * that the driver uploads, and which stored checks are accepted.
+ * Tests the conditions for trusting a map. It counts how often the uploaded TMDs leave out each
+ * TPC. It also tests which stored checks the library accepts.
  */
 #include <dirent.h>
 #include "tests/lib/scenario.h"
@@ -16,7 +16,7 @@ static const unsigned char table_id[16] = {
 	0x90, 0xdd, 0x54, 0x71, 0x9f, 0xe5, 0xf7, 0x4b,
 };
 
-/* Counts launches by the mask bits that are set in the TMD when the TMD is uploaded. */
+/* Counts launches by the set mask bits of the uploaded TMD. */
 static unsigned int nr_alone[128], nr_several, nr_masked;
 
 static bool bit_of(const unsigned char *tmd, unsigned int bit)
@@ -85,7 +85,8 @@ static void child_rounds(void)
 }
 
 /*
- * A block of another program occupies an SM. During this time the TPC of this SM cannot be proven.
+ * A block of another program occupies an SM. During this time, the library cannot prove the TPC
+ * of this SM.
  */
 static int attach_beside(unsigned int ns)
 {
@@ -141,7 +142,7 @@ static void child_measured(void) { attach_expecting(false); }
 static void child_confined(void) { program_unaware("5-9"); }
 static void child_free(void) { program_unaware(NULL); }
 
-/* A row that was never tried on silicon can confine launches after a proof. */
+/* An untried row can confine launches after a proof. */
 static void child_untried(void)
 {
 	struct gpupart_tpcset set = list("5-9");
@@ -193,7 +194,7 @@ static void child_moving_tmd(void)
 
 #define NR_LINES 4
 
-/* Writes board b to the scratch file @name, with replaced lines in the [gpu] section. */
+/* Writes board b to the scratch file @name. Replaces some lines of the [gpu] section. */
 static void write_capture(const char *name, const char *const lines[NR_LINES])
 {
 	static const char *const old[NR_LINES] = {
@@ -270,7 +271,7 @@ static char *cache_file(char path[4096])
 	return path;
 }
 
-/* Lets a child check the first capture, so that the result is stored. */
+/* A child checks the first capture and stores the result. */
 static void prepare_known(const struct scenario *s)
 {
 	static const struct scenario first = { "first", child_measured, "@/first", { NULL }, NULL };
@@ -283,7 +284,10 @@ static void prepare_known(const struct scenario *s)
 	tap_ok(!status && strlen(key) == 16, "%s: one check is remembered", s->name);
 }
 
-/* Replaces the content of the file by the first @keep digits of the key and @tail. */
+/*
+ * Replaces the content of the file. The new content is the first @keep digits of the key, and
+ * then @tail.
+ */
 static void forge(const struct scenario *s, int keep, const char *tail)
 {
 	char path[4096];
@@ -301,7 +305,10 @@ static void prepare_cut(const struct scenario *s) { forge(s, 15, "\n"); }
 static void prepare_no_newline(const struct scenario *s) { forge(s, 16, "0"); }
 static void prepare_longer(const struct scenario *s) { forge(s, 16, "\nand more\n"); }
 
-/* If sudo keeps HOME, the cache belongs to another user, who can write any key into it. */
+/*
+ * If sudo keeps HOME, the cache belongs to a different user. That user can write any key into the
+ * cache.
+ */
 static void prepare_of_another(const struct scenario *s)
 {
 	char path[4096];
@@ -324,7 +331,7 @@ static void prepare_writable(const struct scenario *s)
 	tap_ok(!chmod(cache_file(path), 0666), "%s: all may write it", s->name);
 }
 
-/* The process knows the key, but the file with this key was removed. */
+/* The process knows the key, but the key's file was removed. */
 static void prepare_key(const struct scenario *s)
 {
 	char path[4096];

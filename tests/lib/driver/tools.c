@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests a tool that subscribes after gpupart, like CUPTI. It tests which events the driver
- * reports to the tool. It also tests that the tool cannot affect confinement, and that only a
- * requested tool is accepted. On the simulated driver.
+ * Tests a tool that subscribes after gpupart, like CUPTI. It uses the simulated driver. It tests
+ * which events the driver reports to the tool. The tool must not affect confinement. The library
+ * must accept a tool only on request.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -43,7 +43,7 @@ static P s;
 /* The events that the driver reported to the tool. */
 static atomic_uint told_launches, told_calls, told_streams, told_others;
 static char order[16];		/* events of one launch: begin, TMD, end */
-static atomic_bool masked;	/* a TMD had a mask already when it was reported to the tool */
+static atomic_bool masked;	/* at the report to the tool, a TMD already had a mask */
 
 static void tool(void *user, int domain, int cbid, const void *params)
 {
@@ -53,7 +53,7 @@ static void tool(void *user, int domain, int cbid, const void *params)
 	(void)user;
 	if (domain == DOMAIN_LAUNCH && cbid == TMD_BUILT) {
 		atomic_fetch_add(&told_launches, 1);
-		/* The valid bit of the V04_00 layout's SM mask. */
+		/* In layout V04_00, this is the valid bit of the mask. */
 		if (((const uint32_t *)(uintptr_t)words[4])[19] >> 31)
 			atomic_store(&masked, true);
 		letter = 't';
@@ -272,7 +272,7 @@ static void proves(void)
 	tap_ok(!gpupart_open(&gp) && !gpupart_attach(gp, NULL, NULL, &gpu), "proven");
 }
 
-/* The mask bits are proven, as `run` does before it starts a program. */
+/* Proves the mask bits. `gpupart run` does the same before it starts a program. */
 static void prepare(const struct scenario *scenario)
 {
 	struct scenario before = { "proves", proves, scenario->sim, { NULL }, NULL };
@@ -280,7 +280,7 @@ static void prepare(const struct scenario *scenario)
 	tap_ok(!child_quiet(&before), "%s: proven before", scenario->name);
 }
 
-/* The program runs as under `run --profile`. */
+/* The program runs like under `gpupart run --profile`. */
 static void injected(void)
 {
 	struct gpupart_topology *topo;

@@ -2,8 +2,8 @@
 /*
  * Tests a program that opens the library, attaches, and closes the library again. The driver
  * still has the callback, so the code must stay loaded. The test uses a copy of the library,
- * because the test itself is linked with the original. It tests the same for libsmctrl, whose
- * destructor is called when a thread ends.
+ * because the test itself is linked with the original. libsmctrl has a destructor that runs at
+ * the end of a thread, so the test also unloads libsmctrl.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -63,7 +63,7 @@ static bool confine(const char *copy)
 	return !dlclose(library);
 }
 
-/* Uses libsmctrl in a thread. libsmctrl does work when the thread ends. */
+/* Uses libsmctrl in a thread. At the end of the thread, a destructor of libsmctrl runs. */
 static void *set_mask(void *unused)
 {
 	const char *build = getenv("BUILD");

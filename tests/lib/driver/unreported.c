@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests drivers that do not report their functions as measured. If an operation cannot work with
- * such a driver, the library refuses the operation, or reports and counts it. On the simulated
- * driver.
+ * Tests drivers that report their functions differently from measured drivers. If an operation
+ * cannot work with such a driver, the library must refuse the operation, or must report and count
+ * it. The test uses the simulated driver.
  */
 #include "lib/driver/cuda.h"
 #include "tests/lib/scenario.h"
@@ -69,8 +69,8 @@ static void next_renamed(void)
 }
 
 /*
- * The driver reports cuLaunchKernel correctly. So the library cannot detect this property of the
- * driver before the program launches a kernel.
+ * The driver reports cuLaunchKernel correctly, but not another launch function. The library can
+ * detect this only when the program launches a kernel.
  */
 static void next_renamed_other(void)
 {
@@ -107,7 +107,7 @@ static CU (*cuGraphExecUpdate)(P, P, struct cuda_graph_update *);
 #define RECORD		24
 
 /*
- * Returns the parameters of a census node with @blocks blocks, which writes into the @n'th half of
+ * Returns the parameters of a census node with @blocks blocks. The node writes into half @n of
  * the program's record memory.
  */
 static struct cuda_kernel_node census(int n, unsigned int blocks)
@@ -134,7 +134,7 @@ static P graph_of(int n, P *node)
 		       NULL : graph;
 }
 
-/* Launches @exec. Returns the number of blocks recorded in the @n'th half, and their TPCs. */
+/* Launches @exec. Returns the number of records in half @n, and stores their TPCs. */
 static int launched(P exec, int n, struct gpupart_tpcset *seen)
 {
 	static struct { unsigned int smid, cluster; U64 start, end; } records[1024];
@@ -192,7 +192,7 @@ static U64 stale(void)
 	return counters.graphs_stale;
 }
 
-/* The driver does not report which graphs are launched, or created. */
+/* The driver does not report launches of graphs, or does not report the creation of graphs. */
 static void graph_renamed(void)
 {
 	struct gpupart_tpcset seen;
@@ -216,8 +216,8 @@ static void made_renamed(void)
 }
 
 /*
- * If the library did not see changes of a graph, it does not undo them. Instead, the graph keeps
- * its set.
+ * The library did not see some changes of a graph. It must not undo these changes. Instead, the
+ * graph keeps its set.
  */
 static void change_renamed(void)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests the memory quota in programs that do not use gpupart, on the simulated driver. Every way to
- * allocate memory must be counted, refused above the quota, and refunded. The accounting is
- * compared with the driver's own figure for the process.
+ * On the simulated driver, tests the memory quota in programs that do not use gpupart. Each kind
+ * of allocation must be counted, refused above the quota, and refunded. The test compares the
+ * accounting with the driver's own figure for the process.
  */
 #include <fcntl.h>
 #include <gpupart_manage.h>
@@ -14,8 +14,8 @@
 #define MIB		(1ull << 20)
 #define GIB		(1ull << 30)
 /*
- * A charge may exceed the real use by at most this size, for code, and for slabs that are kept
- * for later allocations.
+ * The charge may exceed the real use by at most this size. The excess is for code, and for slabs
+ * that the driver keeps for later allocations.
  */
 #define SPARE		(64 * MIB + 16 * MIB)
 #define OUT_OF_MEMORY	CUDA_ERROR_OUT_OF_MEMORY
@@ -44,7 +44,7 @@ static struct gpupart *gp;
 static char pci[20];
 static CUcontext ctx;
 static uint64_t context;	/* memory of one context */
-static bool on_gpu;		/* the program runs on a real GPU, see tests/gpu/memory.c */
+static bool on_gpu;		/* the program runs on a real GPU; see tests/gpu/memory.c */
 
 /* NVML's nvmlProcessInfo_t. */
 static uint64_t figure(void)
@@ -98,7 +98,7 @@ static uint64_t charged(void)
 	return tenant().used;
 }
 
-/* Checks that the charge is never less than the real use, and not much more. */
+/* Checks the charge. It must be at least the real use, and at most a little more. */
 static void balanced(const char *what)
 {
 	uint64_t is = real(), told = charged();
@@ -141,7 +141,7 @@ struct way {
 	const char *name;
 	CUresult (*get)(struct got *got, uint64_t bytes);
 	CUresult (*give)(struct got *got);
-	bool unseen;	/* this memory is not in the driver's figure */
+	bool unseen;	/* the driver's figure does not include this memory */
 };
 
 static CUresult get_linear(struct got *got, uint64_t bytes)
@@ -217,7 +217,7 @@ static CUresult give_physical(struct got *got)
 	return mem.cuMemRelease(got->handle);
 }
 
-/* The handle is released while the memory is mapped. The mapped memory stays. */
+/* Releases the handle while the memory is mapped. The mapped memory stays. */
 static CUresult get_mapped(struct got *got, uint64_t bytes)
 {
 	CUresult error = get_physical(got, bytes);
@@ -329,13 +329,13 @@ static void body_ways(const char *arg)
 {
 	(void)arg;
 	begin();
-	/* The last element of ways[] needs memory of another program. */
+	/* The last element of ways[] needs memory from another program. */
 	for (unsigned int i = 0; i < NR_WAYS - on_gpu; i++)
 		one_way(&ways[i]);
 	balanced("after all ways");
 }
 
-/* Allocates the whole quota twice, up to the last unit. */
+/* Two times, allocates the whole quota up to the last unit. */
 static void body_full(const char *arg)
 {
 	uint64_t address[64], left, total, nr = 0;
@@ -392,8 +392,8 @@ static void body_small(const char *arg)
 }
 
 /*
- * Makes small allocations up to the quota. The last allocation must be refused, and its slab must
- * not be kept.
+ * Makes small allocations up to the quota. The library must refuse the last allocation, and must
+ * not keep its slab.
  */
 static void body_small_full(const char *arg)
 {
@@ -511,7 +511,7 @@ static void body_modules(const char *arg)
 	check(real() <= 4 * GIB, "no more than the quota");
 }
 
-/* A context that does not fit is not created. */
+/* A context does not fit into the quota. The library must refuse its creation. */
 static void body_tight(const char *arg)
 {
 	CUcontext none = NULL;
@@ -528,7 +528,7 @@ static void body_tight(const char *arg)
 
 /* ----------------------------------------------------------------- pools and graphs */
 
-/* If memory is scarce, a pool must return its unused memory before an allocation fails. */
+/* If memory is scarce, a pool must return its unused memory. Only then may an allocation fail. */
 static void body_pool_keeps(const char *arg)
 {
 	uint64_t address, reserved, threshold = UINT64_MAX;
@@ -580,8 +580,8 @@ static void body_pool_steps(const char *arg)
 }
 
 /*
- * Makes many allocations from a pool, one after the other. Some memory is charged in advance, and
- * must be refunded when memory becomes scarce.
+ * Makes many allocations from a pool, one after the other. The library charges some memory in
+ * advance. When memory becomes scarce, the library must refund this charge.
  */
 static void body_pool_ahead(const char *arg)
 {
@@ -616,8 +616,8 @@ static void body_pool_ahead(const char *arg)
 }
 
 /*
- * At the first launch of a kernel, the driver loads the kernel's code without reporting it.
- * Meanwhile a pool has the rest of the quota. The pool must return this memory before the total
+ * At the first launch of a kernel, the driver loads the kernel's code without a report. At this
+ * time, a pool has the rest of the quota. The pool must return this memory before the total
  * exceeds the quota.
  */
 static void body_lazy(const char *arg)
@@ -647,10 +647,7 @@ static void body_lazy(const char *arg)
 		TRY(cu.cuModuleGetFunction(&function, loaded, name));
 		TRY(cu.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
 		wrong += real() > 4 * GIB;
-		/*
-		 * Checks of the pool must be at least this frequent, and need not be more
-		 * frequent.
-		 */
+		/* The library must check the pool at least this often. */
 		usleep(30000);
 		TRY(mem.cuMemAllocAsync(&one, 20 * MIB, NULL));
 		wrong += real() > 4 * GIB || charged() > 4 * GIB;
@@ -658,7 +655,7 @@ static void body_lazy(const char *arg)
 	}
 	check(!wrong, "%d kernels of 24 MiB of code: never more than the quota (%u times)", LAZY,
 	      wrong);
-	/* The memory that was charged in advance for pools must be refunded. */
+	/* The library must refund the memory that it charged in advance for pools. */
 	TRY(mem.cuMemGetInfo_v2(&one, &one));
 	balanced("the kernels are charged for");
 	check(charged() >= context + LAZY * 24 * MIB, "all of them");
@@ -710,8 +707,8 @@ static void body_graphs(const char *arg)
 }
 
 /*
- * A graph with builds for two sets needs the memory of two graphs, because the library's own build
- * counts too.
+ * A graph with builds for two sets needs the memory of two graphs. The library's own build counts
+ * too.
  */
 static void body_graph_sets(const char *arg)
 {
@@ -746,8 +743,8 @@ static void body_graph_sets(const char *arg)
 }
 
 /*
- * If a thread finds too little memory, it must not end the capture of another thread. This happens
- * in vLLM's warm-up.
+ * A thread finds too little memory while another thread captures. The capture must not end. The
+ * same happens in vLLM's warm-up.
  */
 static void body_captured(const char *arg)
 {
@@ -761,8 +758,8 @@ static void body_captured(const char *arg)
 	TRY(mem.cuMemFreeAsync(address, NULL));
 	TRY(cu.cuStreamCreate(&stream, 1));
 	/*
-	 * The capture uses the relaxed mode. In the other modes, CUDA itself ends a capture when
-	 * memory is allocated.
+	 * The capture uses the relaxed mode. In the other modes, an allocation ends the capture
+	 * even without gpupart.
 	 */
 	TRY(cu.cuStreamBeginCapture_v2(stream, 2));
 	TRY(mem.cuMemAllocAsync(&address, 20 * MIB, stream));
@@ -774,7 +771,7 @@ static void body_captured(const char *arg)
 
 /* ------------------------------------------------------------------------- sharing */
 
-/* Makes the call in the same way as a program that was built for per-thread default streams. */
+/* Makes the call like a program that was built for per-thread default streams. */
 static void body_own_streams(const char *arg)
 {
 	CUresult (*alloc)(CUdeviceptr *, size_t, CUstream), (*pool_alloc)(CUdeviceptr *, size_t,
@@ -793,7 +790,7 @@ static void body_own_streams(const char *arg)
 	check(alloc(&address, 5 * GIB, NULL) == OUT_OF_MEMORY &&
 		      pool_alloc(&address, 5 * GIB, pool, NULL) == OUT_OF_MEMORY,
 	      "5 GiB are out of memory");
-	/* During this capture, calls that use the legacy default stream are not allowed. */
+	/* During this capture, CUDA does not allow calls that use the legacy default stream. */
 	TRY(cu.cuStreamCreate(&stream, 0));
 	TRY(cu.cuStreamBeginCapture_v2(stream, 2));
 	check(alloc(&address, 5 * GIB, NULL) == OUT_OF_MEMORY &&
@@ -918,7 +915,7 @@ static int by_number(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-/* Runs @nr processes at the same time, and kills each at a different moment. */
+/* Runs @nr processes at the same time. Kills each process at a different moment. */
 static void kill_round(int nr, unsigned int *seed)
 {
 	pid_t pids[KILLED_AT_ONCE];
@@ -941,8 +938,8 @@ static void kill_round(int nr, unsigned int *seed)
 }
 
 /*
- * Returns the bytes that are charged to the tenant on all GPUs, plus the number of its listed
- * processes. The sum is 0 if the dead processes left nothing.
+ * Returns the sum of the tenant's charged bytes on all GPUs and the number of its listed
+ * processes. If the dead processes left nothing, the sum is 0.
  */
 static uint64_t still_used(void)
 {
@@ -958,7 +955,7 @@ static uint64_t still_used(void)
 }
 
 /*
- * Processes are killed at random moments while they allocate and free memory. This process has not
+ * Processes allocate and free memory, and are killed at random moments. This process has not
  * joined a tenant yet.
  */
 static void body_kills(const char *arg)
@@ -1058,7 +1055,7 @@ static void body_threads(const char *arg)
 
 #define ON_CREDIT	(112 * MIB)
 
-static atomic_uint passed;	/* how often the memory in use exceeded the quota */
+static atomic_uint passed;	/* number of times that the memory in use exceeded the quota */
 static atomic_ulong most;	/* maximum number of bytes at the same time */
 
 static void *churn_pool(void *arg)
@@ -1091,7 +1088,7 @@ static void *churn_pool(void *arg)
 	return NULL;
 }
 
-/* If the pool of one thread is about to allocate memory, no other thread can get this memory. */
+/* The pool of one thread is about to allocate memory. No other thread may get this memory. */
 static void body_pool_threads(const char *arg)
 {
 	uint64_t address, left, total;
@@ -1104,8 +1101,8 @@ static void body_pool_threads(const char *arg)
 	for (int i = 0; i < 4; i++)
 		pthread_join(threads[i], NULL);
 	/*
-	 * Other threads may have small calls that were not charged yet when the rest of the
-	 * quota was allocated, see memory.md.
+	 * Some small calls of other threads may not have been charged before the allocation of
+	 * the rest of the quota. See memory.md.
 	 */
 	check(most <= 4 * GIB + 3ull * ON_CREDIT,
 	      "four threads' pools: no more than the quota and calls on credit (%u times, %llu MiB)",
@@ -1123,7 +1120,7 @@ static const char census[] =
 
 static CUstream busy;
 
-/* Queues work with a duration of @ns in @busy. */
+/* Queues work in the stream @busy. The work takes @ns. */
 static void keep_busy(uint32_t ns)
 {
 	CUfunction function;
@@ -1159,8 +1156,8 @@ static void *ask_too_much_async(void *arg)
 }
 
 /*
- * The work for which a thread waits may need another thread to continue. This happens in NCCL
- * with one thread per GPU.
+ * A thread waits for work, and this work may need another thread to continue. The same happens in
+ * NCCL with one thread per GPU.
  */
 static void body_waits(const char *arg)
 {
@@ -1220,7 +1217,7 @@ static uint64_t total_of(int device)
 	return total;
 }
 
-/* A quota that names no GPU applies to each GPU, including GPUs that the program uses later. */
+/* A quota without a GPU applies to each GPU, including GPUs that the program uses later. */
 static void body_two_quotas(const char *arg)
 {
 	const char *name = getenv("GPUPART_TENANT");
@@ -1243,7 +1240,10 @@ static void body_two_quotas(const char *arg)
 	      "stays where a run has the quota that is there");
 }
 
-/* Memory counts for the GPU on which it is allocated, even if another GPU is current. */
+/*
+ * Memory counts for the GPU on which it is allocated. The current context may be on a different
+ * GPU.
+ */
 static void body_two_gpus(const char *arg)
 {
 	uint64_t address, threshold = UINT64_MAX, first;
@@ -1304,7 +1304,7 @@ static void body_fork(const char *arg)
 	balanced("and goes on");
 }
 
-/* Returns 0 if the quota applies in the child, which has just begun to use a GPU. */
+/* The child has just begun to use a GPU. Returns 0 if the quota applies in the child. */
 static int use_in_child(void)
 {
 	uint64_t a;
@@ -1317,7 +1317,7 @@ static int use_in_child(void)
 	return cu.cuMemAlloc_v2(&a, 4 * GIB) == OUT_OF_MEMORY ? 0 : 3;
 }
 
-/* Tests a server that prepares everything except CUDA, and then forks. */
+/* Tests a server that forks before it uses CUDA. The server has prepared everything else. */
 static void body_fork_first(const char *arg)
 {
 	char name[32];
@@ -1341,8 +1341,8 @@ static void body_fork_first(const char *arg)
 }
 
 /*
- * Returns 0 if all three are true: the allocations do not count, a message reports this, and the
- * process waits for the tenant's file only once.
+ * Returns 0 if three conditions are true: the allocations do not count, a message reports this
+ * fact, and the process waits for the tenant's file one time.
  */
 static int use_unjoined(int guard)
 {
@@ -1359,7 +1359,7 @@ static int use_unjoined(int guard)
 	gpupart_memory_counters_get(&counters);
 	if (counters.uncounted != 4 || strcmp(counters.uncounted_call, "cuMemAllocAsync"))
 		return 3;
-	/* The process must not try again at each call, because each try could take 5 s. */
+	/* The process must not try again at each call, because each attempt could take 5 s. */
 	fcntl(guard, F_OFD_SETLK, &none);
 	if (cu.cuMemAlloc_v2(&a, 2 * MIB))
 		return 4;
@@ -1442,7 +1442,8 @@ static void body_unlimited(const char *arg)
 }
 
 /*
- * The driver's figure does not show this memory. So contexts are measured by the total of the GPU.
+ * The driver's figure does not include this memory. So the library measures contexts by the total
+ * of the GPU.
  */
 static void body_blind(const char *arg)
 {
@@ -1463,8 +1464,8 @@ static void body_blind(const char *arg)
 }
 
 /*
- * Another process allocates 1 GiB during each call of this process. This memory must not be charged
- * to this process.
+ * Another process allocates 1 GiB during each call of this process. The library must not charge
+ * this memory to this process.
  */
 static void body_blind_others(const char *arg)
 {
@@ -1497,8 +1498,8 @@ static void body_blind_others(const char *arg)
 }
 
 /*
- * Allocates workspaces like those of cuDNN and cuBLAS. Each workspace is larger than the one
- * before it, and is allocated before that one is freed.
+ * Allocates workspaces like those of cuDNN and cuBLAS. Each workspace is larger than the previous
+ * workspace. The new workspace is allocated before the previous workspace is freed.
  */
 static void body_workspaces(const char *arg)
 {
@@ -1571,10 +1572,7 @@ static void quota(const char *name, void (*body)(const char *), const char *byte
 
 #define FOUR "4294967296"
 
-/*
- * Tests faults of the driver. Also makes tests that are impossible in one process with a real
- * driver.
- */
+/* Tests faults of the driver. Also makes tests that one process cannot make with a real driver. */
 static void simulated_only(void)
 {
 	quota("every way, changed arguments ignored", body_ways, FOUR,

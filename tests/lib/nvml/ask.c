@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * A test program that opens libnvidia-ml itself, as nvidia-smi does. ask [-l LIBRARY] [-n] [-z]
- * QUESTION... prints one line for each question. With -n it does not call nvmlInit, and with -z
- * calls are bound lazily. Does not use gpupart.
+ * A test program that opens libnvidia-ml itself, like nvidia-smi. ask [-l LIBRARY] [-n] [-z]
+ * QUESTION... prints one line for each question. With -n, the program does not call nvmlInit.
+ * With -z, calls are bound lazily. The program does not use gpupart.
  *   memory GPU | memory2 GPU VERSION | protected GPU
  *   list FUNCTION GPU ROOM ENTRY_BYTES | details GPU MODE ROOM VERSION | samples GPU ROOM
  *   utilizations GPU ROOM VERSION | kernel | control FORM PIDS | stats GPU PID | threads NR
  *   forks NR | fork | again | open LIBRARY | apart LIBRARY | again-with LIBRARY
  *
- * If ROOM is -1, "list" passes 5 entries and NULL. After "kernel", ioctl() succeeds for descriptor
- * 1000 and fails for descriptor 1001. "control" makes the simulated library's ioctl() on PIDS, and
- * prints which of them are left.
+ * If ROOM is -1, "list" passes 5 entries and NULL. After "kernel", ioctl() succeeds for
+ * descriptor 1000 and fails for descriptor 1001. "control" makes the simulated library's ioctl()
+ * on PIDS, and prints the pids that remain.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -46,7 +46,7 @@ static void *function(const char *name)
 	return found;
 }
 
-/* Returns a device, or an invalid pointer if the GPU does not exist. */
+/* Returns a device. If the GPU does not exist, returns an invalid pointer. */
 static void *device_of(const char *gpu)
 {
 	int (*by_index)(unsigned int, void **) = function("nvmlDeviceGetHandleByIndex_v2");
@@ -108,8 +108,8 @@ static void ask_memory2(const char *gpu, const char *version)
 }
 
 /*
- * Prints entries of @bytes each, with the pid, and with the value at @used_at unless @used_at is
- * 0. Also checks that nothing was written after the entries.
+ * Prints entries of @bytes each. Each entry has the pid. If @used_at is not 0, the function also
+ * prints the value at @used_at. It checks that nothing was written after the entries.
  */
 static void print_entries(const char *entries, unsigned int nr, unsigned int room, size_t bytes,
 			  size_t pid_at, size_t used_at)
@@ -212,7 +212,7 @@ static void ask_stats(const char *gpu, unsigned int pid)
 #define ANSWERS	1000
 #define FAILS	1001
 
-/* If the answer of the kernel is faked, no driver is needed, because the fake writes nothing. */
+/* A faked answer of the kernel needs no driver, because the fake writes nothing. */
 static void be_a_kernel(void)
 {
 	struct sock_filter filter[] = {
@@ -234,10 +234,7 @@ static void be_a_kernel(void)
 	}
 }
 
-/*
- * Prepares a list of processes with spare room, and a request for the list. Everything is correct
- * except one value.
- */
+/* Prepares a list of processes with spare room, and a request for the list. One value is wrong. */
 struct question {
 	int fd;
 	unsigned long request;
@@ -273,8 +270,8 @@ static struct question question_of(const char *form, const char *pids)
 }
 
 /*
- * Prints the list. The table after the end of the list must be unchanged or cleared, and any
- * other content is reported.
+ * Prints the list. The table after the end of the list must be unchanged or cleared. Other
+ * content is reported.
  */
 static void print_pids(const struct question *q, const struct question *before)
 {
@@ -381,7 +378,7 @@ static void ask_in_forks(int nr)
 		pthread_create(&threads[i], NULL, ask_always, &stop);
 	for (int i = 0; i < nr; i++) {
 		if (!fork()) {
-			/* ends a child that would wait for ever for a lock without an owner */
+			/* ends a child that waits forever for a lock without an owner */
 			alarm(60);
 			asked = ask_all(device);
 			_exit(asked.rc || asked.nr != wanted.nr);
@@ -427,9 +424,9 @@ static int ask_one(char **argv, int left)
 }
 
 /*
- * A child asks the questions that follow "fork". Before the questions that follow "again", the
- * library is opened again. "open" adds another library, and "again-with" replaces this library
- * by another one. "apart" uses a library that has its own libc.
+ * A child asks the questions after "fork". Before the questions after "again", the program opens
+ * the library again. "open" adds a second library, and "again-with" replaces the first library by
+ * a different library. "apart" uses a library with a separate libc.
  */
 static int change(char **argv, int left)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * An audit library of another tool, which records the requests of libnvidia-ml to the kernel
- * driver. It appends one line to the file NVML_CONTROLS for each control. A line has the number of
- * the control, the bytes of its parameters and its status. For the list of processes, the line also
- * has the number of processes. Does not use gpupart.
+ * An audit library of another tool. It records the requests of libnvidia-ml to the kernel driver.
+ * For each control, it appends one line to the file NVML_CONTROLS. A line has the number of the
+ * control, the bytes of its parameters and its status. For the list of processes, the line also
+ * has the number of processes. The library does not use gpupart.
  */
 #include <fcntl.h>
 #include <link.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * A process of a tenant, for tests. hold TENANT [PCI QUOTA BYTES]... joins the tenant's ledger,
- * sets the quotas, charges the bytes, prints its pid and waits until its stdin ends.
- * "hold -q TENANT PCI QUOTA" sets another quota. "hold -s TENANT" removes the tenant's file.
+ * sets the quotas and charges the bytes. Then the program prints its pid and waits for the end of
+ * stdin. "hold -q TENANT PCI QUOTA" changes a quota. "hold -s TENANT" removes the tenant's file.
  */
 #include <stdio.h>
 #include <stdlib.h>

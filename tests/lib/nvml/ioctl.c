@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A preloaded ioctl() for tests, as in tools that trace the calls of a program. If NVML_IOCTL is
- * set, this function answers for descriptors from 1000 on. Otherwise the kernel answers. Does not
- * use gpupart.
+ * A preloaded ioctl() for tests. Tools that trace the calls of a program have a similar function.
+ * If NVML_IOCTL is set, this function answers for descriptors from 1000 on. Otherwise the kernel
+ * answers. The library does not use gpupart.
  */
 #include <stdarg.h>
 #include <stdlib.h>

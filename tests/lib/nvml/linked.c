@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A test program that is linked with libnvidia-ml. For each GPU it prints the memory and the
- * processes that each form of the functions reports. Does not use gpupart.
+ * A test program that is linked with libnvidia-ml. For each GPU, it prints the memory and the
+ * processes that each form of the functions reports. It does not use gpupart.
  */
 #include <stdio.h>
 #include "lib/nvml/nvml_abi.h"

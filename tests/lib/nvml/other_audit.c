@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * An audit library of another tool, which counts calls. Each call of nvmlDeviceGetMemoryInfo
- * appends a byte to the file OTHER_AUDIT_LOG. Does not use gpupart.
+ * An audit library of another tool. It counts calls. For each call of nvmlDeviceGetMemoryInfo, it
+ * appends a byte to the file OTHER_AUDIT_LOG. It does not use gpupart.
  */
 #include <fcntl.h>
 #include <link.h>

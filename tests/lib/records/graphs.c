@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests the records of executable graphs on the simulated GPU. It tests which launches have ended,
- * and which are unknown.
+ * Tests the records of executable graphs on the simulated GPU. It tests the numbers of ended and
+ * unknown launches.
  */
 #include "lib/driver/cuda.h"
 #include "lib/private.h"
@@ -68,7 +68,7 @@ static bool read_of(int pid, struct gpupart_records *r, int *busy)
 	return good;
 }
 
-/* Prints the read values if they are wrong. */
+/* If the read values are wrong, prints the values. */
 static bool reads_of(int pid, uint64_t issued, uint64_t outstanding, uint64_t unknown)
 {
 	struct gpupart_records r = { .on = false };
@@ -111,7 +111,7 @@ static P kernel_node(P graph, P before, P function, unsigned int blocks, unsigne
 	return add_kernel(&node, graph, &before, !!before, &kernel) ? NULL : node;
 }
 
-/* Creates a graph of a kernel that is followed by @last parallel kernels with @function. */
+/* Creates a graph. It begins with one kernel. @last parallel kernels with @function follow. */
 static P graph_of(P function, unsigned int last, unsigned int ns)
 {
 	P graph, first;
@@ -209,7 +209,7 @@ static void outstanding(void)
 	tap_ok(synced() && reads(5, 0, 0), "they have ended");
 	tap_ok(launched(exec, 2) && !exec_destroy(exec) && reads(7, 2, 0),
 	       "destroyed while it runs: outstanding");
-	/* The new graph does not get the cells of the graph that still runs. */
+	/* An old graph still runs. The new graph must not get the cells of the old graph. */
 	exec = exec_of(graph_of(p.function, 1, 1000));
 	tap_ok(launched(exec, 1) && reads(8, 3, 0), "another one is launched meanwhile");
 	tap_ok(synced() && reads(8, 0, 0), "all have ended");
@@ -293,7 +293,7 @@ static void updates(void)
 	       reads(10, 0, 3), "updated to a graph with another last kernel: unknown");
 }
 
-/* If there are sets, the library rebuilds nodes. */
+/* If launches have sets, the library rebuilds nodes. */
 static void sets(void)
 {
 	struct gpupart_tpcset set = list("0-3");
@@ -317,7 +317,7 @@ static void times(void)
 
 	if (!begin())
 		return;
-	/* Make a launch, so that the clocks are known. */
+	/* A launch shows the offset of the clocks. */
 	for (int i = 0; i < 100; i++)
 		program_launch(&p, streams[0], 1, 1000);
 	exec = exec_of(graph_of(p.function, 2, LONG_NS));
@@ -380,7 +380,7 @@ static void contexts(void)
 	tap_ok(reads(23, 0, 0), "20 more, one after the other");
 }
 
-/* If a context fails, its running launches end. */
+/* If a context fails, the library treats its running launches as ended. */
 static void lost_context(void)
 {
 	struct gpupart_records r;
@@ -424,8 +424,8 @@ static void late(void)
 }
 
 /*
- * The first launch failed, and the second launch may have been made. The first launch must not
- * count, and the second launch must count as unknown.
+ * The first launch failed, so it must not count. The second launch may have been made, so it must
+ * count as unknown.
  */
 static void failed(void)
 {
@@ -472,7 +472,10 @@ static void wraps(void)
 	       "more graphs than there can be are none");
 }
 
-/* A graph that has become unknown still uses its entry, so no other graph gets this entry. */
+/*
+ * If the state of a graph has become unknown, the graph still uses its entry. No other graph may
+ * get this entry.
+ */
 static void spoilt(void)
 {
 	unsigned int ns = LONG_NS;
@@ -523,7 +526,7 @@ static void drains(void)
 	gpupart_records_close(reader);
 }
 
-/* The records were proven before the faults begin, so the faults do no harm. */
+/* Proves the records before the faults begin. So the faults do no harm. */
 static void proves(void)
 {
 	begin();

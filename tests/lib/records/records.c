@@ -35,7 +35,7 @@ static bool read_of(int pid, struct gpupart_records *r, int *busy)
 	return good;
 }
 
-/* Prints the read values if they are wrong. */
+/* If the read values are wrong, prints the values. */
 static bool reads(int pid, uint64_t issued, uint64_t outstanding, uint64_t unknown)
 {
 	struct gpupart_records r;
@@ -94,7 +94,7 @@ static bool begin(void)
 	return tap_ok(good, "a program");
 }
 
-/* A child of a fork has no records of its own, and can read its parent's records. */
+/* The child of a fork has no separate records. It can read its parent's records. */
 static bool child_reads(uint64_t issued)
 {
 	int status;
@@ -177,7 +177,7 @@ static void graphs(void)
 	       reads(0, 6, 0, 0), "and a launch beside it");
 }
 
-/* The result must be the same with a limit and without a limit. */
+/* With a limit and without a limit, the result must be the same. */
 static void sets(void)
 {
 	struct gpupart_tpcset set;
@@ -214,7 +214,7 @@ static void contexts(void)
 	       !cuCtxCreate(&ctx[1], 0, dev) && !cuCtxDestroy(ctx[1]), "two at once");
 }
 
-/* The library must read and write nothing, and launches must run as before. */
+/* The library must read and write no records, and launches must run like before. */
 static bool is_off(const char *why)
 {
 	struct gpupart_tpcset all = gpupart_topology_all(gpupart_gpu_topology(gpu));
@@ -251,7 +251,7 @@ static void wrong(void)
 		tap_ok(is_off("the GPU wrote no record"), "the row's places do not hold: off");
 }
 
-/* The records were proven before the faults begin, so the faults do no harm. */
+/* Proves the records before the faults begin. So the faults do no harm. */
 static void proves(void)
 {
 	if (begin())
@@ -356,8 +356,8 @@ static void killed(void)
 }
 
 /*
- * Gets the key of the checked map from a separate process, which does not fill the cache of this
- * test.
+ * A separate process checks the map. Gets the map's key from this process, so that the cache of
+ * this test stays empty.
  */
 static bool learn_key(char found[20])
 {
@@ -382,7 +382,7 @@ static bool learn_key(char found[20])
 	return got && waitpid(pid, &status, 0) == pid && !status;
 }
 
-/* There is no cache, as in a container. The process relies on the proof that is passed to it. */
+/* Like in a container, there is no cache. The process gets the proof from its parent. */
 static void told(void)
 {
 	static const struct {

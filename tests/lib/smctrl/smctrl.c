@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests libsmctrl's interface on the simulated driver, with a program that is written for
- * libsmctrl. It tests the SMs of the launches, return values, and messages on stderr. It checks
- * %smid against the table in the capture. It uses libgpupart only for an attempt to escape from a
- * cap.
+ * Tests libsmctrl's interface on the simulated driver, with a program for libsmctrl. It tests the
+ * SMs of the launches, return values, and messages on stderr. It compares %smid with the table in
+ * the capture. It uses libgpupart only in an attempt to escape from a cap.
  */
 #include <dirent.h>
 #include <limits.h>
@@ -32,7 +31,7 @@ static void listen_to_stderr(void)
 }
 
 /*
- * Returns whether exactly @lines lines were written since the last call, and whether they contain
+ * Returns true if exactly @lines lines were written since the last call and the lines contain
  * @word.
  */
 static bool said(int lines, const char *word)
@@ -60,8 +59,8 @@ static bool said(int lines, const char *word)
 #define BLOCKS 264
 
 /*
- * Returns the TPCs of one launch on @stream, or 0 if the launch failed. Sets *whole to whether the
- * launch used both SMs of each TPC.
+ * Returns the TPCs of one launch on @stream. If the launch failed, returns 0. Sets *whole to true
+ * if the launch used both SMs of each TPC.
  */
 static uint128_t ran_within(CUfunction census, CUstream stream, bool *whole)
 {
@@ -89,8 +88,8 @@ static uint128_t ran_within(CUfunction census, CUstream stream, bool *whole)
 }
 
 /*
- * Returns the TPCs of one launch on a GPU that is otherwise idle. Returns 0 if the launch failed
- * or if it used only one SM of a TPC.
+ * Returns the TPCs of one launch. The GPU must be idle before the launch. If the launch failed,
+ * or if it used only one SM of a TPC, returns 0.
  */
 static uint128_t ran_on(CUfunction census, CUstream stream)
 {
@@ -329,7 +328,7 @@ static void information(const char *path)
 	check(on(s, truth_of_gpc(path, 1)), "~masks[1] confines to GPC 1");
 }
 
-/* This GPU fits into 64 bits, because the generated GPU has fewer TPCs. */
+/* The generated GPU has fewer TPCs, so its mask fits into 64 bits. */
 static void information_narrow(const char *path)
 {
 	uint64_t *masks = NULL;
@@ -378,8 +377,8 @@ static void two_gpus(const char *unused)
 }
 
 /*
- * The second GPU is smaller. So a mask may leave no TPC on the second GPU, but some TPCs on the
- * first GPU.
+ * The second GPU is smaller. So a mask may allow some TPCs of the first GPU, but no TPC of the
+ * second GPU.
  */
 static void small_gpu(const char *unused)
 {
@@ -408,7 +407,10 @@ static void pci_order(const char *path)
 {
 	uint32_t nr;
 
-	/* CUDA_VISIBLE_DEVICES reverses the GPUs, but dev still counts them by address. */
+	/*
+	 * CUDA_VISIBLE_DEVICES reverses the order of the GPUs. The argument dev still counts the
+	 * GPUs by address.
+	 */
 	gpcs_are(0, path);
 	check(!libsmctrl_get_tpc_info_cuda(&nr, 1) && nr == 66 &&
 		      !libsmctrl_get_tpc_info_cuda(&nr, 0) && nr < 66,
@@ -508,7 +510,9 @@ static void unaware(const char *how)
 		other_was_called();
 }
 
-/* The CUDA runtime has created no context yet. It will use the first GPU's primary context. */
+/*
+ * The CUDA runtime has created no context yet. Later it will use the first GPU's primary context.
+ */
 static void before_context(const char *unused)
 {
 	(void)unused;
@@ -540,7 +544,7 @@ static int mask_default_streams(void)
 	return wrong;
 }
 
-/* Returns the number of GPUs whose mask bits were checked. Each of them has one file. */
+/* Returns the number of GPUs with checked mask bits. Each of these GPUs has one file. */
 static int nr_checked(void)
 {
 	char path[128];
@@ -557,7 +561,7 @@ static int nr_checked(void)
 	return nr;
 }
 
-/* Only GPUs that have a mask get check launches and a context. */
+/* The library makes check launches and a context only on GPUs with a mask. */
 static void one_of_two(const char *unused)
 {
 	CUstream s;
@@ -632,7 +636,7 @@ static void contexts_of_one(const char *unused)
 
 static char self[2048];
 
-/* The library reads its environment when it is loaded, so start a new program. */
+/* The library reads its environment at the load. So this test starts a new program. */
 static void again(const char *how)
 {
 	dup2(fileno(report), 1);
@@ -651,7 +655,7 @@ static void disabled(const char *unused)
 	      "GPUPART_DISABLE=1: as if we were not there");
 }
 
-/* Another tool uses the driver's slot. It is a tool of this test, which keeps a log. */
+/* A tool of this test uses the driver's slot. The tool keeps a log. */
 static void beside_another(const char *unused)
 {
 	const char *build = getenv("BUILD");
@@ -767,8 +771,8 @@ static void race(const char *unused)
 }
 
 /*
- * If memory is freed while a thread still uses it, the test fills the memory and keeps it, so that
- * it detects later writes.
+ * Freed memory is filled and kept. So the test detects a write of a thread that still uses freed
+ * memory.
  */
 #define MAX_KEPT 256
 
@@ -807,8 +811,9 @@ static CUstream later_stream;
 static int later_rounds, later_wrong;
 
 /*
- * Called for a key that was created after the library's key. The destructor of the library's key
- * has run. This function is called in every round of destructors.
+ * A destructor of a key that was created after the library's key. So the destructor of the
+ * library's key has already run. The C library calls this destructor in every round of
+ * destructors.
  */
 static void use_later(void *rounds)
 {
@@ -865,7 +870,7 @@ static void *without_key(void *key)
 	libsmctrl_set_global_mask(~(uint128_t)0xff);
 	check(on(s, 0xff), "global");
 	check(!libsmctrl_set_stream_mask(s, ~0xf0ull) && on(s, 0xf0), "stream");
-	/* The library needs a key to free the memory of this mask when the thread ends. */
+	/* To free the memory of this mask at the end of the thread, the library needs a key. */
 	libsmctrl_set_next_mask(~0xf00ull);
 	check(said(1, "all its thread-specific keys") && on(s, 0xf0), "next: refused, and said");
 	libsmctrl_set_global_mask(~(uint128_t)0);

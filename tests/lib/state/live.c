@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests limits from outside on processes that launch on the simulated GPU. A limit must take
- * effect at the next launch. All processes of a job must change together. If the writer of a
- * limit or the limited process is killed, the other process must stay correct, and no file may
+ * Tests limits from outside. The limited processes launch on the simulated GPU. A limit must take
+ * effect at the next launch. All processes of a job must change together. The writer of a limit
+ * or the limited process may be killed. The other process must then stay correct, and no file may
  * remain.
  */
 #include <dirent.h>
@@ -30,7 +30,7 @@ static bool find_process(pid_t pid, struct gpupart_process *process)
 	return false;
 }
 
-/* Returns whether a file of @pid is in the folder. */
+/* Returns true if a file of @pid is in the folder. */
 static bool has_file(pid_t pid)
 {
 	char path[64], start[32];
@@ -58,7 +58,7 @@ static void wait_a_moment(void)
 /* The values that the process reports to its parent. */
 struct launcher {
 	atomic_bool ready, stop, told;
-	struct gpupart_tpcset seen;	/* the TPCs of the last launch, if @told is true */
+	struct gpupart_tpcset seen;	/* if @told is true, the TPCs of the last launch */
 	atomic_bool look;		/* request a report of the next launch */
 	atomic_bool become;		/* exec another program */
 };
@@ -97,7 +97,7 @@ static void launch_on(struct launcher *me)
 	exit(0);
 }
 
-/* The child ends when this process ends, even while the child is stopped. */
+/* When this process ends, the child ends too, even while the child is stopped. */
 static pid_t start_launcher(struct launcher *me)
 {
 	pid_t pid;
@@ -119,7 +119,7 @@ static bool wait_ready(const struct launcher *me)
 	return atomic_load(&me->ready);
 }
 
-/* Returns where the next complete launch of the process runs. */
+/* Returns true if the next complete launch of the process runs on @want. */
 static bool ran(struct launcher *me, const struct gpupart_tpcset *want)
 {
 	/* A launch that had begun may still use the old set. */
@@ -238,7 +238,10 @@ static void child_change(void)
 	gpupart_remote_close(remote);
 }
 
-/* The process runs another program with the same pid, so no code reads the limit any longer. */
+/*
+ * The process executes another program, which keeps the pid. No code of the new program reads the
+ * limit.
+ */
 static void child_become(void)
 {
 	struct launcher *me = launchers_map(1);
@@ -267,7 +270,7 @@ static void child_become(void)
 	err = gpupart_process_limit_set(gp, pid, process.pci, &set, NULL);
 	tap_ok(err == -ESRCH, "so does what is found anew: %s", gpupart_error(gp));
 	gpupart_remote_close(remote);
-	/* Another process that sets the limits of all processes may have the page open. */
+	/* Another process may have the page open, because it sets the limits of all processes. */
 	for (int i = 0; i < 1000 && !find_process(pid, &process) && has_file(pid); i++)
 		wait_a_moment();
 	tap_ok(!find_process(pid, &process) && !has_file(pid), "its page is removed");
@@ -276,8 +279,8 @@ static void child_become(void)
 }
 
 /*
- * Another program of the same user truncates a process's page, in some cases before the page is
- * opened and in other cases after this.
+ * Another program of the same user truncates a process's page. In some cases, it truncates the
+ * page before the page is opened. In other cases, it truncates the page later.
  */
 static void child_cut(void)
 {
@@ -336,7 +339,7 @@ static bool is_nth(const char *limit)
 	return gpupart_tpcset_equal(&set, &want);
 }
 
-/* Sets limits forever, until it is killed. */
+/* The new process sets limits until it is killed. */
 static pid_t start_setter(pid_t of, const char *pci, unsigned int seed)
 {
 	pid_t pid;
@@ -361,7 +364,7 @@ static void end_child(pid_t pid)
 	waitpid(pid, NULL, 0);
 }
 
-/* Checks that the process continues to launch, and that its next launch runs on the listed TPCs. */
+/* Returns true if the process continues to launch, and its next launch runs on the listed TPCs. */
 static bool is_right(pid_t pid, struct launcher *me)
 {
 	struct gpupart_process process;
@@ -446,7 +449,7 @@ static unsigned int nr_on(struct launcher *l, unsigned int nr, const struct gpup
 	return right;
 }
 
-/* A process of the job publishes its page, but attaches a GPU only later. */
+/* A process of the job publishes its page immediately, and attaches a GPU later. */
 static void launch_later(struct launcher *me, int go)
 {
 	char c;
@@ -542,7 +545,7 @@ static void child_job(void)
 	tap_ok(wait_ready(&l[NR_OF_JOB]) && ran(&l[NR_OF_JOB], &second),
 	       "and one that begins later, whatever its environment says");
 
-	/* Tests a run inside another run. */
+	/* Tests a `gpupart run` inside another `gpupart run`. */
 	fflush(stdout);
 	begins = fork();
 	if (!begins) {

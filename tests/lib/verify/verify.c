@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests gpupart_verify() in the middle of a program's stream capture. All sets and the capture must
+ * Tests gpupart_verify() during a stream capture of the program. All sets and the capture must
  * stay unchanged.
  */
 #include "tests/lib/scenario.h"
@@ -94,10 +94,7 @@ static void child_blocking(void)
 		refused(blocking);
 }
 
-/*
- * verify need not refuse to run because of a captured stream that never waits for a default
- * stream.
- */
+/* The captured stream never waits for a default stream. So verify must not refuse to run. */
 static void child_non_blocking(void)
 {
 	P other, graph = NULL;
@@ -112,7 +109,10 @@ static void child_non_blocking(void)
 	all_there(true);
 }
 
-/* It is too late to refuse the call, so all other sets must be restored. */
+/*
+ * The callback begins a capture. It is too late to refuse the call, so all other sets must be
+ * restored.
+ */
 static void child_in_row(void)
 {
 	P graph = NULL;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests the simulated driver alone. It tests which calls and graph events subscribers see, and what
- * subscribers may change in their callbacks.
+ * Tests the simulated driver without the library. It tests the calls and graph events that
+ * subscribers see, and the changes that subscribers may make in their callbacks.
  */
 #include <stdatomic.h>
 #include <time.h>
@@ -140,8 +140,8 @@ static void enable_calls(void)
 }
 
 /*
- * Returns whether there was exactly one pair of callbacks since the last check, and whether this
- * pair was complete and correct. The values in @args are the expected arguments.
+ * Returns true if there was exactly one pair of callbacks since the last check, and this pair was
+ * complete and correct. @args has the expected arguments.
  */
 static bool told(const char *name, int result, unsigned int nr_args, const uint64_t *args)
 {
@@ -356,7 +356,7 @@ static void calls(const char *arg)
 
 /* ---------------------------------------------------------------------- queries */
 
-/* Values that are narrower than their slot. */
+/* A value that is narrower than its slot. */
 #define NARROW(value) (0x5a5a5a5aull << 32 | (uint32_t)(value))
 
 static size_t no_shared(int block)
@@ -610,7 +610,7 @@ static CUmodule library_of(void **kernel)
 	return library;
 }
 
-/* If @lazily is true, the code of a library is loaded once, when a kernel of it is first used. */
+/* If @lazily is set, the first use of a library's kernel loads the library's code. */
 static void libraries(const char *lazily)
 {
 	CUdeviceptr to;
@@ -729,7 +729,7 @@ static void *launches(void *unused)
 	return unused;
 }
 
-/* Tests calls that give work other than launches to the GPU, and calls that wait. */
+/* Tests calls that wait, and calls that submit work other than launches. */
 static void work_and_waits(const char *arg)
 {
 	char host[64] = { 0 };
@@ -786,7 +786,10 @@ static double seconds(void)
 	return ts.tv_sec + ts.tv_nsec / 1e9;
 }
 
-/* Tests that work takes time, that the time of an idle GPU advances, and that events show both. */
+/*
+ * Tests that work takes time, and that the time of an idle GPU advances. Events must show both
+ * facts.
+ */
 static void host_clock(const char *arg)
 {
 	CUevent event[3];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests graphs of the simulated driver alone. The graphs are built by hand or captured. Also tests
- * when subscribers see the TMDs of the nodes.
+ * Tests graphs of the simulated driver without the library. The graphs are built by hand or
+ * captured. Also tests the times at which subscribers see the TMDs of the nodes.
  */
 #include "tests/sim/cuda/program.h"
 
@@ -13,7 +13,7 @@ static struct {
 	unsigned int nr, of[4];		/* all, and by cbid */
 	int cbid[256];
 	uint64_t params[256][6];
-	bool sizes;			/* all callbacks had the sizes that were measured */
+	bool sizes;			/* all callbacks had the measured sizes */
 	bool mask_late;			/* sets every bit in the TMD of cbid 3 */
 	bool slow;			/* the callback for cbid 1 is slow */
 } seen = { .sizes = true };
@@ -60,10 +60,7 @@ static void forget(void)
 	seen.nr = 0;
 }
 
-/*
- * Returns whether there were exactly these numbers of callbacks of each cbid since the last
- * check.
- */
+/* Returns true if each cbid had exactly this number of callbacks since the last check. */
 static bool came(unsigned int built, unsigned int uploaded, unsigned int launched)
 {
 	bool good = seen.of[1] == built && seen.of[2] == uploaded && seen.of[3] == launched;
@@ -90,7 +87,7 @@ static const struct record *records(CUdeviceptr out)
 	return (const struct record *)(uintptr_t)out;	/* device memory is host memory */
 }
 
-/* The parameters of a kernel node, which exist longer than the call. */
+/* The parameters of a kernel node. They exist longer than the call. */
 struct ask {
 	CUdeviceptr out;
 	uint32_t value;
@@ -119,7 +116,10 @@ static CUgraph graph_new(void)
 	return graph;
 }
 
-/* Adds a census that depends on @before. If @before is NULL, it depends on no node. */
+/*
+ * Adds a census node that depends on @before. If @before is NULL, the new node depends on no
+ * node.
+ */
 static CUgraphNode node_new(CUgraph graph, CUgraphNode before, unsigned int blocks,
 			    CUdeviceptr out)
 {
@@ -146,7 +146,8 @@ static void go(CUgraphExec exec)
 }
 
 /*
- * Returns whether the last census of NR_BLOCKS ran on exactly these SMs. Then clears the records.
+ * Returns true if the last census of NR_BLOCKS ran on exactly the allowed SMs. Then clears the
+ * records.
  */
 static bool on_exactly(CUdeviceptr out, bool (*allowed)(unsigned int sm))
 {
@@ -476,7 +477,7 @@ static void callbacks(const char *arg)
 	go(exec);
 	check(came(1, 2, 3), "by parameters, too");
 
-	/* Disabled, launched, enabled. */
+	/* The node is disabled, then the graph is launched, and then the node is enabled. */
 	TRY(cu.cuGraphNodeSetEnabled(exec, node[2], 0));
 	TRY(cu.cuGraphNodeGetEnabled(exec, node[2], &on));
 	check(!on, "disabled");
@@ -498,7 +499,7 @@ static void callbacks(const char *arg)
 	go(exec);
 	check(seen.params[2][4] == tmd[2] && came(1, 2, 3), "enabled after that: built again");
 
-	/* Tests fills. Large fills have a TMD, as outside graphs. */
+	/* Tests fills. Like outside graphs, large fills have a TMD. */
 	TRY(cu.cuGraphDestroy(graph));
 	go(exec);
 	check(came(0, 1, 3), "an executable graph outlives its graph");
@@ -656,7 +657,7 @@ static void masks(const char *arg)
 	go(exec);
 	check(on_exactly(out, first_half), "a mask set at upload holds");
 
-	/* The node is in a child graph, and is changed there. */
+	/* The node is in a child graph. The change is in the child graph. */
 	CUgraph parent = graph_new();
 	CUgraphNode child, in_child;
 
@@ -703,7 +704,7 @@ static void order(const char *arg)
 	TRY(cu.cuStreamCreate(&one, CU_STREAM_NON_BLOCKING));
 	TRY(cu.cuStreamCreate(&two, CU_STREAM_NON_BLOCKING));
 
-	/* Tests a diamond of four nodes, of which the last node is created first. */
+	/* Tests a diamond of four nodes. The last node of the diamond is created first. */
 	graph = graph_new();
 	node[3] = node_new(graph, NULL, 1, out[3]);
 	node[0] = node_new(graph, NULL, 1, out[0]);
@@ -724,7 +725,8 @@ static void order(const char *arg)
 	check(r[0]->start >= r[4]->end && r[5]->start >= r[3]->end, "its stream keeps order");
 
 	/*
-	 * If one executable graph is launched on two streams, the launches run one after the other.
+	 * One executable graph is launched on two streams. These launches must run one after the
+	 * other.
 	 */
 	graph = graph_new();
 	node_new(graph, NULL, 1, out[0]);
@@ -744,7 +746,7 @@ static void order(const char *arg)
 	check(!ran(out[0]) && cu.cuStreamSynchronize(one) == 0 && ran(out[0]),
 	      "what was queued runs");
 
-	/* Tests child graphs, one of which is empty. */
+	/* Tests child graphs. One of the child graphs is empty. */
 	child = graph_new();
 	node_new(child, NULL, 1, out[1]);
 	node_new(child, NULL, 1, out[2]);
@@ -760,7 +762,7 @@ static void order(const char *arg)
 		      r[2]->start < r[1]->end && r[1]->start < r[2]->end,
 	      "a child graph comes between");
 
-	/* Tests small and large fills and copies, which must run in order. */
+	/* Tests small and large fills and copies. They must run in order. */
 	for (i = 0; i < 2; i++) {
 		size_t bytes = i ? 1 << 18 : 64, at;
 
@@ -859,7 +861,7 @@ static void capture(const char *arg)
 		      cu.cuStreamBeginCapture_v2((CUstream)&one, 0) == 400, "wrong beginnings");
 	forget();
 
-	/* A captured stream forks into two streams, which join again. */
+	/* A captured stream forks into two streams, and the two streams join again. */
 	TRY(cu.cuStreamBeginCapture_v2(one, CU_CAPTURE_GLOBAL));
 	check(cu.cuStreamBeginCapture(one) == 401, "once: 401");
 	check(cu.cuStreamIsCapturing(one, &status) == 0 && status == 1, "active");
@@ -1136,7 +1138,7 @@ static void updates(const char *arg)
 	check(cu.cuGraphExecUpdate_v2(joined, two[3], &info) == 910 && info.result == 5,
 	      "another context");
 
-	/* Tests that other nodes use the freed memory of nodes. */
+	/* Tests that new nodes reuse the freed memory of destroyed nodes. */
 	for (i = 0; i < 32; i++)
 		node_new(more, NULL, 1, out);
 	joined = exec_new(more);
@@ -1276,7 +1278,10 @@ static void wrong(const char *which)
 
 static CUgraphExec for_all;
 
-/* Each thread has its own executable graph and stream, and all share another one. */
+/*
+ * Each thread has a separate executable graph and a separate stream. All threads share one more
+ * executable graph.
+ */
 static void *one_of_many(void *number)
 {
 	unsigned int tpc = (uintptr_t)number * 5, i, j, bad = 0;
@@ -1307,7 +1312,8 @@ static void *one_of_many(void *number)
 			       truth.tpc[records(out)[j].smid] == (int)tpc;
 		TRY(cu.cuGraphExecDestroy(exec));
 	}
-	bad += hook.built > 11;	/* its own executable graph, and in some cases the shared one */
+	/* the thread's executable graph, and in some cases the shared executable graph */
+	bad += hook.built > 11;
 	return (void *)(uintptr_t)bad;
 }
 
@@ -1339,7 +1345,7 @@ static void threads(const char *arg)
 	check(!sum, "%d threads, each its own mask: %lu wrong", NR_THREADS, (unsigned long)sum);
 	check(came(NR_THREADS * 10 + 1, NR_THREADS * 60, NR_THREADS * 60), "each TMD once");
 
-	/* The second launch starts while the first launch is still calling the subscribers. */
+	/* While the first launch is still calling the subscribers, the second launch starts. */
 	for_all = exec_new(graph);
 	seen.slow = true;
 	for (i = 0; i < 2; i++)

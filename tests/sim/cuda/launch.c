@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests launches on the simulated driver, without the library. It tests on which SM a block runs,
- * what a TMD contains, and which launches can never finish. Other tests rely on these facts.
+ * Tests launches on the simulated driver, without the library. It tests the SM of each block, the
+ * content of TMDs, and launches that can never finish. Other tests rely on these facts.
  */
 #include "tests/sim/cuda/program.h"
 
 /* ------------------------------------------------------------------- placement */
 
 /*
- * Tests a whole capture. It uses first all SMs, then all TPCs except one, and then each single TPC.
+ * Tests a whole capture. It first uses all SMs, then all TPCs without one TPC, and then one TPC
+ * at a time.
  */
 static void every_tpc(const char *path)
 {
@@ -47,7 +48,7 @@ static void refused(const char *arg)
 	check(cu.gpupart_sim_capture(0) == NULL, "and there is no capture");
 }
 
-/* The driver uses another mask bit for TPC 7 than the capture has. */
+/* For TPC 7, the driver uses a different mask bit than the capture. */
 static void moved_bit(const char *path)
 {
 	struct shape shape = { .threads = 1024 };
@@ -66,8 +67,8 @@ static void moved_bit(const char *path)
 }
 
 /*
- * Mask bits have no effect while the mask is not valid. Mask bits that belong to no TPC never have
- * an effect.
+ * If the mask is not valid, mask bits have no effect. Mask bits without a TPC never have an
+ * effect.
  */
 static void mask_rules(const char *path)
 {
@@ -168,7 +169,7 @@ static void hangs(const char *which)
 	hook.on = false;
 	check(run(&shape, records) == CUDA_ERROR_LAUNCH_TIMEOUT && cu.gpupart_sim_hung() == 1,
 	      "a good launch after it does not mend it and is not counted");
-	/* Device memory is host memory, so no earlier work may still use it. */
+	/* Device memory is host memory, so all earlier work with this memory must have ended. */
 	TRY(cu.cuMemAlloc_v2(&out, 24));
 	memset((void *)(uintptr_t)out, 0x77, 24);
 	TRY(launch(&(struct shape){ .blocks = 1, .threads = 32 }, out));
@@ -254,8 +255,8 @@ static void clusters(const char *path)
 }
 
 /*
- * Tests a grid in three dimensions. Every block must run once, with the cluster number that CUDA
- * defines.
+ * Tests a grid in three dimensions. Every block must run one time. Its cluster must have the
+ * number that CUDA defines.
  */
 static void three_dimensions(const char *arg)
 {
@@ -290,7 +291,7 @@ static void three_dimensions(const char *arg)
 
 /* --------------------------------------------------------------------- attributes */
 
-/* The attributes that a real GPU of this kind reports, by CUDA's attribute numbers. */
+/* The attributes of a real GPU of this type, by CUDA's attribute numbers. */
 static void attributes(const char *arg)
 {
 	static const struct {
@@ -410,8 +411,8 @@ static void cooperative(const char *arg)
 		CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, "the older entry point agrees");
 
 	/*
-	 * A cooperative grid waits for a kernel that occupies its SMs. After that kernel, all its
-	 * blocks start together.
+	 * A kernel occupies the SMs of a cooperative grid. The grid waits for the end of this
+	 * kernel. Then all blocks of the grid start at the same time.
 	 */
 	TRY(cu.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 	TRY(cu.cuMemAlloc_v2(&out, nr * sizeof(*records)));
@@ -464,8 +465,8 @@ static void occupancy(const char *arg)
 }
 
 /*
- * Tests every capture in @folder whose TPCs fit into a TMD of 128 bits. Other captures must be
- * refused.
+ * Tests every capture in @folder. If the TPCs of a capture do not fit into a mask of 128 bits,
+ * the driver must refuse the capture.
  */
 static void generated(const char *folder)
 {

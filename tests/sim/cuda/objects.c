@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Tests the simulated driver alone. It tests the driver's objects, time, errors and faults. */
+/*
+ * Tests the simulated driver without the library. It tests the driver's objects, time, errors and
+ * faults.
+ */
 #include "lib/topo/topology.h"
 #include "tests/sim/cuda/program.h"
 
@@ -8,8 +11,8 @@
 #define NR_STREAMS 300
 
 /*
- * Returns the byte offset at which every stream's object has the address of the stream's TMD.
- * Returns -1 if there is no such offset, and -2 if there are several.
+ * Searches for the byte offset at which every stream's object has the address of the stream's
+ * TMD. If there is no such offset, returns -1. If there are several such offsets, returns -2.
  */
 static int find_offset(CUstream *streams, void **tmds, unsigned int nr)
 {
@@ -206,7 +209,7 @@ static void times(const char *arg)
 	check(ms * 1e6 > alone && ms * 1e6 < alone + 3000, "an event pair says %f ms", ms);
 
 	/*
-	 * On the same SMs the two kernels share the issue slots, and the older kernel has priority.
+	 * On the same SMs, the two kernels share the issue slots. The older kernel has priority.
 	 */
 	off_unless(first_half);
 	shape.stream = one;
@@ -232,8 +235,8 @@ static void times(const char *arg)
 	check(b[0].start >= a[0].end, "a stream keeps order");
 
 	/*
-	 * The legacy default stream and blocking streams wait for each other; other streams do
-	 * not.
+	 * The legacy default stream and blocking streams wait for each other. Non-blocking
+	 * streams do not wait.
 	 */
 	shape.stream = blocking;
 	TRY(launch(&shape, out_a));
@@ -260,8 +263,8 @@ static void times(const char *arg)
 	check(b[0].start < a[0].end, "a non-blocking one does not");
 
 	/*
-	 * The launch has more blocks than fit on the GPU. The remaining blocks must start when
-	 * there is room.
+	 * Not all blocks of the launch fit on the GPU at the same time. When there is room, the
+	 * remaining blocks must start.
 	 */
 	shape.function = f_census;
 	shape.blocks = 5 * truth.nr_sms;
@@ -274,7 +277,7 @@ static void times(const char *arg)
 	check(nr == 4 * truth.nr_sms / 2, "2 blocks of 1024 threads an SM: %u at first", nr);
 }
 
-/* Returns the time when the last block of a kernel ended. */
+/* Returns the end time of a kernel's last block. */
 static uint64_t last_end(CUdeviceptr out, unsigned int nr)
 {
 	const struct record *records = (const struct record *)(uintptr_t)out;
@@ -300,8 +303,8 @@ static CUresult launch_urgent(const struct shape *shape, CUdeviceptr out, int pr
 }
 
 /*
- * The GPU is full of blocks of low priority. The test shows which of the later kernels get SMs
- * before the remaining blocks do.
+ * Blocks of low priority fill the GPU. The test shows the later kernels that get SMs before the
+ * remaining blocks of low priority.
  */
 static void priorities(const char *arg)
 {
@@ -360,8 +363,8 @@ static void priorities(const char *arg)
 #define COPIED	(11u << 20)
 
 /*
- * Tests that copies take the time of the link, that they use copy engines, and that command buffers
- * are limited.
+ * Tests that copies use copy engines and take the time of the link. Also tests that command
+ * buffers are limited.
  */
 static void command_buffers(const char *arg)
 {
@@ -394,7 +397,7 @@ static void command_buffers(const char *arg)
 	/* At 55 GB/s the copy takes 210 us, plus the time of the host interface. */
 	check(ms > 0.209 && ms < 0.216, "11 MiB to the GPU took %f ms", ms);
 
-	/* There are more commands than a command buffer can hold, so the CPU waits for the GPU. */
+	/* The commands do not fit into a command buffer, so the CPU waits for the GPU. */
 	tiny.stream = shape.stream;
 	memset((void *)(uintptr_t)tiny_out, 0, 3000 * sizeof(struct record));
 	for (i = 0; i < 3000; i++)
@@ -623,7 +626,10 @@ static void devices(const char *expected)
 	check(cu.cuDeviceGetAttribute(&value, 9999, 0) == 1, "an attribute not known: 1");
 }
 
-/* Tests GPUs with equal identities, and a GPU whose invented address is already used. */
+/*
+ * Tests GPUs with equal identities. Also tests a GPU with an invented address that another GPU
+ * already has.
+ */
 static void alike(const char *arg)
 {
 	char pci[3][20], uuid[3][48];
@@ -714,8 +720,8 @@ static CUresult declare(unsigned int nr)
 }
 
 /*
- * Tests green contexts of groups, as measured on an H200. It tests the masks, and for which
- * subscribers the driver refuses green contexts.
+ * Tests green contexts of groups, with the masks that were measured on an H200. Also tests the
+ * subscribers for which the driver refuses green contexts.
  */
 static void green(const char *unused)
 {
@@ -864,8 +870,8 @@ static void with_injection(void)
 /* ------------------------------------------------------------- the default stream */
 
 /*
- * Counts the blocks that ran on @tpc, and the blocks whose TPC is not known. If @tpc is -1, counts
- * only the latter.
+ * Counts the blocks that ran on @tpc, and the blocks with an unknown TPC. If @tpc is -1, counts
+ * only the blocks with an unknown TPC.
  */
 static unsigned int strayed(const struct record *records, unsigned int nr, int tpc)
 {
@@ -878,12 +884,12 @@ static unsigned int strayed(const struct record *records, unsigned int nr, int t
 
 /*
  * A fill on the default stream waits for a long kernel on a blocking stream. A later launch on a
- * blocking stream waits for the fill. A launch on a non-blocking stream does not wait. In this
- * last case the fill runs after the launch and erases the launch's records.
+ * blocking stream waits for the fill. A launch on a non-blocking stream does not wait. So the
+ * fill runs after this launch, and erases the launch's records.
  */
 /*
- * Returns the number of the first call of a forked child that does not return 3, or 0 if all calls
- * return 3.
+ * A forked child makes several calls. Returns the number of the first call that does not return
+ * 3. If all calls return 3, returns 0.
  */
 static int calls_in_child(CUstream stream, CUevent event, CUfunction function, CUdeviceptr out,
 			  CUgraph graph, CUgraphExec exec)
@@ -941,7 +947,7 @@ static int calls_in_child(CUstream stream, CUevent event, CUfunction function, C
 	return 0;
 }
 
-/* As with NVIDIA's driver, the child of a fork cannot use any object of its parent. */
+/* Like with NVIDIA's driver, the child of a fork cannot use objects of its parent. */
 static void forked(const char *arg)
 {
 	CUfunction function;
@@ -1012,8 +1018,8 @@ static void fills(const char *arg)
 static CUstream one_for_all;
 
 /*
- * Each thread has its own streams, and its callback disables one TPC of this thread. Meanwhile
- * streams are created and destroyed.
+ * Each thread has separate streams. The callback disables one TPC for each thread. At the same
+ * time, streams are created and destroyed.
  */
 static void *one_of_many(void *number)
 {
@@ -1037,7 +1043,7 @@ static void *one_of_many(void *number)
 		if (i % 4 != 3)
 			TRY(cu.cuStreamDestroy_v2(shape.stream));
 	}
-	/* All threads use one stream, but each launch has its own TMD. */
+	/* All threads use one stream, but each launch has a separate TMD. */
 	shape.stream = one_for_all;
 	for (i = 0; i < 40; i++)
 		bad += run(&shape, records) != CUDA_SUCCESS || strayed(records, 264, tpc);

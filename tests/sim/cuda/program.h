@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A small CUDA program, which the tests of the simulated driver share. It loads the driver with
- * dlopen(). It does not use libgpupart and reads captures with its own code. Every scenario runs in
- * a separate process, because the driver reads its environment only once.
+ * A small CUDA program for the tests of the simulated driver. It loads the driver with dlopen().
+ * It does not use libgpupart, and has separate code that reads captures. Every scenario runs in a
+ * separate process, because the driver reads its environment one time.
  */
 #ifndef GPUPART_TESTS_SIM_PROGRAM_H
 #define GPUPART_TESTS_SIM_PROGRAM_H
@@ -127,9 +127,9 @@ static inline void load(void)
 }
 
 /*
- * Runs @body(@arg) in a process whose environment has the "NAME=value" strings of @env, and
- * repeats the process's checks in this process's output. @env ends with NULL. The stderr of the
- * process must contain @words, or must be empty if @words is NULL.
+ * Runs @body(@arg) in a new process. The environment of the process has the "NAME=value" strings
+ * of @env. @env ends with NULL. This process prints the checks of the new process. The stderr of
+ * the new process must contain @words. If @words is NULL, it must be empty.
  */
 static inline void scenario(const char *name, void (*body)(const char *arg), const char *arg,
 		     const char *const *env, const char *words)
@@ -245,16 +245,16 @@ static int (*unsubscribe)(uint32_t handle);
 static enable_fn *enable;
 static uint32_t subscriber;
 
-/* For the calling thread, the actions of the callback and the values that it saw. */
+/* The actions of the callback for the calling thread, and the values that the callback saw. */
 static __thread struct {
 	bool on;		/* sets these bits */
-	bool only;		/* also clears all other bits, which a graph's TMD would keep */
+	bool only;		/* also clears all other bits; a graph's TMD would keep them */
 	bool not_valid;		/* does not set the mask-valid bit */
 	uint32_t off[4];
-	bool spoil;		/* changes a byte that the callback may not change */
+	bool spoil;		/* changes a byte that a callback must not change */
 	unsigned int built, uploaded;
 	uint64_t params[11];	/* parameters of the last cbid 1 */
-	uint8_t tmd[384];	/* the TMD as the driver built it */
+	uint8_t tmd[384];	/* the TMD from the driver, before the changes */
 } hook;
 
 static __thread struct {
@@ -329,7 +329,7 @@ static inline void off_bit(unsigned int bit)
 	hook.off[bit / 32] |= 1u << bit % 32;
 }
 
-/* Disables all TPCs except those for which @keep is true for one of the TPC's SMs. */
+/* Disables every TPC, unless @keep is true for one of its SMs. */
 static inline void off_unless(bool (*keep)(unsigned int sm))
 {
 	unsigned int sm;
@@ -384,8 +384,8 @@ static inline void begin_on(int device)
 }
 
 /*
- * One launch of a kernel that records. In a list, an element of zeros is the end. For the fields
- * see below.
+ * One launch of a kernel that records. In a list, an element of zeros marks the end. Comments
+ * below describe the fields.
  */
 struct shape {
 	unsigned int blocks, threads, shared, cluster;
@@ -422,7 +422,7 @@ static inline CUresult launch(const struct shape *shape, CUdeviceptr out)
 	return cu.cuLaunchKernelEx(&config, function, params, NULL);
 }
 
-/* Launches, waits and copies the records. Returns the error of the wait. */
+/* Makes a launch, waits for its end, and copies the records. Returns the error of the wait. */
 static inline CUresult run(const struct shape *shape, struct record *records)
 {
 	size_t bytes = shape->blocks * sizeof(*records);
@@ -432,8 +432,8 @@ static inline CUresult run(const struct shape *shape, struct record *records)
 	TRY(cu.cuMemAlloc_v2(&out, bytes));
 	TRY(cu.cuMemsetD8_v2(out, 0xff, bytes));
 	/*
-	 * Wait for the fill, because non-blocking streams do not wait for it. The fill may wait
-	 * for another thread's kernel on a blocking stream. If the fill fails, the launch
+	 * Wait for the fill, because non-blocking streams do not wait for the fill. The fill may
+	 * wait for a kernel of another thread on a blocking stream. If the fill fails, the launch
 	 * reports the error.
 	 */
 	cu.cuStreamSynchronize(NULL);
@@ -445,7 +445,7 @@ static inline CUresult run(const struct shape *shape, struct record *records)
 	return error;
 }
 
-/* Counts the blocks on each SM. Returns false if a record is invalid. */
+/* Counts the blocks on each SM. If a record is invalid, returns false. */
 static inline bool count(const struct record *records, unsigned int nr, unsigned int *on_sm)
 {
 	unsigned int i;
@@ -460,8 +460,8 @@ static inline bool count(const struct record *records, unsigned int nr, unsigned
 }
 
 /*
- * Returns how many blocks began before the first end of a block. Counts only every @step'th
- * block.
+ * Returns the number of blocks that began before the first end of a block. If @step is N, counts
+ * every Nth block.
  */
 static inline unsigned int at_once(const struct record *records, unsigned int nr,
 				   unsigned int step)
@@ -477,7 +477,7 @@ static inline unsigned int at_once(const struct record *records, unsigned int nr
 	return together;
 }
 
-/* Returns whether every allowed SM ran a block and no other SM ran one. */
+/* Returns true if every allowed SM ran a block and no other SM ran a block. */
 static inline bool ran_exactly_on(const struct shape *shape, bool (*allowed)(unsigned int sm))
 {
 	static struct record records[MAX_BLOCKS];

@@ -25,7 +25,7 @@ struct cell {
 };
 
 static struct tmd_map map;
-/* The slots of the calling thread's next launch. If the address is 0, the slot is not used. */
+/* The slots of the calling thread's next launch. A slot with address 0 is not used. */
 static __thread struct tmd_release plan[TMD_RELEASES];
 static __thread void (*poke)(uint8_t *tmd);
 static __thread struct tmd_release_seen own;	/* the driver's slot of the last launch */
@@ -64,7 +64,7 @@ static void start(const char *version)
 	begin_on(0);
 }
 
-/* The memory is below 1 TiB, because an address has 40 bits in layouts before V04_00. */
+/* The memory is below 1 TiB. In layouts before V04_00, an address has 40 bits. */
 static void *map_anonymous(void)
 {
 	void *at = MAP_FAILED;
@@ -103,7 +103,7 @@ static CUresult empty(CUstream stream)
 	return launch(&shape, 0);
 }
 
-/* Makes the context current, and loads f_empty into it. */
+/* Creates a context, makes the context current, and loads f_empty into the context. */
 static CUcontext another_context(void)
 {
 	CUcontext second;
@@ -172,7 +172,7 @@ struct worker {
 	bool good;
 };
 
-/* A stream that has its own counter, and a word for each launch. */
+/* A stream with a separate counter, and with a word for each launch. */
 static void *work(void *of)
 {
 	struct worker *w = of;
@@ -341,7 +341,10 @@ static void rebuilt(const char *arg)
 	      "and writes to the address that was set since");
 }
 
-/* Another process reads the records through the file. This process does not wait. */
+/*
+ * Another process reads the records through the file. This process does not wait for its
+ * launches.
+ */
 static void file(const char *arg)
 {
 	char path[] = "/dev/shm/gpupart-release-XXXXXX";
@@ -417,7 +420,7 @@ static void registrations(const char *arg)
 	check(!host_register(cells, BYTES, PORTABLE) && !host_unregister(cells), "again");
 }
 
-/* Returns the error of the wait after a launch whose record is written to @at. */
+/* Makes a launch with a record at @at, and waits. Returns the error of the wait. */
 static CUresult record_to(const void *at)
 {
 	plan_slot(1, TMD_RELEASE_ADD, at, 1);
@@ -535,8 +538,8 @@ static void elsewhere(const char *arg)
 }
 
 /*
- * Each record is written 300 us after its kernel ends, so records are in the order in which the
- * kernels end.
+ * Each record is written 300 us after its kernel ends. So the records have the order of the
+ * kernels' ends.
  */
 static void late(const char *arg)
 {
@@ -564,7 +567,10 @@ static void late(const char *arg)
 		      cells[2].time - cells[0].time < 200000, "with the times of the ends");
 }
 
-/* A context is destroyed before its records are written, and another context gets its address. */
+/*
+ * A context is destroyed before its records are written. A new context gets the address of the
+ * destroyed context.
+ */
 static void late_of_none(const char *arg)
 {
 	struct cell *cells;
@@ -612,7 +618,7 @@ static uint64_t now(void)
 	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
 }
 
-/* With the host's clock the time of a record is CLOCK_MONOTONIC minus a constant. */
+/* With the host's clock, the time of a record is CLOCK_MONOTONIC minus a constant. */
 static void clocks(const char *arg)
 {
 	int64_t least = INT64_MIN, most = INT64_MAX;
@@ -682,7 +688,7 @@ int main(void)
 	for (unsigned int i = 0; i < sizeof(versions) / sizeof(versions[0]); i++) {
 		const char *version = versions[i];
 
-		/* A GPU of 24 TPCs, each of which has a bit in masks of 64 bits. */
+		/* A GPU of 24 TPCs. Each TPC has a bit in masks of 64 bits. */
 		snprintf(sim, sizeof(sim), "GPUPART_SIM=%s/tests/generated/22.capture",
 			 build ? build : "build");
 		snprintf(faults, sizeof(faults),

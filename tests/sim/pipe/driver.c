@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests the simulated driver on the pipeline. A program repeats the launches that were traced on an
- * H200, with a process for each case. A scenario makes the same launches. In both, every block must
- * run on the same SM at the same time. Also tests how kernels slow each other down.
+ * Tests the simulated driver on the pipeline. A program repeats launches that were traced on an
+ * H200. Each case is a separate process. A scenario makes the same launches. In the program and
+ * in the scenario, every block must run on the same SM at the same time. Also tests how kernels
+ * slow each other down.
  */
 #include "tests/sim/cuda/program.h"
 #include "lib/core/hash.h"
@@ -10,7 +11,7 @@
 
 #define CLOCK_START	1000000000ull	/* %globaltimer at time 0 of the pipeline's clock */
 
-/* The blocks of up to six kernels that the pipeline reported. */
+/* The pipeline's reports of blocks, for up to six kernels. */
 static struct record expected[MAX_KERNELS][MAX_BLOCKS];
 static struct pipe_gpu gpu;
 static struct trace trace;
@@ -19,7 +20,8 @@ static struct pipe_result result;
 /* ----------------------------------------------------------------- a board with mask bits */
 
 /*
- * The board of the traces was captured without mask bits, so any assignment of bits is sufficient.
+ * The board of the traces was captured without mask bits. So this test can use any assignment of
+ * mask bits.
  */
 static bool write_capture(const char *from, const char *to)
 {
@@ -60,7 +62,7 @@ static void take_block(void *user, const struct pipe_block *block)
 	};
 }
 
-/* In a program of the simulated driver, calls take no time. */
+/* In a program on the simulated driver, calls take no time. */
 static int run_scenario(void)
 {
 	static const char *const process = "main";
@@ -118,7 +120,7 @@ static void confine(const struct pipe_set *set)
 			off_bit(tpc);
 }
 
-/* The streams of the traces are created when they are first used. */
+/* The first use of a stream of the traces creates the stream. */
 static CUstream stream_of(unsigned int k)
 {
 	static CUstream streams[MAX_KERNELS];
@@ -169,7 +171,8 @@ static void launched(const char *name)
 #define ROUNDS	40000	/* rounds of four multiply-adds */
 
 /*
- * A kernel like gpupart_work with that many rounds. In the traces, this kernel has the name "wide".
+ * Makes a kernel like gpupart_work, with @rounds rounds. In the traces, this kernel has the name
+ * "wide".
  */
 static void make_work(unsigned int k, unsigned int threads, unsigned int rounds,
 		      const struct pipe_set *set)
@@ -198,9 +201,7 @@ static bool near(uint64_t a, uint64_t b)
 	return a > b - b / 500 && a < b + b / 500;
 }
 
-/*
- * Runs two kernels with work at the same time, and compares their times with those of the pipeline.
- */
+/* Runs two kernels with work at the same time. Compares their times with the pipeline's times. */
 static void beside(const char *which)
 {
 	CUdeviceptr out[2];
@@ -255,8 +256,8 @@ int main(void)
 
 	for (; read_case(file, &trace, line); nr++) {
 		/*
-		 * The work of a block affects the placement of other blocks only by the time at
-		 * which the block ends.
+		 * The work of a block determines the end time of the block. It has no other
+		 * effect on the placement of blocks.
 		 */
 		for (i = 0; i < trace.nr_kernels; i++)
 			trace.kernels[i].work = trace.kernels[i].bytes = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests that a GPU without a scenario behaves like a run of the same scenario. Random programs
- * run. The commands of both are submitted at the same times. Every block and every copy must be
- * equal. Also tests full buffers, nodes without kernels and packed clusters.
+ * Compares a GPU without a scenario with a run of a scenario. Random programs run on both. Both
+ * get the same commands at the same times. Every block and every copy must be equal. Also tests
+ * full buffers, nodes without kernels and packed clusters.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 #define MAX_BLOCKS	200000
 #define NR_SEEDS	40
 
-/* Results in the order of time. */
+/* Results, ordered by time. */
 struct log {
 	unsigned int nr;
 	struct entry {
@@ -115,7 +115,7 @@ static void make_graphs(void)
 	}
 }
 
-/* A wait refers to an earlier record. Each event is recorded only once. */
+/* A wait is for an earlier record. Each event is recorded one time. */
 static unsigned int make_steps(void)
 {
 	unsigned int i, nr_events = 0;
@@ -323,7 +323,7 @@ static void as_run(enum pipe_order order)
 		make_graphs();
 		make_sets();
 		nr_events = make_steps();
-		/* In half of the programs calls take no time, as in the simulated driver. */
+		/* In half of the programs, calls take no time, like in the simulated driver. */
 		host = pipe_host_default;
 		if (seed % 2)
 			host.launch_ns = host.graph_ns = host.copy_ns = host.call_ns = 0;

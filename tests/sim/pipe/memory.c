@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests that the memory of the pipeline depends on the work in progress and not on the length
- * of the scenario, and that all of it is freed. The program is linked with --wrap, so that it
- * counts every allocation.
+ * Tests the memory of the pipeline. It must depend on the work in progress, not on the length of
+ * the scenario. All memory must be freed. The program is linked with --wrap, so that it counts
+ * every allocation.
  */
 #include <stdlib.h>
 #include "sim/pipe/gpupart_sim.h"
@@ -71,7 +71,10 @@ static const struct pipe_step all_kinds[] = {
 	{ .kind = PIPE_WAIT, .stream = 1 },
 };
 
-/* Returns the maximum memory in a run of @rounds of @body, with room for @ring commands. */
+/*
+ * Returns the maximum memory in a run. The run has @rounds rounds of @body, and room for @ring
+ * commands.
+ */
 static size_t peak(const struct pipe_step *body, unsigned int nr, uint64_t rounds,
 		   unsigned int ring)
 {
@@ -114,7 +117,7 @@ int main(void)
 	compare("launches", small, 1, 10000, 1000000);
 	compare("grids", grids, 1, 10, 100);
 	compare("launches, graphs, copies, events", all_kinds, 5, 10000, 100000);
-	/* Measures the cost of more work in progress, all of which waits in the buffer. */
+	/* Measures the cost of more work in progress. All this work waits in the buffer. */
 	few = peak(small, 1, 200000, 10000);
 	many = peak(small, 1, 200000, 100000);
 	each = ((double)many - few) / 90000;

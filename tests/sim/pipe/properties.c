@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Properties of every run of the pipeline, on random scenarios. Each block of each launch runs
- * once, inside the launch's set, on an SM with enough room. A stream keeps its order. A cluster
- * is in one virtual GPC. A cooperative grid runs as a whole. The order of declarations does not
- * matter. Results are the same on every machine, which the test checks with a hash. A run with
- * more work never ends earlier, and a run with more TPCs never ends later. Usage: properties
- * [FIRST LAST]. With arguments, only the scenarios FIRST to LAST run.
+ * Tests properties of every run of the pipeline, on random scenarios. Each block of each launch
+ * runs once, inside the launch's set, on an SM with enough room. A stream keeps its order. A
+ * cluster is in one virtual GPC. A cooperative grid runs as a whole. The order of declarations
+ * does not matter. Results are the same on every machine; the test compares a hash of the
+ * results. A run with more work never ends earlier, and a run with more TPCs never ends later.
+ * Usage: properties [FIRST LAST]. With arguments, only the scenarios FIRST to LAST run.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -53,7 +53,7 @@ struct made {
 	const char *wrong;
 };
 
-/* Counts how often each checked situation occurred. */
+/* The number of times that each checked situation occurred. */
 static struct {
 	uint64_t clusters, whole, evicted, switches, nodes, copies;
 } had;
@@ -173,7 +173,8 @@ static void make_steps(struct made *m, unsigned int p)
 }
 
 /*
- * The last three kernels are the nodes of a graph, in which the third node waits for the other two.
+ * The last three kernels are the nodes of a graph. In this graph, the third node waits for the
+ * other two nodes.
  */
 static void make_graph(struct made *m)
 {
@@ -333,8 +334,8 @@ static void take_launch(void *user, const struct pipe_launch *told)
 	must(m, told->start == launch->first && told->end == launch->last,
 	     "a launch's times are not its blocks'");
 	/*
-	 * Checks that all blocks start at the same time. The time of the load balancer, and of an
-	 * SM that has just become free, is allowed in addition.
+	 * Checks that all blocks start at the same time. Two delays are allowed: the time of the
+	 * load balancer, and the time of an SM that has just become free.
 	 */
 	must(m, !m->kernels[told->kernel].cooperative || launch->last_begin - launch->first <=
 	     told->blocks + m->gpus[told->gpu].chip.begin_ns,
@@ -357,7 +358,7 @@ static void check_streams(struct made *m)
 			end[told->stream] = told->end;
 			continue;
 		}
-		/* Two nodes run at the same time, and the third node runs after both. */
+		/* Two nodes run at the same time. The third node runs after these two nodes. */
 		must(m, nodes[told->stream] < 2 || told->start >= graph_end[told->stream],
 		     "a graph's order");
 		if (told->end > graph_end[told->stream])
@@ -385,8 +386,8 @@ static bool is_together(const struct block *x, const struct block *y)
 }
 
 /*
- * Returns whether blocks[at], which started last, and the other blocks on its SM exceed the SM's
- * resources.
+ * blocks[at] started last. Checks that this block and the other blocks on its SM do not exceed
+ * the SM's resources.
  */
 static void check_room(struct made *m, uint64_t at, uint64_t first)
 {
@@ -442,8 +443,8 @@ static void check_sums(struct made *m)
 }
 
 /*
- * Returns 0 or the error of the run. The only allowed error is -EINVAL, for a grid that does not
- * fit into its set.
+ * Returns 0 or the error of the run. One error is allowed: -EINVAL for a grid that does not fit
+ * into its set.
  */
 static int run(struct made *m)
 {
@@ -504,8 +505,8 @@ static void turn_round(struct made *to, const struct made *from)
 /* --------------------------------------------------------------------- more work */
 
 /*
- * Returns the time of a launch next to which no other launch runs, from its first block to its
- * last block.
+ * Makes one launch without other launches. Returns the time from its first block to its last
+ * block.
  */
 static uint64_t alone(struct made *m, const struct pipe_kernel *kernel, const struct pipe_set *set)
 {
@@ -532,9 +533,8 @@ static void check_more(struct made *m, unsigned int nth, unsigned int *nr)
 	unsigned int i;
 
 	/*
-	 * A kernel that reads less at a time leaves more bandwidth to other kernels. With reads,
-	 * a run with more TPCs could therefore end later, so this check uses kernels without
-	 * reads.
+	 * This check uses kernels without reads. A kernel that reads less leaves more bandwidth
+	 * to other kernels. So with reads, a run with more TPCs could end later.
 	 */
 	kernel.cooperative = false;
 	kernel.cluster = kernel.bytes = 0;
@@ -561,7 +561,7 @@ static void check_more(struct made *m, unsigned int nth, unsigned int *nr)
 		tap_ok(false, "%u: more work takes less time: %llu ns, with more blocks %llu, "
 		       "with longer ones %llu", nth, (unsigned long long)time,
 		       (unsigned long long)blocks, (unsigned long long)work);
-	/* If the first wave has more blocks, the load balancer takes longer. */
+	/* For a first wave with more blocks, the load balancer takes longer. */
 	if (tpcs > time + kernel.blocks)
 		tap_ok(false, "%u: more TPCs take longer: %llu ns, then %llu", nth,
 		       (unsigned long long)time, (unsigned long long)tpcs);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
  * Compares the pipeline with an H200: silicon [-v] [REDUCED CAPTURE]. Each case of
- * tests/gpu/traces.c runs as a scenario. The program compares the SMs that ran blocks, the order of
- * SMs in the first wave, the number of blocks on each SM (chi-squared, 1 %), and the time of the
- * case. The first turn of a kernel depends on earlier work, which the traces do not contain. So any
- * of the 32 turns may explain an order, but a single turn must explain the whole order. If no other
- * work ran between the repetitions of a case, and all blocks of the case began at the same time,
- * each repetition must follow from the previous repetition. A table has the known differences. The
- * test fails if a known difference no longer exists.
+ * tests/gpu/traces.c runs as a scenario. The program compares the SMs that ran blocks, the order
+ * of SMs in the first wave, the number of blocks on each SM (chi-squared, 1 %), and the time of
+ * the case. The first turn of a kernel depends on earlier work. The traces do not contain this
+ * work. So any of the 32 turns may explain an order, but a single turn must explain the whole
+ * order. In some cases, no other work ran between the repetitions, and all blocks began at the
+ * same time. In these cases, each repetition must follow from the previous repetition. A table
+ * has the known differences. If a known difference no longer exists, the test fails.
  */
 #include <errno.h>
 #include <math.h>
@@ -83,7 +83,7 @@ static int run_reps(const struct trace *trace, const unsigned int *turns, struct
 			step->turn = i ? 0 : 1 + turns[k];
 			/*
 			 * If several kernels of the traces share a stream, they also share a
-			 * stream here, which is that of the first kernel.
+			 * stream here. This stream is the stream of the first of these kernels.
 			 */
 			for (j = 0; trace->streams[j].process != trace->streams[k].process; j++)
 				;
@@ -106,7 +106,7 @@ struct verdict {
 	bool sms, waves;
 	unsigned int nr_equal, nr_runs, nr_followed;
 	double worst;			/* largest deviation of the time of the whole case */
-	/* chi-squared; the degrees of freedom are the number of SMs minus one */
+	/* chi-squared; number of SMs minus 1 degrees of freedom */
 	double chi_squared;
 	unsigned int freedom;
 };
@@ -117,8 +117,8 @@ static bool same_order(const struct order *order, const struct seen *seen, unsig
 }
 
 /*
- * Returns whether some turns explain an order. The turn of each kernel is found after the turns of
- * the kernels before it.
+ * Returns true if some turns explain an order. Finds the turns of the kernels in order, one
+ * kernel after the other.
  */
 static bool explain(const struct trace *trace, const struct order *order, unsigned int *turns,
 		    struct seen *seen)
@@ -139,8 +139,8 @@ static bool explain(const struct trace *trace, const struct order *order, unsign
 }
 
 /*
- * Returns whether a turn of the first kernel explains the orders of all kernels, if each following
- * kernel begins with the turn that the previous kernel leaves.
+ * Each later kernel begins with the turn that the previous kernel leaves. Returns true if one
+ * turn of the first kernel explains the orders of all kernels.
  */
 static bool follows(const struct trace *trace, const struct order *order)
 {
@@ -160,7 +160,7 @@ static bool follows(const struct trace *trace, const struct order *order)
 	return false;
 }
 
-/* Returns the number of repetitions whose orders follow from a turn of the first kernel. */
+/* Returns the number of repetitions that a turn of the first kernel explains. */
 static unsigned int follow_on(const struct trace *trace)
 {
 	static struct seen seen[MAX_SEQ];
@@ -183,7 +183,7 @@ static unsigned int follow_on(const struct trace *trace)
 	return most;
 }
 
-/* Returns whether all blocks of all kernels began before any block ended. */
+/* Returns true if all blocks of all kernels began before the first end of a block. */
 static bool one_wave(const struct trace *trace)
 {
 	unsigned int k;
@@ -195,8 +195,8 @@ static bool one_wave(const struct trace *trace)
 }
 
 /*
- * Compares the complete first wave of the first run. This wave may have more blocks than the
- * traces have in an order.
+ * Compares the complete first wave of the first run. An order in the traces may have fewer blocks
+ * than this wave.
  */
 static bool same_waves(const struct trace *trace, const struct seen *seen)
 {
@@ -218,7 +218,7 @@ static bool is_first(const struct trace *trace, const struct order *order)
 	return true;
 }
 
-/* Kernels whose set of SMs differs between runs are not compared. */
+/* If the set of SMs of a kernel differs between runs, the kernel is not compared. */
 static bool same_sms(const struct trace *trace, const struct seen *seen)
 {
 	unsigned int k;
@@ -257,7 +257,7 @@ static void show_difference(const struct trace *trace, const struct seen *seen)
 }
 
 /*
- * Adds the blocks of the first wave to the counts of their SMs. The order in @sms occurred in
+ * For each block of the first wave, increases the count of its SM. The order in @sms occurred in
  * @weight runs.
  */
 static void count(double *counts, const uint16_t *sms, unsigned int nr, double weight)
@@ -269,8 +269,8 @@ static void count(double *counts, const uint16_t *sms, unsigned int nr, double w
 }
 
 /*
- * If no turn explains an order, computes the model's expectation. In this case all turns are
- * equally likely.
+ * Used if no turn explains an order. All turns are then equally likely. Computes the model's
+ * expectation.
  */
 static void count_all_turns(const struct trace *trace, const struct order *order, double *counts)
 {
@@ -295,7 +295,7 @@ static void chi_squared(struct verdict *verdict, const double *real, const doubl
 		if (real[i] <= 0 && model[i] <= 0)
 			continue;
 		verdict->freedom++;
-		/* If the model never uses an SM, the SM counts as if the model had used it once. */
+		/* For an SM that the model never uses, the count is 1. */
 		verdict->chi_squared += (real[i] - model[i]) * (real[i] - model[i]) /
 					(model[i] > 1 ? model[i] : 1);
 	}
@@ -388,8 +388,8 @@ static unsigned int known_of(const struct trace *trace)
 }
 
 /*
- * The allowed deviation. Cases with reads measure bandwidth and not compute, so the limit of 5 %
- * does not apply to these cases.
+ * The allowed deviation. Cases with reads measure bandwidth instead of compute, so the limit of 5
+ * % does not apply to these cases.
  */
 static double most_error(const struct trace *trace)
 {

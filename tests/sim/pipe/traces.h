@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads the traces of tests/gpu/traces.c in the form that reduce.py writes, and the map of the
- * board.
+ * Reads the traces of tests/gpu/traces.c, and the map of the board. reduce.py has reduced the
+ * traces.
  */
 #ifndef GPUPART_TESTS_TRACES_H
 #define GPUPART_TESTS_TRACES_H
@@ -20,10 +20,10 @@
 #define MAX_LINE	65536
 
 /*
- * The clocks of a kernel's 16 multiply-adds and of its loop. They were fitted on the cases that are
- * marked "fit".
+ * The clocks of a kernel's 16 multiply-adds, and the clocks of its loop. The values were fitted
+ * on the cases with the mark "fit".
  */
-#define CHAIN_CLOCKS	67.13	/* each waits for the previous one */
+#define CHAIN_CLOCKS	67.13	/* each multiply-add waits for the previous multiply-add */
 #define CHAIN_ISSUE	17.6	/* issue slots */
 #define WIDE_CLOCKS	17.67
 #define WIDE_ISSUE	17.4
@@ -68,8 +68,7 @@ static void read_set(struct trace *trace, unsigned int i)
 }
 
 /*
- * The model's input for a kernel: the time that a block takes alone, and the block's issue
- * slots.
+ * Computes the model's input for a kernel: the solo time of a block, and the block's issue slots.
  */
 static void make_kernel(struct pipe_kernel *kernel, const char *entry, unsigned int work)
 {
@@ -165,7 +164,7 @@ static void read_line(struct trace *trace, char *line)
 }
 
 /*
- * Reads the next case. Returns false if there is no more case. The header line of this case was
+ * Reads the next case. If there is no more case, returns false. The header line of this case was
  * already read with the previous case.
  */
 static bool read_case(FILE *file, struct trace *trace, char *line)

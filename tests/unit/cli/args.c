@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Tests which GPU the options and CUDA_VISIBLE_DEVICES select, without a driver. */
+/*
+ * Tests the selection of a GPU by options and by CUDA_VISIBLE_DEVICES. The test needs no driver.
+ */
 #include "tests/tap.h"
 #include "cli/target/amount.c"
 #include "cli/target/args.c"

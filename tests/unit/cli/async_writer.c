@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Tests that a writer never blocks, even if the reader is slow, has ended or never reads. */
+/* Tests that a writer never blocks. The reader may be slow, may have ended or may never read. */
 #include <signal.h>
 #include "tests/tap.h"
 #include "cli/qos/async_writer.c"
@@ -57,7 +57,7 @@ static void test_nobody_reads(void)
 			err = errno;
 		nr += !err;
 	}
-	/* The bytes that the thread was writing when it blocked do not count as buffered. */
+	/* The thread blocked in a write. The bytes of this write do not count as buffered. */
 	tap_ok(err == EAGAIN && nr >= ASYNC_WRITER_MAX >> 20 && nr <= 2 * ASYNC_WRITER_MAX >> 20,
 	       "16 MiB are kept, and more is refused: %d blocks, %d", nr, err);
 	tap_ok(async_writer_pending(pump), "they wait");

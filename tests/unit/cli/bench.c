@@ -40,7 +40,7 @@ static void test_stats(void)
 	tap_ok(!s.nr && !s.mean && !s.p99, "of none: nothing");
 }
 
-/* The times have not settled at a low value if high values follow. */
+/* If high values follow low values, the times have not settled. */
 static void test_settled(void)
 {
 	const double dips[] = { 300, 150, 156, 155, 152, 145 }, falls[] = { 9, 8, 7 },
@@ -99,7 +99,7 @@ static void test_axes(void)
 	tap_ok(near(scaled(&log_axis, 200), 1) && near(scaled(&log_axis, 1), 0), "to scale");
 }
 
-/* Returns whether every number after @attribute in @text is between 0 and @max. */
+/* Returns true if every number after @attribute in @text is between 0 and @max. */
 static bool all_inside(const char *text, const char *attribute, double max)
 {
 	unsigned int nr = 0;
@@ -165,7 +165,7 @@ static int ugpu_of(const struct gpupart_topology *topo, const struct gpupart_tpc
 	return ugpu;
 }
 
-/* Returns -1 if a TPC is in several of the sets. */
+/* If a TPC is in several sets, returns -1. */
 static int ugpus_differ(const struct gpupart_topology *topo, const struct sets *s, int which)
 {
 	int victim = ugpu_of(topo, &s->of[which].victim),
@@ -242,8 +242,8 @@ static void test_board(struct gpupart *gp, const char *board)
 }
 
 /*
- * Fills in measurements for @nr seconds: @rate units in each second, and @ms for each unit.
- * Every hundredth unit takes ten times as long. Program B made @other units.
+ * Fills in measurements of @nr seconds, with @rate units in each second. A unit takes @ms, but
+ * every hundredth unit takes ten times as long. Program B made @other units.
  */
 static struct peers_second *seconds_of(unsigned int nr, unsigned int rate, float ms,
 				       unsigned int other)
@@ -251,7 +251,7 @@ static struct peers_second *seconds_of(unsigned int nr, unsigned int rate, float
 	struct peers_second *seconds = calloc(nr, sizeof(*seconds));
 
 	for (unsigned int i = 0; i < nr; i++) {
-		/* A difference of one may be chance. */
+		/* A difference of one unit may be chance. */
 		seconds[i] = (struct peers_second){ NULL, rate + i % 3, other + i % 2 };
 		seconds[i].ms = calloc(rate + 3, sizeof(float));
 		for (unsigned int k = 0; k < seconds[i].nr_a; k++)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests that pods, containers and Slurm jobs are read from cgroup paths, in the forms that their
- * managers write.
+ * Tests code that finds pods, containers and Slurm jobs in cgroup paths. Each manager writes such
+ * paths in a different form.
  */
 #include "tests/tap.h"
 #include "cli/target/cgroup.c"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests code that the command runs in a child. The child answers, hangs, crashes, or writes much
- * output.
+ * Tests code that runs in a child of the command. The child answers, hangs, crashes, or writes
+ * much output.
  */
 #include "tests/tap.h"
 #include "cli/util/child.c"
@@ -95,7 +95,7 @@ int main(void)
 	long start;
 	ssize_t n;
 
-	/* stdout is a pipe during the call, so that the test sees the output. */
+	/* During the call, stdout is a pipe, so that the test can read the output. */
 	if (pipe(fds))
 		return 1;
 	fflush(stdout);

@@ -28,8 +28,8 @@ static void ask(const char *options)
 }
 
 /*
- * Returns the row about this process and the lines below it as one line, or "" if there is no such
- * row.
+ * Returns the row about this process and the lines below this row, as one line. If there is no
+ * such row, returns "".
  */
 static const char *own_row(void)
 {
@@ -90,7 +90,10 @@ static void test_foreign_text(void)
 	state_page_own->problem[0] = 0;
 }
 
-/* For each single counter, tests the word in the row, the status of the command, and the advice. */
+/*
+ * Sets one counter at a time. Tests the word in the row, the status of the command, and the
+ * advice.
+ */
 static void test_counters(void)
 {
 	static const struct {
@@ -179,7 +182,7 @@ static void test_limit(void)
 	struct gpupart_tpcset limit;
 	struct limit_sets before;
 
-	/* The set is GPC 1 of board e and one more TPC. */
+	/* The set has GPC 1 of board e and one more TPC. */
 	gpupart_tpcset_parse_list(NULL, "0,1,8,16,24,62,65", &limit);
 	limit_set_outside(&shown->limit, shown->bit_of_tpc, &limit, &before);
 	ask("");

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests run --mps with a fake nvidia-cuda-mps-control (tests/other_mps.sh). It tests which process
- * starts and ends a daemon, and which states are refused. A "user" is a child that joins the daemon
- * and then executes a program, as run does. The test says nothing about NVIDIA's own program.
+ * Tests run --mps with a fake nvidia-cuda-mps-control (tests/other_mps.sh). It tests which
+ * process starts a daemon, which process ends a daemon, and which states are refused. A "user" is
+ * a child of the test. Like `gpupart run`, a user joins the daemon and then executes a program.
+ * The test does not test NVIDIA's own program.
  */
 #include <sched.h>
 #include <sys/mount.h>
@@ -28,7 +29,10 @@ void cmd_note(const char *cmd, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* Waits for a short time until a condition becomes true. Returns whether it became true. */
+/*
+ * Waits for a short time until a condition is true. The result is false if the condition did not
+ * become true.
+ */
 #define SOON(what) ({ \
 	long since_ = process_now_ms(); \
 	while (!(what) && process_now_ms() - since_ < 60000) \
@@ -59,7 +63,7 @@ static void put(const char *path, const char *text)
 
 /*
  * Counts the lines of @path that equal @line. If @line ends in '=' or a blank, counts the lines
- * that begin with it.
+ * that begin with @line.
  */
 static int nr_lines(const char *path, const char *line)
 {
@@ -91,8 +95,8 @@ static bool env_has(const char *path, const char *name, const char *value)
 }
 
 /*
- * Returns whether the process is a keeper. A keeper has a separate session, and has set its name or
- * has not set it yet.
+ * Returns true if the process is a keeper. A keeper has a separate session. A keeper sets its
+ * name, but a new keeper may not have set its name yet.
  */
 static bool is_keeper(const char *name, int session, bool named)
 {
@@ -102,8 +106,9 @@ static bool is_keeper(const char *name, int session, bool named)
 }
 
 /*
- * Counts the living keepers, or only the keepers that already wait for clients. Orphans become
- * children of this process. Stores the last keeper that was found in @keeper.
+ * Counts the living keepers. If @named is true, counts only keepers that already wait for
+ * clients. Orphans become children of this process. Stores the pid of the last counted keeper in
+ * @keeper.
  */
 static int count_keepers(int *keeper, bool named)
 {
@@ -164,8 +169,8 @@ struct user {
 };
 
 /*
- * Starts a user whose stdout is @out, or the stdout of this process if @out is -1. The result is
- * read later.
+ * Starts a user with @out as its stdout. If @out is -1, the user has the stdout of this process.
+ * The test reads the result later.
  */
 static void begin(struct user *user, int out)
 {
@@ -245,7 +250,7 @@ static void clear(void)
 	*noted = 0;
 }
 
-/* A daemon in @dir that gpupart did not start. */
+/* Starts a daemon in @dir without gpupart. gpupart treats this daemon as foreign. */
 static void start_foreign(const char *dir)
 {
 	char command[1024], control_path[256];
@@ -259,7 +264,7 @@ static void start_foreign(const char *dir)
 	unlink(in(fake, "log"));
 }
 
-/* A listening socket whose data is never read. Returns its descriptor. */
+/* Listens at @path, but never reads data. Returns the descriptor of the socket. */
 static int listen_at(const char *path)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -335,8 +340,8 @@ static void test_two_users(void)
 }
 
 /*
- * When a program has ended, a reader of its stdout must see the end of file, even if the daemon
- * that the program started continues.
+ * A program starts a daemon and ends. A reader of the program's stdout must then see the end of
+ * file, even if the daemon continues.
  */
 static void test_end_of_file(void)
 {
@@ -361,8 +366,8 @@ static void test_end_of_file(void)
 }
 
 /*
- * A user arrives while the last user leaves. The new user must get a daemon that stays, which is
- * the old daemon or a new one.
+ * A user arrives while the last user leaves. The new user must get a daemon that stays. This can
+ * be the old daemon or a new daemon.
  */
 static void test_race(void)
 {
@@ -421,7 +426,7 @@ static void test_named(void)
 	       "no daemon where the user named one: ours");
 	tap_ok(strstr(user.noted, "no daemon answers in") && strstr(user.noted, named), "%s",
 	       user.noted);
-	/* A run inside a run finds the directory of gpupart's own daemon. */
+	/* An inner `gpupart run` finds the directory of the outer run's daemon. */
 	setenv(MPS_DAEMON_PIPES, own, 1);
 	inner = join();
 	tap_ok(inner.joined && !*inner.noted && SOON(nr_keepers(NULL) == 2),
@@ -434,8 +439,8 @@ static void test_named(void)
 }
 
 /*
- * As in a container, only the pipes are visible. The kernel knows whether a process listens on
- * these pipes.
+ * Like in a container, only the pipes are visible. The kernel reports whether a process listens
+ * on these pipes.
  */
 static void test_no_program(void)
 {
@@ -452,8 +457,8 @@ static void test_no_program(void)
 	if (!getcwd(folder, sizeof(folder)))
 		return;
 	/*
-	 * A relative folder in PATH would be a different folder for a daemon, so it must be left
-	 * out.
+	 * For a daemon, a relative folder in PATH would be a different folder. So relative
+	 * folders must be left out.
 	 */
 	setenv("PATH", "/bin:bin:.", 1);
 	if (chdir(top))
@@ -640,8 +645,8 @@ static void test_failures(void)
 }
 
 /*
- * gpupart's own daemon is alive but does not answer. No second daemon may be started, and this
- * daemon must not be ended before it answers.
+ * gpupart's own daemon is alive but does not answer. No second daemon may be started. Until the
+ * first daemon answers, it must not be ended.
  */
 static void test_deaf(void)
 {
@@ -686,7 +691,10 @@ static void test_killed_keeper(void)
 	tap_ok(SOON(!nr_keepers(NULL)) && nr_done("quit") == 1 && !daemon_of(own), "and ends it");
 }
 
-/* A process that a program left running is still a client, so the daemon waits for it. */
+/*
+ * A program has ended, but its child still runs. The child is still a client, so the daemon waits
+ * for the child.
+ */
 static void test_quitting(void)
 {
 	struct user user;
@@ -852,7 +860,10 @@ static void test_turns(void)
 	clear();
 	if (gpupart_open(&gp) || pipe(ready))
 		return;
-	/* The daemon is for no GPU, because other tests may run on this machine. */
+	/*
+	 * The daemon is for a GPU that does not exist, because other tests may run on this
+	 * machine.
+	 */
 	snprintf(pci, sizeof(pci), "f%03x:%02x:01.0", getpid() >> 8 & 0xfff, getpid() & 0xff);
 	snprintf(other, sizeof(other), "f%03x:%02x:02.0", getpid() >> 8 & 0xfff, getpid() & 0xff);
 	mps_note_turns(pci);
@@ -897,7 +908,7 @@ out:
 	clear();
 }
 
-/* Tests the requests to a daemon before a client is ended. */
+/* Before a client is killed, the daemon gets requests about the client. Tests these requests. */
 static void test_end_client(void)
 {
 	char wanted[64];
@@ -952,7 +963,7 @@ int main(void)
 		return 1;
 	free(source);
 
-	/* This prevents a test from using the machine's own daemon. */
+	/* With a private mount namespace, no test uses the machine's own daemon. */
 	has_run = !unshare(CLONE_NEWNS) && !mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) &&
 		  !mount("none", "/run", "tmpfs", 0, "mode=755");
 	if (has_run)

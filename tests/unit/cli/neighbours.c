@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests the limit of the environments that root reads for another user. The limit is a total
- * number of bytes. It is independent of the number of processes, and separate for each user.
- * Also tests how long a run waits for the lock. If other runs acquire the lock in turn, it waits
- * as long as they do. If one run keeps the lock, it waits only a minute.
+ * Tests how many bytes of environments root reads for another user. The limit is a total number
+ * of bytes for each user, independent of the number of processes. Also tests how long a run waits
+ * for the lock. If other runs acquire the lock in turn, the run waits until all of them have
+ * released the lock. If a single run keeps the lock, the wait ends after a minute.
  */
 #include <signal.h>
 #include <sys/prctl.h>
@@ -30,7 +30,7 @@ ssize_t __wrap_read(int fd, void *into, size_t len)
 	return n;
 }
 
-/* Symbols that the file needs for its other functions. */
+/* Other functions of the tested file need these symbols. */
 int shown_processes(struct gpupart *gp, struct gpupart_process **list)
 {
 	(void)gp;
@@ -117,7 +117,7 @@ const char *state_dir_path(uid_t uid, char *path)
 }
 
 /* The test decides which process holds the lock. */
-/* number of later holders, each of which holds the lock for one second less than a minute */
+/* number of later holders; each holds the lock for one second less than a minute */
 static unsigned int nr_holders;
 static bool is_kept, is_free;
 static uint64_t waited_us;
@@ -180,7 +180,8 @@ static void try_lock(void)
 }
 
 /*
- * Starts a process of @uid with @nr long variables. It writes a byte to its pipe when it is ready.
+ * Starts a process of @uid with @nr long variables. When the process is ready, it writes a byte
+ * to its pipe.
  */
 static pid_t start(uid_t uid, unsigned int nr)
 {

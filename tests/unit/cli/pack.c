@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests "-n N" of the command. It tests every N on every board, and compares the result with all
- * subsets of GPCs. For clusters it also tests the TPCs that random programs leave free, on boards
- * and made-up GPUs.
+ * Tests the option -n N of the command. It tests every N on every board, and compares the result
+ * with all subsets of GPCs. For clusters, it also tests random sets of free TPCs, on boards and
+ * on made-up GPUs.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +19,8 @@ void cmd_note(const char *cmd, const char *fmt, ...)
 }
 
 /*
- * Counts the TPCs of @set in GPCs that @set contains completely, and ignores all TPCs outside
- * @from.
+ * Counts the TPCs of @set in complete GPCs. A GPC is complete if @set contains all its TPCs that
+ * are in @from.
  */
 static unsigned int in_whole(const struct gpupart_topology *topo, const struct gpupart_tpcset *from,
 			     const struct gpupart_tpcset *set, unsigned int *nr_gpcs)
@@ -40,8 +40,9 @@ static unsigned int in_whole(const struct gpupart_topology *topo, const struct g
 }
 
 /*
- * Finds, by exhaustive search, how many of at most @nr TPCs can be in whole GPCs of @from, and
- * the fewest GPCs that have this number of TPCs.
+ * Finds two numbers by exhaustive search. The first number is the maximum number of TPCs in whole
+ * GPCs of @from, up to @nr TPCs. The second number is the minimum number of GPCs with this number
+ * of TPCs.
  */
 static unsigned int best_whole(const struct gpupart_topology *topo,
 			       const struct gpupart_tpcset *from, unsigned int nr,
@@ -70,7 +71,10 @@ static unsigned int best_whole(const struct gpupart_topology *topo,
 	return best;
 }
 
-/* The remaining TPCs must be in the smallest GPC of @from that @set does not contain completely. */
+/*
+ * The remaining TPCs must be in one GPC of @from. This GPC must be the smallest GPC that @set
+ * does not contain completely.
+ */
 static bool rest_in_smallest(const struct gpupart_topology *topo, const struct gpupart_tpcset *from,
 			     const struct gpupart_tpcset *set)
 {
@@ -91,7 +95,7 @@ static bool rest_in_smallest(const struct gpupart_topology *topo, const struct g
 	return !broken || broken == smallest;
 }
 
-/* The uGPUs have different sizes, because another user has a GPC of one uGPU. */
+/* Another user has a GPC of one uGPU, so the uGPUs have different sizes. */
 static void unequal(const struct gpupart_topology *topo, const char *path)
 {
 	struct gpupart_tpcset ugpus[2], from, set, lost;
@@ -158,7 +162,10 @@ static void board(const char *path)
 	tap_ok(!bad_rest, "%s: the rest from the smallest GPC not taken", path);
 	unequal(topo, path);
 
-	/* Chooses from the TPCs that another set leaves, so that no uGPU is complete. */
+	/*
+	 * Another set has TPCs of both uGPUs, so no uGPU is complete. Chooses from the other
+	 * TPCs.
+	 */
 	set = gpupart_topology_gpc(topo, 0)->tpcs;
 	all = gpupart_tpcset_andnot(&all, &set);
 	set = pack_tpcs(topo, &all, gpupart_tpcset_count(&all));
@@ -166,10 +173,7 @@ static void board(const char *path)
 	gpupart_topology_close(topo);
 }
 
-/*
- * Returns the maximum number of TPCs of @set in one virtual GPC, counted independently of the
- * library.
- */
+/* Returns the maximum number of TPCs of @set in one virtual GPC. Counts without the library. */
 static unsigned int most_in_vgpc(const struct gpupart_topology *topo,
 				 const struct gpupart_tpcset *set)
 {
@@ -185,7 +189,7 @@ static unsigned int most_in_vgpc(const struct gpupart_topology *topo,
 	return most;
 }
 
-/* Returns a random part of @set, which has @per_cent of its TPCs. */
+/* Returns a random subset with @per_cent of the TPCs of @set. */
 static struct gpupart_tpcset some_of(const struct gpupart_tpcset *set, int per_cent)
 {
 	struct gpupart_tpcset some = { 0 };
@@ -197,8 +201,8 @@ static struct gpupart_tpcset some_of(const struct gpupart_tpcset *set, int per_c
 }
 
 /*
- * If any N free TPCs together with the given TPCs can run a cluster of 8, the chosen set must be
- * able to run it.
+ * The given TPCs and N free TPCs together may be able to run a cluster of 8. In this case, the
+ * chosen set must be able to run such a cluster.
  */
 static void holds_clusters(const char *path)
 {

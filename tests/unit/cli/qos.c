@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests the QoS policy. Every decision must keep certain rules, on random GPUs, tenants and loads
- * with noise. On known loads (qos_plant.h), the results are compared with the best fixed split,
- * which is found by trying all splits.
+ * Tests the QoS policy. On random GPUs, with random tenants and noisy loads, every decision must
+ * keep certain rules. On known loads (qos_plant.h), the results are compared with the best fixed
+ * split. The test finds the best fixed split by trying all splits.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,13 +17,13 @@
 /* ---------------------------------------------------------------------- one closed loop */
 
 struct loop {
-	/* number of sets that cannot run a cluster, from check_clusters() */
+	/* number of sets that cannot run a cluster; check_clusters() counts them */
 	unsigned int lacking;
 	struct qos_board board;
 	struct qos_rules rules;
 	struct qos_tenant tenants[QOS_MAX_TENANTS];
 	struct plant plant;
-	unsigned int drain;		/* maximum number of steps until a TPC is drained */
+	unsigned int drain;		/* a TPC is drained after at most this number of steps */
 	unsigned int nr;
 	struct qos_policy *policy;
 	struct qos_decision now;
@@ -96,7 +96,8 @@ static void check_sets(struct loop *loop)
 }
 
 /*
- * After an epoch, tenants may have TPCs of other programs only as far as their floors need them.
+ * After an epoch, a tenant may have TPCs of other programs only if it needs these TPCs for its
+ * floor.
  */
 static void check_others(struct loop *loop)
 {
@@ -142,8 +143,8 @@ static void check_change(struct loop *loop, const struct qos_decision *before)
 		    v->nr_tpcs > old->nr_tpcs + step)
 			break_it(loop, "best effort was raised too far");
 		/*
-		 * If a tenant misses its goal, it must keep its TPCs, and must get more TPCs if
-		 * some are available.
+		 * If a tenant misses its goal, it must keep its TPCs. If more TPCs are available,
+		 * the tenant must get more TPCs.
 		 */
 		if (guaranteed && v->state == QOS_MISSED) {
 			if (v->nr_tpcs < old->nr_tpcs && !together)
@@ -159,7 +160,7 @@ static void check_change(struct loop *loop, const struct qos_decision *before)
 		break_it(loop, "a guarantee was missed while best effort had more than its floor");
 }
 
-/* Returns the maximum number of TPCs of @a and @b together in one virtual GPC. */
+/* Returns the maximum number of TPCs of the union of @a and @b in one virtual GPC. */
 static unsigned int most_in_vgpc(const struct qos_board *board, const struct gpupart_tpcset *a,
 				 const struct gpupart_tpcset *b)
 {
@@ -173,7 +174,8 @@ static unsigned int most_in_vgpc(const struct qos_board *board, const struct gpu
 }
 
 /*
- * If a set is large enough for a cluster, it must be able to run one if the free TPCs allow this.
+ * Checks each set with enough TPCs for a cluster. If the free TPCs make it possible, the set must
+ * be able to run a cluster.
  */
 static void check_clusters(struct loop *loop)
 {
@@ -223,7 +225,7 @@ static void others_have(struct loop *loop, const char *list)
 		loop->board.held = loop->others;
 }
 
-/* Lets the TPCs that are waiting drain in a random order. */
+/* Drains the waiting TPCs in a random order. */
 static void swap(struct loop *loop)
 {
 	struct qos_measured m[QOS_MAX_TENANTS];
@@ -351,8 +353,8 @@ static uint64_t mean_speed(const struct loop *loop, unsigned int i, unsigned int
 }
 
 /*
- * The goal must be met in 99 of 100 epochs, which is 2.33 standard deviations of the noise below
- * the mean.
+ * The goal must be met in 99 of 100 epochs. So the goal must be 2.33 standard deviations of the
+ * noise below the mean.
  */
 static bool meets(const struct loop *loop, unsigned int i, uint64_t speed)
 {
@@ -365,8 +367,8 @@ static bool meets(const struct loop *loop, unsigned int i, uint64_t speed)
 }
 
 /*
- * For two tenants, returns the speed of the second tenant in the best split in which the first
- * tenant meets its goal.
+ * For two tenants: of the splits in which the first tenant meets its goal, finds the best split.
+ * Returns the speed of the second tenant in this split.
  */
 static uint64_t best_split(const struct loop *loop)
 {
@@ -411,9 +413,9 @@ static void want_alpha(struct loop *loop, unsigned int i, unsigned int alpha)
 }
 
 /*
- * Guarantees @load at @alpha next to @other, with constant loads and noise. The goal must be met.
- * Best effort must have at least nine tenths of its speed in the best split. The plan must not
- * change.
+ * Runs a guaranteed tenant with @load and a goal of @alpha next to a best-effort tenant with
+ * @other. The loads are constant and noisy. The goal must be met. Best effort must have at least
+ * nine tenths of its speed in the best split. The plan must not change.
  */
 static void steady(const char *name, const struct plant_load *load, unsigned int alpha,
 		   const struct plant_load *other, unsigned int noise)
@@ -449,7 +451,8 @@ static void steady(const char *name, const struct plant_load *load, unsigned int
 /* ------------------------------------------------------------------------- other loads */
 
 /*
- * Returns the number of epochs from @from until the sets begin to stay unchanged for 15 epochs.
+ * Finds the first epoch after which the sets stay unchanged for 15 epochs. Returns the number of
+ * epochs from @from to this epoch.
  */
 static unsigned int settled_after(const struct loop *loop, unsigned int from, unsigned int to)
 {
@@ -550,8 +553,8 @@ static void bad_neighbour(void)
 }
 
 /*
- * More TPCs do not help a tenant that gets too little bandwidth. Instead, the user of the bandwidth
- * must get fewer TPCs.
+ * If a tenant gets too little bandwidth, more TPCs do not help. Instead, the tenant that uses the
+ * bandwidth must get fewer TPCs.
  */
 static void pressed(void)
 {
@@ -657,9 +660,9 @@ static void looked_at_again(void)
 }
 
 /*
- * Below a large optimum, the speed is proportional to the number of TPCs. To check, the policy
- * gives the tenant a third more TPCs, and forgets the speeds with even more TPCs. This check
- * must not make the tenant compute-intensive.
+ * Below a large optimum, the speed is proportional to the number of TPCs. To check the optimum,
+ * the policy gives the tenant a third more TPCs, and discards the speeds for larger numbers of
+ * TPCs. After this check, the policy must not classify the tenant as compute-intensive.
  */
 static void large_optimum(void)
 {
@@ -687,8 +690,8 @@ static void large_optimum(void)
 }
 
 /*
- * If nothing helps, the policy must print a message and undo the raises, and best effort must
- * continue.
+ * If nothing helps, the policy must print a message and undo the raises. The best-effort tenant
+ * must continue.
  */
 static void stuck(void)
 {
@@ -833,7 +836,8 @@ static void dies(void)
 }
 
 /*
- * If a guaranteed tenant uses TPCs for a while, the previous owners must get them back afterwards.
+ * A guaranteed tenant uses additional TPCs for a while. Afterwards, the previous owners must get
+ * these TPCs back.
  */
 static void the_same_again(void)
 {
@@ -869,7 +873,7 @@ static void the_same_again(void)
 	free(loop);
 }
 
-/* The policy waits for TPCs that are in use, but a reserved TPC is available at once. */
+/* The policy waits for TPCs that are in use. A reserved TPC is available immediately. */
 static void swaps(void)
 {
 	struct loop *loop = new_loop(2);
@@ -963,7 +967,8 @@ static enum plant_mode served_mode(enum served load, unsigned int epoch)
 }
 
 /*
- * Returns the smallest number of TPCs of a fixed split with which the goal is met under every load.
+ * Returns the smallest number of TPCs with which the first tenant meets its goal under every
+ * load, in a fixed split.
  */
 static unsigned int served_split(const struct loop *loop, enum served load)
 {
@@ -1064,8 +1069,8 @@ static unsigned int most_changes(const struct loop *loop, unsigned int from, uns
 }
 
 /*
- * Number of cases whose load changed within an epoch, and number of allowed misses that noise at
- * the change causes in these cases.
+ * @nr counts the cases with a load change within an epoch. The other members count failures in
+ * these cases. Noise at the change causes a few failures, so a few failures are allowed.
  */
 static struct {
 	unsigned int nr, missed, lost, taken_back;
@@ -1080,9 +1085,9 @@ struct served_case {
 };
 
 /*
- * Runs inference next to training that is steady, comes in bursts or turns into copies. Both
- * programs have all TPCs when the controller starts. If @precise is true, they are measured like
- * programs that report.
+ * Runs inference next to training. The training is steady, comes in bursts or turns into copies.
+ * At the start of the controller, both programs have all TPCs. If @precise is true, both programs
+ * are measured like programs that report.
  */
 static struct loop *serve_case(const struct served_case *s, bool precise)
 {
@@ -1103,7 +1108,10 @@ static struct loop *serve_case(const struct served_case *s, bool precise)
 	return loop;
 }
 
-/* Counts 20 epochs, or fewer if the load changes or returns earlier. */
+/*
+ * Counts changes of the plan in 20 epochs. If the load changes or returns earlier, counts in
+ * fewer epochs.
+ */
 static unsigned int first_changes(const struct loop *loop, enum served load)
 {
 	return most_changes(loop, 5, load == STEADY ? SERVED_EPOCHS :
@@ -1163,9 +1171,9 @@ static void served(const struct served_case *s)
 }
 
 /*
- * Finds the smallest number of TPCs with which the first tenant meets its goal in the required
- * share of epochs, with the same noise and dips. Returns the work per second of the second tenant
- * in @mode in this split, or 0 if there is no such split.
+ * Finds the best fixed split: the smallest number of TPCs with which the first tenant meets its
+ * goal in the required share of epochs. Noise and dips are the same. Returns the work per second
+ * of the second tenant in @mode in this split. If there is no such split, returns 0.
  */
 static uint64_t best_fixed(const struct served_case *s, enum plant_mode mode)
 {
@@ -1198,7 +1206,8 @@ static uint64_t best_fixed(const struct served_case *s, enum plant_mode mode)
 }
 
 /*
- * Counts the failures over all cases whose programs report and whose speed has dips of this depth.
+ * Counts the failures over all cases with dips of the same depth. The programs of these cases
+ * report.
  */
 struct told_sums {
 	unsigned int nr, missed, train, copies, restless, spare;
@@ -1220,8 +1229,8 @@ static unsigned int told_share(const struct loop *loop, const struct served_case
 }
 
 /*
- * Measures as `qos run` measures programs that report, including partial units. As on H200s, the
- * inference next to training is sometimes slower than usual.
+ * Measures the programs like `qos run` measures programs that report, including partial units.
+ * Like on H200s, inference next to training is sometimes slower than usual.
  */
 static void told_served(const struct served_case *s, struct told_sums *sums)
 {
@@ -1233,7 +1242,7 @@ static void told_served(const struct served_case *s, struct told_sums *sums)
 	sums->train += told_share(loop, s, PLANT_TRAINS) < 900;
 	if (s->load == BAD) {
 		sums->copies += told_share(loop, s, PLANT_COPIES) < 900;
-		/* Even with one TPC less, the goal would be met with a margin of 1 % or more. */
+		/* With one TPC less, the goal would still be met with a margin of 1 % or more. */
 		sums->spare += loop->scores[SERVED_EPOCHS - 1][0] > 1038;
 		later = most_changes(loop, SERVED_EPOCHS / 2 + 5, SERVED_EPOCHS);
 		changes = later > changes ? later : changes;
@@ -1294,7 +1303,7 @@ static void all_served(void)
 					served(&(struct served_case){ load, alphas[a], noise,
 								      seed, { { 0 } }, 0 });
 	/*
-	 * At an alpha of 0.7 the copies have 10 TPCs, so a loss of one TPC is more than the
+	 * At an alpha of 0.7, the copies have 10 TPCs. So a loss of one TPC is more than the
 	 * allowed loss.
 	 */
 	for (unsigned int a = 0; alphas[a] < 700; a++)
@@ -1309,8 +1318,8 @@ static void all_served(void)
 }
 
 /*
- * Replays measurements of an H200 up to the last of @nr rows. Sets *before to the number of TPCs
- * before this row.
+ * Replays measurements of an H200, from the first row to row number @nr. Sets *before to the
+ * number of TPCs before the last row.
  */
 static struct loop *as_measured(const struct h200_row *rows, unsigned int nr, uint64_t alone,
 				const unsigned char *gpc, const unsigned char *ugpu,
@@ -1349,10 +1358,10 @@ static struct loop *as_measured(const struct h200_row *rows, unsigned int nr, ui
 #define NR(rows)	(sizeof(rows) / sizeof(*(rows)))
 
 /*
- * Replays measurements of an H200 until the neighbour began to copy. The tenant is raised twice.
- * Then an epoch has 87 requests, which are two more than the goal and one fewer than the margin
- * requires. The next epoch has 90 requests, which is enough. So there is no third raise, and
- * best effort keeps its TPCs.
+ * Replays measurements of an H200. The last row is from the time when the neighbour began to
+ * copy. The tenant is raised twice. Then an epoch has 87 requests. This number is two above the
+ * goal, but one below the margin. The next epoch has 90 requests, so the margin is kept. So there
+ * is no third raise, and best effort keeps its TPCs.
  */
 static void as_on_an_h200(void)
 {
@@ -1374,8 +1383,8 @@ static void as_on_an_h200(void)
 	free(loop);
 
 	/*
-	 * If 48 TPCs do less work than 47 TPCs did, the load has changed. The tenant was raised too
-	 * far, and must be lowered at once.
+	 * With 48 TPCs, the tenant does less work than earlier with 47 TPCs, so the load has
+	 * changed. The tenant was raised too far and must be lowered immediately.
 	 */
 	loop = as_measured(h200_again, NR(h200_again), 664500, h200_gpc, h200_ugpu, &before);
 	tap_ok(before == 60 && loop->now.tenants[0].nr_tpcs < 58,
@@ -1413,7 +1422,7 @@ static void others_come(void)
 	       "the goal is met, and best effort has all but theirs: %u TPCs of both", nr);
 	before = loop->now.tenants[0].nr_tpcs;
 	others_have(loop, "0-20");
-	/* In the epoch in which the other programs started, two programs use the same TPCs. */
+	/* The other programs started in this epoch, so two programs use the same TPCs. */
 	loop->plant.loads[0].unit /= 2;
 	epochs(loop, 1);
 	loop->plant.loads[0].unit *= 2;
@@ -1498,8 +1507,8 @@ static void others_and_floors(void)
 }
 
 /*
- * A new controller finds other programs on TPCs of tenants. The tenants must get as many other
- * TPCs.
+ * A new controller finds other programs on TPCs of tenants. For these TPCs, the tenants must get
+ * the same number of different TPCs.
  */
 static void others_and_adopted(void)
 {
@@ -1593,8 +1602,8 @@ static void beyond_all(unsigned int nr_tenants, unsigned int all)
 }
 
 /*
- * The goals need more TPCs than the GPU has. The sets must stay disjoint (check_sets()), and the
- * goals of the guaranteed tenants must be met.
+ * All goals together need more TPCs than the GPU has. The sets must stay disjoint (check_sets()).
+ * The goals of the guaranteed tenants must be met.
  */
 static void many(void)
 {
@@ -1623,7 +1632,7 @@ static void many(void)
 
 /* ------------------------------------------------------------------ all invariants */
 
-/* If the tenants are in another order, they must get the same sets. */
+/* If the order of the tenants changes, the tenants must get the same sets. */
 static void permuted(void)
 {
 	static const unsigned int orders[][4] = { { 1, 2, 3, 0 }, { 3, 2, 1, 0 }, { 2, 0, 3, 1 } };
@@ -1778,8 +1787,8 @@ static void random_ones(unsigned int nr)
 }
 
 /*
- * On a real board with two tenants, both sets must be able to run a cluster of 8 blocks, with any
- * numbers of TPCs.
+ * On a real board, there are two tenants with any numbers of TPCs. Both sets must be able to run
+ * a cluster of 8 blocks.
  */
 static void clusters(char letter)
 {
@@ -1801,8 +1810,8 @@ static void clusters(char letter)
 			loop->tenants[i].ceiling = 0;
 		}
 		/*
-		 * The sets are made by hand. They consist of every second of the lowest 2 to 17
-		 * TPCs.
+		 * The sets do not come from the policy. They consist of every second TPC of the 2
+		 * to 17 TPCs with the lowest numbers.
 		 */
 		for (unsigned int t = 0; t < seed % 17 && seed % 2; t += 2)
 			gpupart_tpcset_add(&loop->tenants[0].adopted, t);
@@ -1942,8 +1951,8 @@ static void refused(void)
 }
 
 /*
- * If TPCs in GPCs of other tenants do not make a tenant slower, the policy must not avoid such TPCs
- * when best effort grows.
+ * On this GPU, TPCs in GPCs of other tenants do not make a tenant slower. So the policy must not
+ * avoid such TPCs when best effort grows.
  */
 static void served_with_shapes(void)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests when the TPCs of a tenant may get another owner. The records of its processes decide
- * this. If there are no records, the reports of the processes or a fixed time decide this. Tests
- * also that each request counts, whether or not TPCs were moving.
+ * Tests the time at which the TPCs of a tenant may get a new owner. The records of the tenant's
+ * processes determine this time. Without records, the reports of the processes or a fixed delay
+ * determine this time. Tests also that each request counts, whether or not TPCs were moving.
  */
 #include <errno.h>
 #include "cli/qos/live.h"

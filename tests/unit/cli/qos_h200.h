@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Measurements of `qos run` on an H200 for each epoch, until the neighbour had begun to copy
- * (Documentation/results/h200-qos.md, load "bad"). The values are requests and steps.
+ * Measurements of `qos run` on an H200, with a row for each epoch. The last row is from the time
+ * when the neighbour had begun to copy (Documentation/results/h200-qos.md, load "bad"). The
+ * values are requests and steps.
  */
 #ifndef GPUPART_TESTS_QOS_H200_H
 #define GPUPART_TESTS_QOS_H200_H
@@ -19,9 +20,9 @@ static const unsigned char h200_ugpu[] = {
 };
 
 struct h200_row {
-	unsigned char epoch;		/* or the row was measured while TPCs drained */
+	unsigned char epoch;		/* 0: TPCs drained during the measurement */
 	unsigned char heard[2], drained[2];
-	int us[2];			/* by how much the epoch was longer than 200 ms */
+	int us[2];			/* excess of the epoch's length over 200 ms */
 	unsigned char work[2];
 };
 

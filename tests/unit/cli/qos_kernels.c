@@ -10,7 +10,10 @@
 static struct kernels_look looks[2];
 static struct gpupart_records alone;
 
-/* Adds to @look a function. In @ns, @count launches of this function have ended. */
+/*
+ * Adds a function to @look. So far, @count launches of the function have ended, with a total time
+ * of @ns.
+ */
 static void has(struct kernels_look *look, const char *name, uint64_t count, uint64_t ns)
 {
 	struct gpupart_records *r = &look->records;
@@ -22,14 +25,17 @@ static void has(struct kernels_look *look, const char *name, uint64_t count, uin
 	r->ended += count;
 }
 
-/* Runs an epoch of a second, which begins and ends with the end of a launch. */
+/*
+ * Runs an epoch of one second. The epoch begins at the end of a launch, and ends at the end of a
+ * launch.
+ */
 static void begin(void)
 {
 	looks[0] = (struct kernels_look){ .at_ns = SECOND, .records.last_end_ns = 5 * SECOND };
 	looks[1] = (struct kernels_look){ .at_ns = 2 * SECOND, .records.last_end_ns = 6 * SECOND };
 }
 
-/* The two times are equal within one ns. */
+/* The difference of the two times must be at most one ns. */
 static bool is(bool learn, uint64_t ns)
 {
 	uint64_t work = kernels_work(&alone, learn, looks);
@@ -76,7 +82,7 @@ int main(void)
 	has(&looks[1], "", 500, 500 * MS);
 	tap_ok(is(false, 100 * MS), "one without a name does not count yet");
 
-	/* The records contain the time of graphs, but not the number of graphs. */
+	/* For graphs, the records contain the time, but not the number. */
 	times_alone();
 	has(&looks[0], "(CUDA graphs)", 1, 10 * MS);
 	has(&looks[1], "(CUDA graphs)", 2, 410 * MS);
@@ -91,7 +97,10 @@ int main(void)
 	looks[1].records.ended = 5;
 	tap_ok(is(false, 100 * MS), "5 of them, slower");
 
-	/* Launches are running at both reads, so the work is that between two ends of launches. */
+	/*
+	 * At both reads, launches are running. So the work is measured from the end of one launch
+	 * to the end of another launch.
+	 */
 	times_alone();
 	is(true, 200 * MS);
 	begin();
@@ -105,7 +114,7 @@ int main(void)
 	looks[0].records.last_end_ns = 0;
 	tap_ok(is(false, 500 * MS), "none had ended before: as it is");
 
-	/* Another process writes the records, so they may contain anything. */
+	/* Another process writes the records, so the values in the records may be wrong. */
 	begin();
 	has(&looks[0], "a", 50, 900 * MS);
 	has(&looks[1], "a", 40, 800 * MS);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests the estimate of work between two reports, with programs whose true progress is always
- * known.
+ * Tests the estimate of work between two reports. The true progress of the test's programs is
+ * always known.
  */
 #include "tests/tap.h"
 #include "cli/qos/pace.c"
@@ -23,7 +23,7 @@ static uint64_t worst_error(uint64_t each_ns, uint64_t work, uint64_t epoch_ns)
 		told = nr;
 		done = told * work + pace_part(&pace, now);
 		is = now * work / each_ns;
-		/* It is not known when the work of the first reports began. */
+		/* The start of the work for the first reports is not known. */
 		if (now > 2 * each_ns + epoch_ns && (done > is ? done - is : is - done) > worst)
 			worst = done > is ? done - is : is - done;
 	}
@@ -53,8 +53,8 @@ static void next_report(enum habit habit, unsigned int i, uint64_t *ns, uint64_t
 }
 
 /*
- * The counted work must be the reported work, plus at most the largest report. If no work is
- * reported, no work is counted. One of every @forget epochs is discarded.
+ * The counted work must be at least the reported work. The excess must be at most the largest
+ * report. If no work is reported, no work is counted. One of every @forget epochs is discarded.
  */
 static void account(enum habit habit, uint64_t epoch_ns, unsigned int forget)
 {
@@ -99,7 +99,7 @@ static void account(enum habit habit, uint64_t epoch_ns, unsigned int forget)
 }
 
 /*
- * There is a report every 700 ms, and an epoch takes 200 ms. After each report, the time before the
+ * A report comes every 700 ms, and an epoch takes 200 ms. After each report, the time before the
  * report counts, even if sets are swapped.
  */
 static void slow_one(bool swaps)
@@ -123,7 +123,7 @@ static void slow_one(bool swaps)
 				most = rate;
 		}
 		told = nr;
-		/* These 60 ms do not count. */
+		/* The 60 ms of a swap do not count. */
 		if (!swaps || e % 3)
 			continue;
 		now += 60 * MS;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A model of a GPU and its tenants in a few formulas, to test the QoS policy. The speed depends on
- * the number of TPCs n. It is proportional to n (compute), proportional up to a knee (memory), or
- * proportional to n / (n + k) (saturating). Each tenant uses bandwidth in proportion to its speed,
- * and the bandwidth of other tenants slows it down. A latency is the latency of a queue that has
- * one server of this speed. The model uses integers, and noise from a seed. The last part of this
- * file is a model of tables, which contain measurements on a GPU of 66 TPCs in whole units of work.
+ * A model of a GPU and its tenants, for tests of the QoS policy. The speed of a tenant depends on
+ * its number of TPCs n. It is proportional to n (compute), proportional up to a knee (memory), or
+ * proportional to n / (n + k) (saturating). Each tenant uses bandwidth in proportion to its
+ * speed, and the bandwidth of other tenants slows it down. The latency of a tenant is the latency
+ * of a queue with one server of this speed. The model uses integers, and noise from a seed. The
+ * last part of this file is a second model, which uses tables. The tables contain measurements on
+ * a GPU of 66 TPCs, in whole units of work.
  */
 #ifndef GPUPART_TESTS_QOS_PLANT_H
 #define GPUPART_TESTS_QOS_PLANT_H
@@ -20,18 +21,18 @@ struct plant_load {
 	uint64_t unit;		/* speed of one TPC in thousandths per second */
 	unsigned int knee;	/* MEMORY: TPCs; SATURATING: k */
 	unsigned int takes;	/* bandwidth at full speed, in thousandths of the GPU's bandwidth */
-	unsigned int minds;	/* slowdown if other tenants use all bandwidth, in thousandths */
+	unsigned int minds;	/* if other tenants use all bandwidth: slowdown in thousandths */
 	uint64_t offered;	/* for a latency: requests per second in thousandths */
 };
 
 struct plant {
 	unsigned int nr, nr_tpcs;
 	struct plant_load loads[QOS_MAX_TENANTS];
-	unsigned int noise;	/* noise in thousandths, about a standard deviation */
+	unsigned int noise;	/* standard deviation of the noise, in thousandths */
 	uint64_t seed;
 	/*
-	 * For tables: reports include partial units, and the speed of the first tenant sometimes
-	 * dips.
+	 * Only for the second model. If true, reports include partial units, and the speed of the
+	 * first tenant sometimes dips.
 	 */
 	bool precise;
 	unsigned int dips;	/* depth of the deepest dip in thousandths */
@@ -52,7 +53,7 @@ static inline int64_t plant_noise(struct plant *plant)
 
 	for (int i = 0; i < 4; i++)
 		sum += plant_random(plant) % 2001;
-	/* The sum of four has a standard deviation of 1155. */
+	/* The sum of four random numbers has a standard deviation of 1155. */
 	return 1000 + (sum - 4000) * (int64_t)plant->noise / 1155;
 }
 
@@ -125,9 +126,10 @@ struct plant_point {
 };
 
 /*
- * Requests per second of a ResNet-50 (half, 16 images) on an H200, by the number of its TPCs. The
- * columns are: alone, next to training on all other TPCs, next to copies on all other TPCs, and the
- * speeds of the training and of the copies.
+ * Requests per second of a ResNet-50 (half precision, 16 images) on an H200, by the number of its
+ * TPCs. The first three columns are the speeds alone, next to training, and next to copies. The
+ * training and the copies run on all other TPCs. The last two columns are the speeds of the
+ * training and of the copies.
  */
 static const struct plant_point served_alone[] = {
 	{ 0, 0 }, { 8, 145 }, { 16, 226 }, { 24, 276 }, { 33, 474 }, { 38, 487 }, { 40, 491 },
@@ -138,7 +140,9 @@ static const struct plant_point served_beside_training[] = {
 	{ 38, 406 }, { 40, 411 }, { 42, 416 }, { 44, 425 }, { 46, 434 }, { 48, 439 }, { 52, 476 },
 	{ 54, 488 }, { 56, 504 }, { 58, 513 }, { 60, 534 }, { 64, 570 }, { 66, 665 },
 };
-/* Measurements on another board, with every number of TPCs where the curve bends. */
+/*
+ * Measurements on a second board. Near the bend of the curve, the table has every number of TPCs.
+ */
 static const struct plant_point served_beside_training_again[] = {
 	{ 0, 0 }, { 36, 400 }, { 41, 414 }, { 42, 416 }, { 43, 423 }, { 44, 426 }, { 45, 436 },
 	{ 46, 438 }, { 47, 441 }, { 48, 445 }, { 49, 463 }, { 50, 468 }, { 52, 477 }, { 54, 488 },
@@ -181,7 +185,7 @@ static inline void plant_served(const struct plant *plant, enum plant_mode mode,
 					   served_beside_training;
 	uint64_t alone = plant_at(served_alone, counts[0]), slowed = plant_at(beside, counts[0]);
 
-	/* If the neighbour has half as many TPCs, it slows the tenant down half as much. */
+	/* A neighbour with half as many TPCs causes half the slowdown. */
 	if (mode == PLANT_IDLES || counts[0] == 66)
 		speeds[0] = alone;
 	else
@@ -190,16 +194,17 @@ static inline void plant_served(const struct plant *plant, enum plant_mode mode,
 		    plant_at(mode == PLANT_COPIES ? copies_made : steps_trained, counts[1]);
 }
 
-/* For a unit in progress, the part that is done, and the speed. */
+/* A unit in progress: the finished part, and the speed. */
 struct plant_unit {
 	uint64_t done, speed;		/* thousandths */
-	/* how much of the done work an earlier epoch has counted */
+	/* part of the finished work that an earlier epoch has counted */
 	uint64_t counted;
 };
 
 /*
- * The tenant behaves like inference next to training on an H200. In about one of 60 epochs it
- * becomes slower by at least half of the deepest dip, for one to sixteen epochs.
+ * The tenant behaves like inference next to training on an H200. In about one of 60 epochs, a dip
+ * of the speed begins. The dip takes one to sixteen epochs, and is at least half of the deepest
+ * dip.
  */
 static inline uint64_t plant_dip(struct plant *plant, uint64_t speed)
 {
@@ -218,8 +223,8 @@ static inline uint64_t plant_dip(struct plant *plant, uint64_t speed)
 }
 
 /*
- * Computes an epoch of @ns. A unit keeps the speed with which it began, because its blocks stay
- * where they are. Incomplete units count in the next epoch.
+ * Computes an epoch of @ns. The blocks of a unit stay on their SMs, so the speed of a unit does
+ * not change. Incomplete units count in the next epoch.
  */
 static inline void plant_serve(struct plant *plant, enum plant_mode mode,
 			       const unsigned int *counts, uint64_t ns, struct plant_unit *unit,

@@ -9,23 +9,24 @@
 #include "tests/tap.h"
 
 #define EPOCH_NS	200000000ull
-#define SETTLED		10u	/* number of epochs of one load, including settling */
-#define PHASE		40u	/* number of epochs of one load, with the time to settle */
+#define SETTLED		10u	/* maximum number of epochs until the sets settle */
+/* number of epochs of one load, including the epochs until the sets settle */
+#define PHASE		40u
 #define FIRST		15u
 
 /*
  * The ways in which a tenant's speed depends on its set. They were fitted to an H200. DRAM: a
  * decode loop makes 114 steps per second on one uGPU, and 135 steps per second on whole GPCs of
- * both uGPUs. STREAM: a stream takes 1512 us on one TPC, at best 435 us on a GPC, 220 us on a uGPU,
- * and 129 us on all TPCs (bench scaling). L2: a reader takes 1.99 times as long if another reader
- * has TPCs of the same GPCs (bench isolation). WAITS: each launch waits for its slowest TPC. A TPC
- * next to a stream reduces the speed to 40 / 67 (scenario qos-neighbour).
+ * both uGPUs. STREAM: a stream takes 1512 us on one TPC. The best times are 435 us on a GPC, 220
+ * us on a uGPU, and 129 us on all TPCs (bench scaling). L2: if another reader has TPCs of the
+ * same GPCs, a reader takes 1.99 times as long (bench isolation). WAITS: each launch waits for
+ * its slowest TPC. A TPC next to a stream reduces the speed to 40 / 67 (scenario qos-neighbour).
  */
 enum kind { COMPUTE, DRAM, STREAM, L2, WAITS };
 
 struct load {
 	enum kind kind;
-	/* more TPCs than this number do not make the tenant faster; 0: no such limit */
+	/* number of TPCs; more TPCs do not make the tenant faster; 0: no such limit */
 	unsigned int knee;
 	bool clusters;	/* clusters of 8: without four TPCs of one GPC, 18 steps instead of 118 */
 };
@@ -42,13 +43,13 @@ struct world {
 	/* Results. */
 	unsigned int epoch, last_change;
 	unsigned int nr_shape[QOS_SHAPES];	/* number of decided sets with 4 TPCs or more */
-	/* how often the set of the first tenant was lowered */
+	/* number of times that the set of the first tenant was lowered */
 	unsigned int lowered;
-	/* number of consecutive epochs with TPCs that make the tenant slower */
+	/* consecutive epochs in which some TPCs made the tenant slower */
 	unsigned int slower;
 	/* number of decided sets without TPCs for a cluster */
 	unsigned int lacking;
-	/* number of sets in force that were below the floor */
+	/* number of sets in force below the floor */
 	unsigned int below;
 	unsigned int overlaps;
 	unsigned int met, counted;
@@ -81,7 +82,7 @@ static unsigned int most_in_vgpc(const struct qos_board *board, const struct gpu
 	return most;
 }
 
-/* Counts the TPCs of @set in GPCs in which @others has a TPC. */
+/* Counts the TPCs of @set whose GPC also has a TPC of @others. */
 static unsigned int beside(const struct qos_board *board, const struct gpupart_tpcset *set,
 			   const struct gpupart_tpcset *others)
 {
@@ -92,7 +93,10 @@ static unsigned int beside(const struct qos_board *board, const struct gpupart_t
 	return nr;
 }
 
-/* Returns the limit by GPC ports and uGPUs, in thousandths of the reads of one TPC. */
+/*
+ * Returns the rate that the GPC ports and the uGPUs allow, in thousandths of the reads of one
+ * TPC.
+ */
 static uint64_t streamed(const struct qos_board *board, const struct gpupart_tpcset *set)
 {
 	uint64_t all = 0, of_ugpu, of_gpc;
@@ -155,8 +159,8 @@ static uint64_t speed_now(const struct world *w, unsigned int i)
 }
 
 /*
- * Returns whether the first tenant would be a tenth faster without its TPCs in GPCs of other
- * tenants.
+ * Some TPCs of the first tenant may be in GPCs of other tenants. Returns true if the first tenant
+ * would be a tenth faster without these TPCs.
  */
 static bool is_slower(const struct world *w)
 {
@@ -196,8 +200,9 @@ static void begin(struct world *w)
 }
 
 /*
- * Returns whether the shape of a tenant's set has changed, or its number of TPCs by more than
- * noise explains. Noise explains one TPC plus a sixteenth.
+ * Returns true if a tenant's set has moved. A set has moved if its shape has changed, or if its
+ * number of TPCs has changed by more than one TPC plus a sixteenth. Noise can cause smaller
+ * changes.
  */
 static bool has_moved(const struct world *w, const struct qos_decision *before)
 {
@@ -253,8 +258,8 @@ static void epoch(struct world *w)
 }
 
 /*
- * Runs a guaranteed tenant that needs the speed of @tpcs TPCs, next to a best-effort tenant with a
- * floor of 6.
+ * Creates a guaranteed tenant that needs the speed of @tpcs TPCs. Also creates a best-effort
+ * tenant with a floor of 6.
  */
 static struct world *new_world(char letter, unsigned int seed, unsigned int tpcs)
 {
@@ -308,9 +313,9 @@ static void add_up(struct world *w)
 }
 
 /*
- * Runs a phase of one load. Returns how many of the first epochs passed until the last change of
- * a set. After the first epochs, the first tenant's set may be lowered once. If it is lowered
- * more often, returns 99.
+ * Runs a phase of one load. Returns the number of epochs until the last change of a set in the
+ * first epochs. Later, the first tenant's set may be lowered one time. If the set is lowered more
+ * often, returns 99.
  */
 static unsigned int phase(struct world *w)
 {
@@ -331,8 +336,8 @@ static unsigned int phase(struct world *w)
 }
 
 /*
- * The load of a decode loop changes. It is bound by DRAM, then in the L2, then bound by compute,
- * and then bound by DRAM again.
+ * The load of a decode loop changes. First the loop is bound by DRAM, then its data is in the L2
+ * cache, then it is bound by compute, and then it is bound by DRAM again.
  */
 static void own_load(void)
 {
@@ -350,7 +355,7 @@ static void own_load(void)
 			const struct qos_verdict *v = &w->now.tenants[0];
 
 			w->loads[0].kind = kinds[k];
-			/* In the first phase the tenants are new as well. */
+			/* In the first phase, the tenants are new too. */
 			unsettled += phase(w) > SETTLED + (k ? 0 : 5);
 			missed += w->counted - w->met > 5;
 			wrong += v->shape == (kinds[k] == DRAM ? QOS_PACKED :
@@ -376,8 +381,9 @@ static void own_load(void)
 }
 
 /*
- * A stream from DRAM needs more bandwidth than one uGPU gives. Nine spread TPCs are enough for it.
- * If the stream had the full DRAM bandwidth in every tried shape, its set may stay packed.
+ * A stream from DRAM needs more bandwidth than one uGPU has. Nine spread TPCs are enough for this
+ * bandwidth. If the stream had the full DRAM bandwidth in every tried shape, its set may stay
+ * packed.
  */
 static void stream(void)
 {
@@ -433,8 +439,8 @@ static void stream_beside(void)
 }
 
 /*
- * The launches of this tenant wait for their slowest block. So the tenant is slower with a TPC
- * next to the neighbour than without this TPC.
+ * A launch of this tenant ends with its slowest block. So a TPC next to the neighbour makes the
+ * tenant slower.
  */
 static void waits(void)
 {
@@ -464,8 +470,8 @@ static void waits(void)
 }
 
 /*
- * Best effort has only a few TPCs more than its floor, and must keep its floor while TPCs are
- * exchanged.
+ * The best-effort tenant has only a few TPCs more than its floor. While TPCs are exchanged, the
+ * tenant must keep its floor.
  */
 static void tight(void)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests the candidates of gpupart tune and the choice of the best candidate, on boards with
- * invented speeds.
+ * Tests the candidates of `gpupart tune` and the choice of the best candidate. The boards are
+ * real, and the speeds are invented.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -60,7 +60,10 @@ static void check_lists(void)
 	       "and those 4 have room for a cluster of 8 blocks");
 	half = gpupart_topology_ugpu(topo, 0);
 	list_all(2, &half, &all, 40);
-	/* A board with one uGPU has no balanced sets. A set of whole GPCs is a packed set there. */
+	/*
+	 * A board with one uGPU has no balanced sets. On such a board, a set of whole GPCs is a
+	 * packed set.
+	 */
 	check_all(&half, &all, 1 << GPUPART_SHAPE_PACKED | 1 << GPUPART_SHAPE_SPREAD);
 	list_all(1, &all, &none, 40);
 	tap_ok(gpupart_tpcset_equal(&tune.list[0].sets[0], &all) &&
@@ -73,8 +76,8 @@ static void check_lists(void)
 }
 
 /*
- * Sets the speeds of two programs. All slices are equal, except that the slices of the first
- * program have @noise.
+ * Sets the speeds of two programs. The slices of the first program have @noise. All other slices
+ * are equal.
  */
 static struct tune_candidate *put(unsigned int n, double a, double b, double noise)
 {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests that a user's figures are not delayed by another user, whose processes take long to
- * read.
+ * Tests that a slow user does not delay the figures of other users. The processes of a slow user
+ * take long to read.
  */
 #include <time.h>
 #include <unistd.h>
 #include "tests/tap.h"
 #include "cli/target/usage.c"
 
-#define MANY	100		/* number of processes of the slow user, which take SLOW_NS each */
+#define MANY	100		/* number of processes of the slow user; each takes SLOW_NS */
 #define SLOW_NS	20000000
 #define ALL	(USAGE_MAX_READERS + 8)
 
@@ -59,7 +59,10 @@ void __wrap_gpupart_records_close(struct gpupart_records_reader *reader)
 	(void)reader;
 }
 
-/* Adds @nr processes of @uid to @list, beginning at index *at. Their pids end in the digit @of. */
+/*
+ * Adds @nr processes of @uid to @list, beginning at index *at. Each new pid ends in the digit
+ * @of.
+ */
 static void add(struct gpupart_process *list, unsigned int *at, unsigned int nr, unsigned int uid,
 		unsigned int of)
 {

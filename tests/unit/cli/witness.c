@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests a scan of a process's descendants. It tests what the scan finds, and how many files of
- * /proc it opens.
+ * Tests a scan of a process's descendants. It tests the results of the scan, and the number of
+ * opened files of /proc.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -62,8 +62,9 @@ static void map_libcuda(void)
 }
 
 /*
- * Creates DEPTH processes, each of which is a child of the previous process. The last process has
- * NR_LEAVES children. Two of these have libcuda: one runs this program, and one runs a copy of it.
+ * Creates a chain of DEPTH processes, in which each process is a child of the previous process.
+ * The last process has NR_LEAVES children. Two of these children have libcuda: one child runs
+ * this program, and one child runs a copy of this program.
  */
 static void __attribute__((noreturn)) chain(int ready, const char *other)
 {
@@ -107,8 +108,8 @@ int paths_package(const char *name, char *path, size_t len)
 }
 
 /*
- * SIGIO reports that a process opened the driver's library. SIGIO is blocked, as in the parent of a
- * program.
+ * SIGIO reports that a process opened the driver's library. Like in the parent of a program,
+ * SIGIO is blocked.
  */
 static void check_watch(void)
 {
@@ -165,7 +166,7 @@ int main(int argc, char **argv)
 	witness_look(&witness, beside, true);
 	opened = nr_opened;
 	tap_ok(!witness.nr, "nothing is below a process beside them");
-	/* The scan reads each process and each parent only once, regardless of the depth. */
+	/* At any depth, the scan reads each process and each parent one time. */
 	tap_ok(opened < 2 * nr_processes() + 100, "it opened %u files", opened);
 	witness_look(&witness, top, true);
 	tap_ok(witness.nr == 1 && witness.processes[0].looks == 1,
@@ -174,7 +175,10 @@ int main(int argc, char **argv)
 	       !witness_is_below(witness.processes[0].process.pid, beside), "it is below");
 	witness_look(&witness, top, true);
 	tap_ok(witness.nr == 1 && witness.processes[0].looks == 2, "and the next time");
-	/* A process that is ending shows no library, because its memory is freed first. */
+	/*
+	 * The exit of a process frees its memory first. So a process that is ending shows no
+	 * library.
+	 */
 	kill(witness.processes[0].process.pid, SIGUSR1);
 	for (int i = 0; i < 20000 && !is_sleep(witness.processes[0].process.pid); i++)
 		usleep(1000);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests an attach at the start, as by `gpupart run`, and another attach by the program itself
- * while its threads launch. The addresses of data that launches read must not change. On the
- * simulated driver.
+ * Tests two attaches in one process, on the simulated driver. The first attach is at the start,
+ * like with `gpupart run`. The program itself makes the second attach while its threads launch.
+ * Launches read certain data, and the address of this data must not change.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +35,7 @@ static void start_anew(char **argv)
 	exit(2);
 }
 
-/* Another process first proves the mask bits, so that this process can use the stored proof. */
+/* First, another process proves the mask bits. Then this process can use the stored proof. */
 static bool proven_before(void)
 {
 	struct gpupart_gpu *gpu;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests internal functions of graph_rebuild.c: nodes that refuse one change or all changes. The
- * driver consists of a few functions of this test. It has a graph of kernels, and the values that
- * each kernel accepts.
+ * Tests internal functions of graph_rebuild.c with nodes that refuse one change or all changes. A
+ * few functions of this test replace the driver. They have a graph of kernels, and the values
+ * that each kernel accepts.
  */
 #include <string.h>
 #include "lib/confine/graph_rebuild.c"
@@ -14,8 +14,8 @@ static struct kernel {
 	unsigned int shared, most;	/* dynamic shared memory: present value and maximum */
 	int priority;
 	bool stubborn;			/* the node also keeps its priority */
-	unsigned int nr_changes;	/* number of updates that changed this node and so rebuild
-					 * its TMD */
+	/* number of updates of this node; each update rebuilds its TMD */
+	unsigned int nr_changes;
 	unsigned int old_shared;
 	int old_priority;
 } kernels[NR];
@@ -76,7 +76,7 @@ static cuda_result attr_set(void *node, int id, const union cuda_attr_value *val
 	return 0;
 }
 
-/* Like the driver's function, this function changes all nodes or none. */
+/* Like the driver's function, changes either all nodes or no node. */
 static cuda_result graph_update(void *exec, void *graph, struct cuda_graph_update *info)
 {
 	(void)exec;
@@ -111,8 +111,8 @@ static void begin(void)
 }
 
 /*
- * Checks that each node except @but was changed, was changed back, and has its old values again.
- * If @but is -1, checks all nodes.
+ * Checks that each node was changed, was changed back, and has its old values again. Does not
+ * check node @but. If @but is -1, checks all nodes.
  */
 static bool built_again(int but)
 {

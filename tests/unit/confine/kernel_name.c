@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests the names of kernels. They are compared with the output of c++filt without arguments and
- * template arguments.
+ * Tests the names of kernels. The names are compared with the output of c++filt, after arguments
+ * and template arguments were removed.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -81,7 +81,7 @@ static void strip(char *line)
 		to[10] = ' ';
 }
 
-/* For all functions of libstdc++, the parsed names must equal those of c++filt. */
+/* For all functions of libstdc++, the parsed names must equal the names from c++filt. */
 static void of_library(void)
 {
 	char mangled[4096], line[16384], name[1024];

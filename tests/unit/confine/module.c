@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests internal functions of module.c with names in an image, with a module whose address is
- * reused, and with more modules than the table has entries.
+ * Tests internal functions of module.c. The tests cover names in an image, a reused address of a
+ * module, and more modules than table entries.
  */
 #include "lib/confine/module.c"
 #include <sched.h>
@@ -31,7 +31,7 @@ size_t __wrap_peek(const void *address, void *data, size_t len)
 	return __real_peek(address, data, len);
 }
 
-/* The addresses have distances as in a heap. */
+/* The distances of the addresses are like those in a heap. */
 static const void *module(unsigned int n)
 {
 	return (const void *)(0x7f1200000000 + (uintptr_t)n * 0x1d0);
@@ -174,7 +174,7 @@ static void test_reused_address(void)
 	tap_ok(!atomic_load(&module_nr_launching), "the last goes");
 }
 
-/* A search skips entries of other modules, and these entries become free later. */
+/* A search skips entries of other modules. Later, these entries become free. */
 static void test_crowd(void)
 {
 	unsigned int missed = 0, wrong = 0, left;
@@ -239,7 +239,7 @@ static void *load_in_thread(void *unused)
 	return unused;
 }
 
-/* Reading a large image takes long, but a fork must not wait for it. */
+/* It takes long to read a large image, but a fork must not wait for the end of the read. */
 static void test_fork(void)
 {
 	pthread_t thread;

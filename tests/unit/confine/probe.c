@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests that the probe of a context is created only once, even if two threads request it at the
- * same time. A primary context must be retained only once, regardless of the number of requests.
- * The test uses the simulated driver and counts calls.
+ * Two threads request the probe of a context at the same time. Tests that the library creates one
+ * probe. After any number of requests, the library must have retained the primary context one
+ * time. The test uses the simulated driver and counts calls.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -53,7 +53,10 @@ static cuda_result release(int device)
 	return real->primary_release(device);
 }
 
-/* The first thread waits for a second thread, which arrives only if both threads create a probe. */
+/*
+ * The first thread waits for the second thread. If both threads create a probe, the second thread
+ * arrives here.
+ */
 static cuda_result load(void **module, const void *image)
 {
 	const struct timespec pause = { .tv_nsec = 1000000 };
@@ -118,7 +121,10 @@ static void two_at_once(void *current, const char *where)
 	tap_ok(nr_retained == !current, "the primary context is held %d times", nr_retained);
 }
 
-/* The probe is found in a current primary context, and used later without a current context. */
+/*
+ * First, the primary context is current, and the probe is found in it. Later, the probe is used
+ * without a current context.
+ */
 static void current_first(int (*reset)(int))
 {
 	void *primary, *probe;

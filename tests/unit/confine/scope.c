@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests scope.c without a driver. Rings are read while other threads write them, and the table
- * of streams is used while streams are created and destroyed.
+ * Tests scope.c without a driver. Some threads read rings while other threads write the rings.
+ * Some threads use the table of streams while other threads create and destroy streams.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -15,8 +15,8 @@ static struct gpupart_gpu gpu = { .shared = &shared };
 static atomic_bool stop;
 
 /*
- * Returns whether both words have the same number of set bits. In a torn copy the numbers
- * differ.
+ * Makes set number @n. Both words of such a set have the same number of set bits. In a torn copy,
+ * the two numbers differ.
  */
 static struct gpupart_tpcset choice(unsigned int n)
 {
@@ -59,10 +59,7 @@ static void rings(void)
 	       torn, none);
 }
 
-/*
- * Addresses of the TMDs of streams, 400 bytes apart as in a heap. @first is the number of the first
- * TMD.
- */
+/* Adds streams. The addresses of the streams' TMDs are 400 bytes apart, like in a heap. */
 static int add(unsigned int nr)
 {
 	struct gpupart_tpcset set = choice(nr);
@@ -112,7 +109,10 @@ static void table(void)
 	tap_ok(!not_never() && !atomic_load(&gpu.streams.nr), "all gone: an empty table");
 }
 
-/* A launch has found its stream's entry. Before the launch reads the set, the entry is reused. */
+/*
+ * A launch has found its stream's entry. Before the launch reads the set, another stream reuses
+ * the entry.
+ */
 static void entry_reused(void)
 {
 	const uint64_t mine = 0x10000;

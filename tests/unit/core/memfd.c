@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The library must check the type of a file before it opens the file, because the open of a device
- * or a FIFO has effects.
+ * Opening a device or a FIFO has effects. So the library must check the type of a file before it
+ * opens the file.
  */
 #include <errno.h>
 #include <fcntl.h>

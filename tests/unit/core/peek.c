@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests peek.c, which finds out how many bytes from the start of a range can be read. Tests this
- * with the system call for it, and in a container that refuses the system call.
+ * Tests peek.c, which computes the number of readable bytes at the start of a range. The first
+ * test uses the system call process_vm_readv(). The second test simulates a container that
+ * refuses this system call.
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -21,7 +22,7 @@
 
 #define NR_PAGES 5
 
-static char *pages;	/* NR_PAGES pages, of which the last page is unmapped */
+static char *pages;	/* NR_PAGES pages; the last page is unmapped */
 static size_t page;
 
 static bool same(const char *at, size_t len, size_t want)
@@ -48,7 +49,7 @@ static void ranges(const char *how)
 	tap_ok(!peek((void *)(uintptr_t)0xdeadbeefcafe0000, into, 8), "%s: no canonical one", how);
 }
 
-/* From now on this system call fails with @err, as in containers that refuse it. */
+/* After this call, the system call fails with @err, like in a container. */
 static bool refuse(int err)
 {
 	struct sock_filter code[] = {
@@ -72,7 +73,7 @@ static bool is_refused(int err)
 }
 
 /*
- * Runs in a child, because the refusal cannot be undone. This process counts the checks of ranges.
+ * Runs in a child, because the refusal cannot be undone. The parent counts the checks of ranges.
  */
 static void refused(int err)
 {

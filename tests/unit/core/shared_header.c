@@ -60,8 +60,8 @@ static void make_later(void)
 	strcpy((char *)bytes + 520, "0000:1a:00.0");
 	put(520 + 20, 8, 2);
 	/*
-	 * The set is the third of three sets, which are 48 bytes apart. The memory consists of two
-	 * numbers.
+	 * There are three sets at a distance of 48 bytes, and this is the third set. The memory
+	 * consists of two numbers.
 	 */
 	put(520 + 72, 1000, 4);
 	put(520 + 76, 48, 4);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests internal functions of callback.c on a fake driver. For each function, it tests which
- * observers are called, and in which order.
+ * Tests internal functions of callback.c on a fake driver. For each function, it tests the called
+ * observers and the order of the calls.
  */
 #include <string.h>
 #include "lib/driver/callback.c"
@@ -190,7 +190,7 @@ static void test_parameters(void)
 	tap_ok(!strcmp(seen, "launch"), "a launch is for its observer: %s", seen);
 }
 
-/* A driver may use a known number for another function. */
+/* A driver may use a known number for a different function. */
 static void test_names(void)
 {
 	tap_ok(!strcmp(tell_named(FIVE, CUDA_SITE_BEGIN, "cuOther"), "other"),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests internal functions of cuda.c. It tests the symbol names by which each entry point is found.
+ * Tests internal functions of cuda.c. For each entry point, it tests the symbol names that the
+ * library searches.
  */
 #include <dlfcn.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests internal functions of device.c. It tests which GPU is found for a launch if contexts of
- * two GPUs share a table entry, or if there are more contexts than entries. The driver is a few
- * functions of this test.
+ * Tests internal functions of device.c, which find the GPU of a launch. Contexts of two GPUs may
+ * share a table entry, and there may be more contexts than entries. A few functions of this test
+ * replace the driver.
  */
 #include "lib/driver/device.c"
 #include "tests/tap.h"
@@ -25,7 +25,7 @@ static cuda_result ctx_device(int *device)
 	return 0;
 }
 
-static int untold_device = -1;	/* the device whose PCI address the driver does not report */
+static int untold_device = -1;	/* the driver does not report the PCI address of this device */
 
 static cuda_result device_count(int *count)
 {
@@ -53,7 +53,7 @@ static struct driver_gpu on[2];
 static void *ctx[2];
 static atomic_bool stop;
 
-/* Launches in this context, so that the table entry is overwritten repeatedly. */
+/* Launches repeatedly in this context. Each launch overwrites the table entry. */
 static void *remembers(void *number)
 {
 	int device = (uintptr_t)number;
@@ -65,7 +65,7 @@ static void *remembers(void *number)
 	return NULL;
 }
 
-/* Returns the next context above @at that has the same table entries as @like. */
+/* Searches upwards from @at. Returns the next context with the same table entries as @like. */
 static void *same_place(void *at, const void *like)
 {
 	do
@@ -104,8 +104,8 @@ static void crowd(void)
 }
 
 /*
- * The device of an attached GPU must not change, even if a second enumeration has another
- * result.
+ * A second enumeration may have a different result, but the device of an attached GPU must not
+ * change.
  */
 static void learn(void)
 {
@@ -133,8 +133,8 @@ static void tell(int cbid, void *of)
 }
 
 /*
- * Checks that launches in @of, which is current on @device, are found on that GPU. Returns the
- * number of calls of CUDA.
+ * Checks that the library finds the right GPU for launches in the context @of. @of is current on
+ * @device. Returns the number of calls of CUDA.
  */
 static unsigned int launches(void *of, int device, const char *words)
 {
@@ -149,7 +149,10 @@ static unsigned int launches(void *of, int device, const char *words)
 	return asked;
 }
 
-/* A context whose creation and destruction are reported needs no call at a launch. */
+/*
+ * If the driver reports the creation and the destruction of a context, a launch in this context
+ * needs no call of CUDA.
+ */
 static void told(void)
 {
 	void *made = same_place(ctx[1], ctx[0]), *odd = (char *)made + 8;
@@ -194,8 +197,8 @@ int main(void)
 		pthread_create(&thread[i], NULL, remembers, (void *)i);
 	}
 	/*
-	 * Neither context is current in this thread, so the thread finds the contexts by the
-	 * entries of other threads.
+	 * This thread has no current context. So it finds both contexts by the table entries of
+	 * other threads.
 	 */
 	for (unsigned int i = 0; i < 100000000; i++) {
 		struct driver_gpu *gpu = gpu_by_context(ctx[i % 2]);

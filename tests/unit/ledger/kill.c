@@ -2,7 +2,7 @@
 /*
  * Runs a thousand processes that join, charge and release. Each process is killed at a random
  * moment. Immediately after each kill, the ledger must have exactly the charges of the living
- * processes, and the rest of the quota must be available.
+ * processes. The rest of the quota must be available.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@
 
 static char tenant[LEDGER_NAME_LEN];
 
-/* All operations of a program on its ledger, until it is killed. */
+/* Does all operations of a program on its ledger, until the process is killed. */
 static void work(unsigned int seed)
 {
 	struct ledger *ledger;
@@ -47,8 +47,8 @@ static void work(unsigned int seed)
 				ledger_used(ledger, gpu);
 		}
 		/*
-		 * Usually the process leaves the ledger. In some rounds it stays in the ledger,
-		 * without a pointer to it, until it is killed.
+		 * Usually the process leaves the ledger. In some rounds, the process only forgets
+		 * its pointer and stays in the ledger until it is killed.
 		 */
 		if (rand_r(&seed) % 8)
 			ledger_leave(ledger, rand_r(&seed) % 2);
@@ -94,7 +94,9 @@ static bool look(pid_t dead, bool alone)
 	for (unsigned int i = 0; i < view->nr_processes; i++)
 		good = good && view->processes[i].pid != dead;
 	good = good && ours == OWN && used >= OWN;
-	/* Other processes join and leave between two reads, so only unchanged values are exact. */
+	/*
+	 * Between two reads, other processes join and leave. So only unchanged values are exact.
+	 */
 	good = good && (!alone || (used == OWN && view->nr_processes == 1));
 	if (!good)
 		printf("# %llu bytes of %u processes, %llu ours\n", (unsigned long long)used,

@@ -43,8 +43,8 @@ static struct ledger *join(void)
 }
 
 /*
- * Returns the memory in use on a GPU, as any process sees it. Stores the number of the GPU's
- * processes in @nr.
+ * Returns the memory in use on a GPU. Any process reads the same value. Stores the number of the
+ * GPU's processes in @nr.
  */
 static uint64_t seen(const char *pci, unsigned int *nr)
 {
@@ -258,10 +258,7 @@ static void test_threads(void)
 
 /* ------------------------------------------------------------------------- processes */
 
-/*
- * A barrier at which processes wait for each other, so that they continue at nearly the same
- * time.
- */
+/* A barrier for processes. The processes continue at nearly the same time. */
 struct meeting {
 	atomic_int here;
 	atomic_uint round;
@@ -309,8 +306,8 @@ static void ask(struct asked *asked)
 }
 
 /*
- * In each round, several processes at the same time each request more than half of the quota.
- * Exactly one of the requests must succeed.
+ * In each round, several processes each request more than half of the quota at the same time.
+ * Exactly one of these requests must succeed.
  */
 static void test_one_gets_it(void)
 {
@@ -497,8 +494,8 @@ static void test_exec(void)
 }
 
 /*
- * A clone, which runs no fork handlers, stays alive after its parent. The parent's slot must be
- * freed when the parent ends.
+ * A process makes a clone without fork handlers, and the clone outlives its parent. When the
+ * parent ends, the parent's slot must be freed.
  */
 static void clone_raw(void)
 {
@@ -610,7 +607,7 @@ static void test_race(void)
 
 /* ---------------------------------------------------------------------- pid namespaces */
 
-/* If necessary, uses a new user namespace, in which the uid is that of this process. */
+/* If necessary, uses a new user namespace, and keeps the uid of this process. */
 static bool unshare_pids(void)
 {
 	char text[40];
@@ -624,7 +621,10 @@ static bool unshare_pids(void)
 	return fd >= 0 && write(fd, text, len) == len;
 }
 
-/* Runs as process 1 of a namespace. It joins, reads the list, reports it, and waits. */
+/*
+ * Runs as process 1 of a namespace. The process joins, reads the list, reports the list, and
+ * waits.
+ */
 static bool in_namespace(int to, int from)
 {
 	struct ledger *own = join();
@@ -801,7 +801,7 @@ static void test_held(void)
 	       "without processes it is created again");
 }
 
-/* The slots have no owner but are full of numbers. Values in such slots must not count. */
+/* The slots have no owner, but they contain values. Values in such slots must not count. */
 static void test_claims(void)
 {
 	struct ledger_slot slot = { .start = 1, .program = "ghost" };
@@ -828,7 +828,8 @@ static void test_claims(void)
 }
 
 /*
- * A pid alone does not identify a process, so the start time and the namespace are compared too.
+ * A pid alone does not identify a process. So the library also compares the start time and the
+ * namespace.
  */
 static void test_lives(void)
 {
@@ -851,7 +852,7 @@ static void test_lives(void)
 	slot.start = start;
 	atomic_store(&slot.pid, pid);
 	tap_ok(!ledger_file_lives(-1, 0, &slot, own), "one that is gone does not");
-	/* The present holder of the slot's lock is a clone that was never reported. */
+	/* A clone that was never reported now holds the slot's lock. */
 	name_tenant("lives");
 	ledger = join();
 	atomic_store(&slot.gpus[ledger_gpu(ledger, GPU)].used, 77);
@@ -865,7 +866,10 @@ static void test_lives(void)
 	ledger_leave(ledger, true);
 }
 
-/* A process must wait with its request while another process's request is not decided yet. */
+/*
+ * While the request of one process is not decided yet, other processes must wait with their
+ * requests.
+ */
 static void *withdraw(void *arg)
 {
 	_Atomic uint64_t *reserved = arg;
@@ -928,7 +932,7 @@ static void test_folder(void)
 	name_tenant("folder");
 	pid = fork();
 	if (!pid) {
-		/* Another user has already created this folder. */
+		/* A different user has already created this folder. */
 		if (mkdir(STATE_DIR_ROOT "/gpupart-4243", 0777) || setuid(4243))
 			_exit(2);
 		_exit(!(ledger_join(tenant, &ledger) == -EPERM &&
@@ -942,7 +946,7 @@ static void test_folder(void)
 
 #define SMALL_SHM "size=512k,mode=1777"
 
-/* Fills /dev/shm except for @left pages. */
+/* Fills /dev/shm until @left pages are free. */
 static bool fill_shm(int left)
 {
 	int fd = open(STATE_DIR_ROOT "/fill", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
@@ -955,8 +959,8 @@ static bool fill_shm(int left)
 }
 
 /*
- * Runs with a private /dev/shm. Returns 0, the number of the check that failed, or 77 if a private
- * /dev/shm is impossible.
+ * Runs with a private /dev/shm. Returns 0 or the number of the failed check. If a private
+ * /dev/shm is impossible, returns 77.
  */
 static int in_full_shm(void)
 {

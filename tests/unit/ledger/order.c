@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A granted amount moves from a process's reservation to its usage while other processes add up
- * both. The amount may count once or twice, but never zero times. After each memory access of one
- * side, the other side runs.
+ * A granted amount moves from a process's reservation to its usage. At the same time, other
+ * processes add up reservations and usage. The amount may count one or two times, but never zero
+ * times. After each memory access of one side, the other side runs.
  */
 #include <stdatomic.h>
 #include <stddef.h>

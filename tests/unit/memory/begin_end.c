@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests the memory quota at calls of a fake driver. In these tests frees fail, contexts are
- * destroyed with their allocations, and pools belong to no GPU.
+ * Tests the memory quota with a fake driver. Some calls that free memory fail, some contexts are
+ * destroyed with their allocations, and some pools belong to no GPU.
  */
 #include <unistd.h>
 #include "lib/memory/intercept.c"
@@ -12,10 +12,10 @@
 #define IMPOSSIBLE	(1ull << 62)
 #define CTX_A	((void *)0xa0)
 #define CTX_B	((void *)0xb0)
-/* number of allocations, which is more than the table's initial chains */
+/* number of allocations; larger than the table's initial number of chains */
 #define NR	3000
 
-static uint64_t own;		/* the memory of the process that the driver reports */
+static uint64_t own;		/* memory of the process, from the driver's report */
 static uint64_t reserved;	/* by each pool */
 
 static int device_count(int *nr)
@@ -104,7 +104,7 @@ static int call(int cbid, void *ctx, int result, uint64_t out)
 	params.name = driver_function_name(cbid);
 	params.site = CUDA_SITE_BEGIN;
 	on_call(&row->fn, &params);
-	/* Behaves like the driver if no GPU has the requested size. */
+	/* If no GPU has the requested size, behaves like the driver. */
 	if (words[1] == IMPOSSIBLE)
 		result = CUDA_ERROR_OUT_OF_MEMORY;
 	if (!result && out)
@@ -157,7 +157,7 @@ static void test_failed_free(void)
 		allocate(slab + i * MEMORY_SLAB, 100, CTX_A);
 	for (int i = 1; i <= 9; i++)
 		release(slab + i * MEMORY_SLAB, 0);
-	/* Five empty pools are freed at once, and four pools remain. */
+	/* Five empty pools are freed at the same time, and four pools remain. */
 	tap_ok(used() == before + 4 * MEMORY_SLAB,
 	       "a slab with an allocation whose free failed is not empty");
 	release(slab, 0);

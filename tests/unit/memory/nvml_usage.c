@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests the answers that nvml_usage.c gets from the simulated NVML. The answers must be right even
- * while a tenant's audit library changes the answers for programs.
+ * Tests the answers that nvml_usage.c gets from the simulated NVML. A tenant's audit library
+ * changes the answers for programs. The answers for nvml_usage.c must be right even then.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -15,7 +15,7 @@
 
 static char pci[20];
 
-/* The first device's address, as the library reports it. */
+/* Finds the address of the first device. The library reports this address. */
 static bool find_pci(void)
 {
 	int (*start)(void), (*get)(unsigned int, void **);
@@ -31,7 +31,8 @@ static bool find_pci(void)
 	if (!start || !get || !tell || start() || get(0, &device) || tell(device, info))
 		return false;
 	/*
-	 * nvmlPciInfo_t consists of 16 bytes with the old address, five numbers, and the address.
+	 * nvmlPciInfo_t begins with 16 bytes for the old form of the address. Five numbers and
+	 * the address follow.
 	 */
 	snprintf(pci, sizeof(pci), "%.19s", info + 36);
 	return pci[0];

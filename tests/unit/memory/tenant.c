@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests which tenant a process joins, which values the list has for a tenant, and when a tenant
- * is removed.
+ * Tests the tenant that a process joins, the values in a tenant's row, and the removal of
+ * tenants.
  */
 #include <errno.h>
 #include <glob.h>
@@ -27,7 +27,7 @@ static bool says(const char *part)
 	return strstr(gpupart_error(gp), part);
 }
 
-/* Finds the only row of the tenant. Returns false if there is no row or several rows. */
+/* Finds the row of the tenant. If there is no row or more than one row, returns false. */
 static bool find(struct gpupart_tenant *tenant)
 {
 	static struct gpupart_tenant list[256];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests the functions at which memory is counted. If CUPTI's header is installed, their numbers are
- * compared with the header.
+ * Tests the functions that count memory. If CUPTI's header is installed, compares the numbers of
+ * the functions with the header.
  */
 #include <stdio.h>
 #include <string.h>
@@ -19,8 +19,8 @@ static const struct memory_call *find(int cbid)
 }
 
 /*
- * If the library did not watch one of these functions, it would wait for the GPU inside a
- * capture, and this wait would end the capture.
+ * These functions need a watch. Otherwise the library would wait for the GPU inside a capture,
+ * and the wait would end the capture.
  */
 static void test_captures(void)
 {
@@ -36,7 +36,7 @@ static void test_captures(void)
 }
 
 /*
- * The stream in whose order memory is allocated. If the stream is 0, the "ptsz" forms use the
+ * Tests the stream of a stream-ordered allocation. If the stream is 0, the "ptsz" forms use the
  * per-thread stream.
  */
 static void test_streams(void)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Compares the planner's plans with all possible plans. On small made-up GPUs the test
- * enumerates every way to give TPCs, homes and uGPUs to tenants, keeps the ways that meet the
- * demands, and selects the best of these ways by the order of gpupart.h, one key after the
- * other. It shares no code with the planner. It only reads demands and sets, and counts.
+ * Compares the planner's plans with all possible plans. The test uses small made-up GPUs. It
+ * enumerates every way to give TPCs, homes and uGPUs to tenants. It keeps the ways that meet the
+ * demands. From these ways, it selects the best way by the criteria in gpupart_manage.h, one
+ * criterion after the other. The test shares no code with the planner.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -68,7 +68,7 @@ static bool related(unsigned int a, unsigned int b, bool same)
 
 /* ------------------------------------------------------------- all possible plans */
 
-/* If a tenant spreads its GPCs, it must have the same number of GPCs from each uGPU. */
+/* A tenant with spread GPCs must have the same number of GPCs from each uGPU. */
 static bool balanced(const struct way *w, unsigned int t)
 {
 	unsigned int nr[MAX_U] = { 0 };
@@ -233,7 +233,7 @@ static void level_ugpus(void)
 	}
 }
 
-/* The TPCs that each tenant has so far, and the resulting order of GPCs for one tenant. */
+/* The TPCs of each tenant at this moment, and the resulting order of GPCs for one tenant. */
 static unsigned char so_far[MAX_T][MAX_G];
 static unsigned int order[MAX_G];
 
@@ -257,7 +257,7 @@ static void find_order(unsigned int t)
 					order[nr++] = g;
 }
 
-/* Returns whether there is a plan with at least these numbers. */
+/* Returns true if there is a plan with at least these numbers. */
 static bool exists(const unsigned int *nr)
 {
 	for (unsigned int i = 0; i < nr_list; i++) {
@@ -272,8 +272,8 @@ static bool exists(const unsigned int *nr)
 }
 
 /*
- * Returns whether the numbers in @nr fit into the uGPUs, regardless of GPCs. In each uGPU,
- * counts only the TPCs of GPCs that no tenant has completely.
+ * Returns true if the numbers in @nr fit into the uGPUs. Ignores the borders of GPCs. Does not
+ * count the TPCs of a GPC that one tenant has completely.
  */
 static bool counts_fit(unsigned int first, const unsigned int *nr)
 {
@@ -302,7 +302,8 @@ static bool counts_fit(unsigned int first, const unsigned int *nr)
 }
 
 /*
- * Distributes TPCs as the header describes. @nr has the minima on entry and the results on return.
+ * Distributes TPCs by the rule in the header. At the call, @nr has the minima. At the return, @nr
+ * has the results.
  */
 static void deal(unsigned int first, unsigned int *nr, bool counts_only)
 {
@@ -566,7 +567,7 @@ static void ask(unsigned int most, bool whole_only)
 /* ----------------------------------------------------------------- comparison */
 
 static unsigned int nr_found, nr_refused, nr_wrong, nr_seen, nr_unordered, nr_advice, nr_bad_advice;
-/* The number of sets that can run a cluster, and the number of sets that cannot. */
+/* The number of sets that can run a cluster, and the number of sets that cannot run a cluster. */
 static unsigned int nr_held, nr_not_held;
 
 static void show(const struct gpupart_topology *topo, const struct gpupart_plan *plan)
@@ -624,7 +625,7 @@ static bool agrees(const struct gpupart_topology *topo, const struct gpupart_pla
 	return equal && plan->optimal && plan->nr_tenants == nr_t;
 }
 
-/* Checks that the same demands in another order give the same sets. */
+/* Checks that a different order of the demands gives the same sets. */
 static bool same_reversed(struct gpupart *gp, const struct gpupart_topology *topo,
 			  const struct gpupart_plan *plan)
 {
@@ -732,9 +733,7 @@ static void solve(void)
 	level_sets(first);
 }
 
-/*
- * Allocates up to @nr of the @left TPCs. Returns how many TPCs it allocated.
- */
+/* Allocates up to @nr of the @left TPCs. Returns the number of allocated TPCs. */
 static unsigned int take(unsigned int *left, unsigned int nr)
 {
 	nr = nr < *left ? nr : *left;
@@ -743,8 +742,8 @@ static unsigned int take(unsigned int *left, unsigned int nr)
 }
 
 /*
- * Converts the numbers in @w to individual TPCs, and finds the tenants that then have 4 TPCs in
- * one virtual GPC.
+ * Converts the numbers in @w to individual TPCs. Then finds the tenants with 4 TPCs in one
+ * virtual GPC.
  */
 static void find_holders(const struct way *w, bool *holds)
 {
@@ -778,8 +777,8 @@ static void find_holders(const struct way *w, bool *holds)
 }
 
 /*
- * Gives a home of 4 TPCs to @last, and to each tenant with a cluster that is before @last in
- * rank.
+ * Gives a home of 4 TPCs to tenant @last. Also gives a home to each tenant of higher rank that
+ * can hold a cluster.
  */
 static void want_homes(unsigned int last, const bool *holds)
 {
@@ -793,7 +792,7 @@ static void want_homes(unsigned int last, const bool *holds)
 	}
 }
 
-/* The rule for clusters of gpupart.h, applied after solve(). */
+/* After solve(), applies the rule for clusters in gpupart_manage.h. */
 static void hold_clusters(void)
 {
 	unsigned int min_was[MAX_T], home_was[MAX_T];

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Plans that were computed by hand. The table has small GPUs, demands, and either each tenant's
- * TPCs of each GPC or the error message. A comment at each row gives the reason.
+ * Compares plans with plans that were computed by hand. Each row of the table has a small GPU,
+ * demands, and the result. The result is the number of each tenant's TPCs in each GPC, or an
+ * error message. A comment at the row gives the reason.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,8 +16,8 @@
 static const struct row {
 	const char *why;
 	/*
-	 * For each GPC, the number of TPCs, how many of them are in the virtual GPC if not all, and
-	 * the uGPU.
+	 * For each GPC: the number of its TPCs, the number of its TPCs in the virtual GPC if this
+	 * number differs, and the uGPU.
 	 */
 	const char *gpu;
 	struct gpupart_demand demands[MAX_TENANTS];
@@ -41,8 +42,8 @@ static const struct row {
 	{ "but as many of each where no virtual GPC has 4", "3@0 5/3@0 3@1 3@1",
 	  { { .name = "a", .max_tpcs = 4, .spread = true } }, "1 1 1 1" },
 	/*
-	 * Tenant b packs and chooses first. The 4 TPCs of a would leave fewer than 5 TPCs of one
-	 * uGPU for b.
+	 * Tenant b needs whole GPCs with 7 TPCs, so it needs GPC 0. No other GPC has 4 TPCs for
+	 * tenant a.
 	 */
 	{ "and where others' demands leave no such set", "4@0 3@0 3@1 2@1",
 	  { { .name = "a", .max_tpcs = 5, .spread = true },
@@ -74,14 +75,17 @@ static const struct row {
 	  { { .name = "a", .max_tpcs = 4, .cluster = 8 } }, "0 4" },
 	{ "nor does it into a whole GPC of them", "4/2@0 4/2@0 3@0 4@0",
 	  { { .name = "a", .max_tpcs = 4, .cluster = 8, .gpcs = true } }, "0 0 0 4" },
-	/* The shares of 18 TPCs are 9 and 9, which is only possible as 5 + 4 and 3 + 3 + 3. */
+	/*
+	 * Each tenant's share of 18 TPCs is 9 TPCs. The only way to make such shares is 5 + 4 and
+	 * 3 + 3 + 3.
+	 */
 	{ "the only two halves of five GPCs", "5@0 3@0 3@0 4@0 3@0",
 	  { { .name = "a", .min_tpcs = 9, .max_tpcs = 9, .gpcs = true },
 	    { .name = "b", .min_tpcs = 9, .max_tpcs = 9, .gpcs = true } },
 	  "5 0 0 4 0|0 3 3 0 3" },
 	/*
-	 * The GPCs add up to 18, and so do 5, 6 and 7. The numbers 5, 6 and 7 are the sums 2 +
-	 * 3, 3 + 3 and 4 + 3. The tenant with 7 TPCs chooses first.
+	 * The GPCs have 18 TPCs, and the demands 5, 6 and 7 also add up to 18. The tenants get 2
+	 * + 3, 3 + 3 and 4 + 3 TPCs. The tenant with 7 TPCs chooses first.
 	 */
 	{ "all of six GPCs, in the one way there is", "2@0 3@0 3@0 4@0 3@0 3@0",
 	  { { .name = "a", .min_tpcs = 5, .gpcs = true },
@@ -89,8 +93,8 @@ static const struct row {
 	    { .name = "c", .min_tpcs = 7, .gpcs = true } },
 	  "2 0 0 0 0 3|0 0 3 0 3 0|0 3 0 4 0 0" },
 	/*
-	 * The share is 12 / 3 = 4, but GPCs of 3 TPCs give only 3 or 6. The numbers 3 and 5 are
-	 * equally near to 4, and 6 is farther away.
+	 * The share is 12 / 3 = 4 TPCs, but GPCs of 3 TPCs give only 3 or 6 TPCs. 3 is nearer to
+	 * 4 than 6.
 	 */
 	{ "as near to its share as GPCs allow", "3@0 3@0 3@0 3@0",
 	  { { .name = "a", .gpcs = true }, { .name = "b" }, { .name = "c" } },
@@ -105,14 +109,14 @@ static const struct row {
 	  { { .name = "a", .min_tpcs = 4, .gpcs = true }, { .name = "b", .min_tpcs = 7 } },
 	  "tenant b: min=7 cannot be met beside a on 12 TPCs: min=6 would do" },
 	/*
-	 * Each uGPU has 4 TPCs for one of the two tenants. There are two uGPUs, so three tenants
-	 * cannot all be apart from each other.
+	 * There are two uGPUs, so at most two tenants can be apart from each other. The third
+	 * tenant has no uGPU.
 	 */
 	{ "three apart on two uGPUs", "4@0 4@1",
 	  { { .name = "a", .apart = "b+c" }, { .name = "b", .apart = "c" }, { .name = "c" } },
 	  "tenant c: min=1,apart=a,apart=b cannot be met beside a, b on 8 TPCs: "
 	  "no tie to others by same or apart would do" },
-	/* A GPC gives either 7 TPCs or no TPC. */
+	/* A set of whole GPCs has 7 or 14 TPCs. */
 	{ "a maximum between two sums", "7@0 7@0",
 	  { { .name = "a", .min_tpcs = 5, .max_tpcs = 6, .gpcs = true } },
 	  "tenant a: min=5,max=6,gpcs cannot be met on 14 TPCs: max=7, or no gpcs would do" },
@@ -182,8 +186,8 @@ static void check(struct gpupart *gp, const struct row *row)
 }
 
 /*
- * 32 GPCs of 2 to 12 TPCs, more than GPUs have, and 16 tenants that each demand 14 TPCs in whole
- * GPCs.
+ * The GPU has 32 GPCs of 2 to 12 TPCs, which is more than real GPUs have. Each of the 16 tenants
+ * demands 14 TPCs in whole GPCs.
  */
 static void refuses_hard(struct gpupart *gp)
 {

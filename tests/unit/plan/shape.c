@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests shapes of sets. It tests every number of TPCs on every board, and on random parts of the
- * board. The results are compared with all sets of GPCs, and with counts that are computed
- * independently.
+ * Tests shapes of sets. It tests every number of TPCs on every board and on random parts of the
+ * board. The results are compared with all sets of GPCs. They are also compared with counts that
+ * do not use the library.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -45,8 +45,8 @@ static unsigned int in_vgpc(const struct gpupart_tpcset *set)
 }
 
 /*
- * Finds, by exhaustive search, the possible sums of GPCs that are completely in @from, with a bit
- * for each sum. If @equal is true, the number of GPCs from each uGPU must be the same.
+ * Finds the possible sums of whole GPCs in @from by exhaustive search. The result has a bit for
+ * each sum. If @equal is true, the number of GPCs from each uGPU must be the same.
  */
 static void find_sums(const struct gpupart_tpcset *from, bool equal, bool *sums)
 {
@@ -67,12 +67,12 @@ static void find_sums(const struct gpupart_tpcset *from, bool equal, bool *sums)
 }
 
 /*
- * Returns the lowest sum of squares of @nr TPCs, with at least CLUSTER_TPCS in GPC @home. If @home
- * is -1, no GPC needs this number.
+ * Distributes @nr TPCs over GPCs. Returns the lowest sum of squares. GPC @home must get at least
+ * CLUSTER_TPCS TPCs. If @home is -1, there is no such condition.
  */
 static unsigned int most_even(const struct gpupart_tpcset *from, unsigned int nr, int home)
 {
-	/* least[n] is the lowest sum with n TPCs of the GPCs so far. */
+	/* least[n] is the lowest sum for n TPCs in the GPCs up to this one. */
 	unsigned int least[GPUPART_MAX_TPCS + 1], next[GPUPART_MAX_TPCS + 1];
 
 	memset(least, 0x3f, sizeof(least));
@@ -126,8 +126,8 @@ static void try_gpcs(const struct gpupart_tpcset *from, unsigned int nr)
 	}
 	bad_gpcs += in_whole != best;
 	/*
-	 * If GPCs that other sets use in part have enough TPCs, the remaining TPCs must come from
-	 * these GPCs.
+	 * Other sets use some GPCs in part. If these GPCs have enough TPCs, the remaining TPCs
+	 * must come from them.
 	 */
 	bad_gpcs += newly_broken > 1 || (newly_broken && broken >= nr - best);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Tests the bounds of the offset between two clocks by comparison with a known offset. */
+/* Tests the bounds of the offset between two clocks. The true offset is known. */
 #include <stdlib.h>
 #include "lib/records/clocks.h"
 #include "tests/tap.h"
@@ -17,8 +17,8 @@ static int64_t ahead(uint64_t end, int ppm)
 }
 
 /*
- * The error of each point is @near ns or more. For one of every @tight points, and for the last
- * point, the error is exactly @near.
+ * The error of each point is at least @near ns. For one of every @tight points, and for the last
+ * point, the error is exactly @near ns.
  */
 static void play(int ppm, unsigned int near, unsigned int tight)
 {
@@ -37,7 +37,8 @@ static void play(int ppm, unsigned int near, unsigned int tight)
 }
 
 /*
- * Returns the largest width of the bounds, or -1 if the offset is outside the bounds at some point.
+ * Returns the largest width of the bounds. If the offset is outside the bounds at some point,
+ * returns -1.
  */
 static int64_t widest(int ppm, uint64_t from, uint64_t to)
 {

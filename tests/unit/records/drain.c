@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests when all launches with a process's old set have ended, including launches that have no
- * number yet.
+ * Tests code that detects the end of all launches with a process's old set. A launch with the old
+ * set may not have a number yet.
  */
 #include <errno.h>
 #include <linux/membarrier.h>
@@ -29,8 +29,8 @@ static bool begin(void)
 }
 
 /*
- * stored() makes the store of another thread. It is called at fence number @fence from now on,
- * so that the store becomes visible only then.
+ * stored() simulates the store of another thread. It is called at fence number @fence. So the
+ * store becomes visible at this fence.
  */
 static void (*stored)(void);
 static int fence;
@@ -147,8 +147,8 @@ static void unfenced(void)
 }
 
 /*
- * Counts through another mapping of the page. Otherwise a thread that is outside the callback
- * would count as inside.
+ * Counts through a second mapping of the page. Otherwise a thread outside the callback would
+ * count as inside.
  */
 static void marks(void)
 {
@@ -274,8 +274,8 @@ static void *launch_all_the_time(void *unused)
 		state_count(STATE_CONFINED);
 		if (l->cell) {
 			/*
-			 * At this time, the end of the launch was not seen yet. The next launch
-			 * is not older than this launch.
+			 * At this time, the test has not seen the end of the launch. The next
+			 * launch is not older than this launch.
 			 */
 			atomic_store(&oldest, had[(i + 1) % NR_BEHIND]);
 			end(*l);
@@ -315,7 +315,7 @@ int main(void)
 		launches, inside, unfenced, marks, loose, unknown, more_unknown, many_threads, race,
 	};
 
-	/* Each test runs in a separate process, so that tests do not affect each other. */
+	/* Each test runs in a separate process. So tests do not affect each other. */
 	for (unsigned int i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
 		int status = 1, before = tap_count;
 		pid_t pid;

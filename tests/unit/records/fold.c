@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests busy time as a union of intervals, which is compared with a map of every nanosecond. Also
- * tests the totals of functions, and the clock.
+ * Tests busy time, which is a union of intervals. The result is compared with a map of every
+ * nanosecond. Also tests the totals of functions, and the clock.
  */
 #include <string.h>
 #include "lib/records/records.h"
@@ -44,8 +44,8 @@ static void make(struct interval *list, unsigned int longest, unsigned int disor
 }
 
 /*
- * Compares records_add() with the map after every interval. Tests bounds, which are exact if @exact
- * is true.
+ * Compares records_add() with the map after every interval. Tests the bounds. If @exact is true,
+ * the bounds must be exact.
  */
 static bool agrees(const struct interval *list, bool exact)
 {
@@ -156,8 +156,8 @@ static void times(void)
 }
 
 /*
- * Three launches were seen long after two of them had ended, like the first launches of a program.
- * Each of the three took 1 s.
+ * A program's first launches are seen late. Here, three launches are seen when two of them ended
+ * long ago. Each of the three launches took 1 s.
  */
 static void seen_late(void)
 {
@@ -204,7 +204,7 @@ static void many_functions(void)
 	for (int i = 0; i < 40; i += 10)
 		if (function(0x8000 + i * 16))
 			heavy += function(0x8000 + i * 16)->ns;
-	/* The very first launch is submitted long before the others. */
+	/* The first launch is submitted long before the other launches. */
 	tap_ok(nr == STATE_NR_FUNCTIONS && heavy >= 400000000 && heavy <= 401000000,
 	       "of 3604 functions 64 are there, and the 4 with the most time are whole: %lu ns",
 	       heavy);

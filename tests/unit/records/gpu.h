@@ -22,7 +22,7 @@ static struct gpupart *gp;
 static struct tmd_map map;
 static struct state_gpu *gpu;
 static struct records *records;
-static int refuses_registered;	/* result of the driver when memory is registered */
+static int refuses_registered;	/* the driver's result for the registration of memory */
 static void *registered[64];
 static unsigned int nr_registered;
 
@@ -86,7 +86,7 @@ static bool start(void)
 	       (gpu = state_add_gpu(&info, 1)) && !records_start(gp, gpu, &map, &records);
 }
 
-/* Builds the TMD as the driver does. The driver uses slot 0. */
+/* Builds the TMD like the driver. The driver uses slot 0. */
 __attribute__((unused))
 static void build(struct stream *s)
 {
@@ -151,7 +151,7 @@ static bool read_own(struct gpupart_records *r)
 	return good;
 }
 
-/* Prints the read values if they are wrong. */
+/* If the read values are wrong, prints the values. */
 __attribute__((unused))
 static bool reads(uint64_t issued, uint64_t ended, uint64_t outstanding, uint64_t unrecorded,
 		  uint64_t unknown)
@@ -167,7 +167,7 @@ static bool reads(uint64_t issued, uint64_t ended, uint64_t outstanding, uint64_
 	return same;
 }
 
-/* Runs a test in a separate process with a context, so that tests do not affect each other. */
+/* Runs a test in a separate process with a context. So tests do not affect each other. */
 __attribute__((unused))
 static void gpu_child(void (*test)(void))
 {

@@ -7,11 +7,11 @@
 #include "tests/unit/records/gpu.h"
 
 #define CTX		((void *)0x7000)
-/* the function that the last kernels of graphs have */
+/* the function of each graph's last kernels */
 #define LAST		((void *)0x1000)
 #define OTHER		((void *)0x2000)
 
-/* A graph of kernels, with one first kernel and the other kernels after it. */
+/* A graph of kernels. All other kernels depend on the first kernel. */
 static struct fake_graph {
 	unsigned int nr;
 	void *functions[4];
@@ -63,7 +63,7 @@ struct executable {
 	unsigned int nr_nodes, nr_built;
 };
 
-/* Builds node @n for @function in the launch callback, as the driver does. */
+/* Like the driver, builds node @n for @function in the launch callback. */
 static bool node_build(struct executable *e, unsigned int n, void *function)
 {
 	struct launch_params params = {
@@ -108,7 +108,7 @@ static void instantiate(struct executable *e, struct fake_graph *graph)
 	launch_graph(e, graph, 0);
 }
 
-/* Returns the counter that a node increments. This counter is the cell of the node's graph. */
+/* A node increments the counter of its graph. Returns the cell with this counter. */
 static struct records_graph_cell *cell_of(struct executable *e)
 {
 	struct records_graph_cell *cell = NULL;
@@ -130,8 +130,8 @@ static void kernels_end(struct executable *e, unsigned int nr)
 }
 
 /*
- * If a launch may have been made, the launch still uses its entry, and no other graph gets this
- * entry.
+ * After a failure, the launch may have been made. So the launch still uses its entry, and no
+ * other graph gets this entry.
  */
 static void failed(void)
 {
@@ -159,8 +159,8 @@ static void failed(void)
 }
 
 /*
- * An update exchanges the functions of two nodes. The number of counted kernels stays the same, but
- * other kernels count.
+ * An update exchanges the functions of two nodes. The number of counted kernels stays the same,
+ * but different kernels count.
  */
 static void exchanged(void)
 {
@@ -201,7 +201,7 @@ static void wraps(void)
 	tap_ok(good == 12 && atomic_load(&cell->count) == 4, "a counter of 32 bits goes round");
 }
 
-/* Records of a destroyed graph arrive later, while another graph runs. */
+/* Records of a destroyed graph arrive late. At this time, another graph runs. */
 static void late(void)
 {
 	static struct executable first, second;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests that the records of another process are read exactly. The reader must not be harmed,
- * regardless of what that process writes and how it ends.
+ * Tests that the reader gets the exact records of another process. That process may write wrong
+ * values and may end at any time, but it must not harm the reader.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -31,7 +31,7 @@ struct other {
 	pid_t pid;
 };
 
-static bool begins_without;	/* the process has no context until a command creates a context */
+static bool begins_without;	/* the process has no context before a command creates one */
 static struct launched waiting[64];
 static unsigned int nr_waiting;
 
@@ -50,8 +50,8 @@ static void lie(struct state_records *shown, unsigned int seed)
 	for (size_t i = 0; i < 5000; i++)
 		section[random() % sizeof(*records->section)] = random();
 	/*
-	 * In each ring a million launches were made. All of them have ended, or as many as
-	 * possible.
+	 * In each ring, a million launches were made. All launches have ended, or as many
+	 * launches as possible.
 	 */
 	for (int i = 0; seed % 5 == 0 && i < RECORDS_NR_CELLS; i++)
 		records->section->cells[i].payload = 0x40000000;
@@ -83,7 +83,7 @@ static void other_does(char what, struct stream *s)
 	case 'x':
 		lie(records->shown, lies++);
 		break;
-	case 'f':	/* runs endlessly, with records that arrive while the process is killed */
+	case 'f':	/* runs endlessly, so that records arrive during the kill of the process */
 		for (unsigned int i = 0; ; i++) {
 			end(waiting[i % 64]);
 			waiting[i % 64] = launch(s);
@@ -261,7 +261,7 @@ static void without_room(void)
 	getrlimit(RLIMIT_AS, &before);
 	less = before;
 	size = vm_size();
-	/* The block fits into the limit, but the larger section of records does not fit. */
+	/* The block fits into the limit. The section of records is larger and does not fit. */
 	less.rlim_cur = (size + 800) * 1024;
 	setrlimit(RLIMIT_AS, &less);
 	for (int n = 0; n < 3; n++)
@@ -293,7 +293,7 @@ static void truncated(void)
 	other_end(&o, SIGKILL);
 }
 
-/* Its files are truncated after the reader has mapped them. */
+/* The process truncates its files after the reader has mapped these files. */
 static void truncated_later(const char *what, const char *does)
 {
 	struct gpupart_records_reader *reader;
@@ -331,8 +331,8 @@ static bool watched_is(struct gpupart_records_reader *reader, uint64_t count)
 }
 
 /*
- * If a reader began before the first launch, it must read to the end, regardless of how the process
- * ends.
+ * A reader that began before the first launch must read to the end. The process may end in any
+ * way.
  */
 static void ended(const char *what, const char *does, int signal, uint64_t count)
 {
@@ -407,8 +407,8 @@ static uint64_t hash_of(const char *path)
 }
 
 /*
- * The process is killed in the middle of launches. The files of an uninvolved process must not
- * change, and no file may remain.
+ * The process is killed during launches. The files of an uninvolved process must not change. No
+ * file of the killed process may remain.
  */
 static void killed(void)
 {

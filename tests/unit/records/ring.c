@@ -13,7 +13,7 @@
 
 static struct stream streams[NR_THREADS][NR_STREAMS], many[100];
 
-/* Each stream ends its launches in order, and has at most 40 launches that have not ended. */
+/* Each stream ends its launches in order, and has at most 40 outstanding launches. */
 static void *launch_some(void *arg)
 {
 	struct stream *mine = arg;
@@ -91,7 +91,10 @@ static void of_one(void)
 	       "three are outstanding");
 	end(a);
 	tap_ok(reads(3, 1, 2, 0, 0), "one has ended");
-	/* Launches that ended out of order stay busy. Hardware never did this. */
+	/*
+	 * If launches end out of order, the stream stays busy. In measurements, launches of a
+	 * stream never ended out of order.
+	 */
 	end(c);
 	tap_ok(reads(3, 1, 2, 0, 0), "a record that is late or lost keeps the ones behind it busy");
 	end(b);
@@ -195,8 +198,8 @@ static void stream_reused(void)
 }
 
 /*
- * All work with a record is followed by work without a record. The stream of the work with records
- * was destroyed, and its ring is reused.
+ * First there is work with records, and then work without records. The stream of the first work
+ * is destroyed, and a new stream reuses its ring.
  */
 static void unrecorded_gone(void)
 {
@@ -240,8 +243,8 @@ static void unrecorded_gone(void)
 }
 
 /*
- * Returns whether one stream has made @issued launches, of which @outstanding have not ended. Sets
- * *busy to the time of the other launches.
+ * Returns true if one stream has made @issued launches and @outstanding of these launches have
+ * not ended. Sets *busy to the time of the ended launches.
  */
 static bool reads_of(const struct stream *s, uint64_t issued, uint64_t outstanding,
 		     uint64_t *busy)
@@ -265,7 +268,10 @@ static bool reads_of(const struct stream *s, uint64_t issued, uint64_t outstandi
 #define SECOND	1000000000ull
 #define AGES	(100000 * SECOND)
 
-/* Changes the records so that the launch was submitted when the GPU's clock was @at. */
+/*
+ * Changes the records. After the change, @at on the GPU's clock is the time of the launch's
+ * submission.
+ */
 static void submitted_at(struct launched launched, uint64_t at)
 {
 	const struct records_cell *cells = records->contexts[0].mapped;
@@ -277,8 +283,7 @@ static void submitted_at(struct launched launched, uint64_t at)
 }
 
 /*
- * Consecutive launches are all submitted before the first of them ends. Each launch must get its
- * own time.
+ * Several launches are submitted before the first launch ends. Each launch must get its own time.
  */
 static bool run(struct stream *s, unsigned int nr, uint64_t ns, uint64_t *at)
 {
@@ -297,7 +302,7 @@ static bool run(struct stream *s, unsigned int nr, uint64_t ns, uint64_t *at)
 	return true;
 }
 
-/* Makes launches, so that earlier launches are folded. */
+/* Makes launches. These launches cause the folding of earlier launches. */
 static void warm(struct stream *s, uint64_t *at)
 {
 	run(s, 16, 0, at);

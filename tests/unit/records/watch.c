@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests gpupart_records_watch() with launches whose times are known. The true busy time must be
- * between its two bounds, regardless of the clocks, and the bounds must become narrow.
+ * Tests gpupart_records_watch() with launches of known times. For all clocks, the true busy time
+ * must be between its two bounds. The bounds must become narrow.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -13,15 +13,15 @@
 
 #define CTX		((void *)(uintptr_t)0x7000)
 #define MAX_LOG		2000000
-/* maximum time in seconds until the bounds are narrow, on a busy machine */
+/* on a busy machine, the bounds become narrow within this number of seconds */
 #define PATIENCE	60
 
-/* a GPU writes a record at most this much time after the end of a kernel */
+/* maximum delay of a record after the end of a kernel */
 #define LATE_NS		3000
 
 /*
- * A launch; all times are in ns by the CPU's clock. It was submitted between @before and @after.
- * If this machine delayed a record more than a GPU would, the launch may count as outstanding
+ * A launch. All times are in ns on the CPU's clock. The launch was submitted between @before and
+ * @after. This machine may delay a record more than a GPU. So the launch may count as outstanding
  * until @seen.
  */
 struct logged {
@@ -30,12 +30,12 @@ struct logged {
 };
 
 /*
- * The launches of a thread, which launches kernels of @ns on a stream and begins each launch
- * @pause after it began the previous launch.
+ * The launches of one thread. The thread launches kernels of @ns on a stream. The distance
+ * between the beginnings of two launches is @pause.
  */
 struct program {
 	struct stream stream;
-	/* @waits: how much later the kernel begins than it could begin */
+	/* @waits: delay of the kernel after the earliest possible begin */
 	uint64_t ns, pause, waits;
 	uint64_t ppm;			/* rate error of the GPU's clock */
 	atomic_bool stop;
@@ -44,7 +44,10 @@ struct program {
 	pthread_t thread;
 };
 
-/* The GPU's clock runs evenly except where another rate begins. It does not jump. */
+/*
+ * The rate of the GPU's clock changes at some times. Between two changes, the clock runs evenly.
+ * It does not jump.
+ */
 static uint64_t epoch, ahead;
 
 static uint64_t cpu_now(void)
@@ -84,8 +87,8 @@ static void *play(void *arg)
 		next = l->before + p->pause;
 		wait_until(l->end);
 		/*
-		 * Use the real times and not the planned times, because this thread may have waited
-		 * for a CPU.
+		 * This thread may have waited for a CPU, so use the real times instead of the
+		 * planned times.
 		 */
 		l->end = cpu_now();
 		end_at(launched, gpu_time(p, l->end));
@@ -118,8 +121,8 @@ static int by_before(const void *a, const void *b)
 }
 
 /*
- * Returns the union of all launches between @from and @to. If @latest is true, assumes that each
- * launch began as late as possible.
+ * Returns the busy time between @from and @to, as a union of all launches. If @latest is true,
+ * assumes the latest possible begin of each launch.
  */
 static uint64_t truth(struct program *p, unsigned int nr, uint64_t from, uint64_t to, bool latest)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests how much a refused job delays other jobs while it waits. It tests how often the planner
- * runs while the node's lock is held, and how long a wait takes while another process holds the
- * lock. The node is made from a capture, and almost all of its GPU is allocated.
+ * Tests the delay that a waiting refused job causes for other jobs. It counts the runs of the
+ * planner under the node's lock. It also measures a wait while another process holds the lock.
+ * The node is made from a capture, and almost all of its GPU is allocated.
  */
 #include <sched.h>
 #include <signal.h>
@@ -138,7 +138,7 @@ static void test_refused(void)
 	       nr_locked);
 }
 
-/* The second job waits for the end of the first. */
+/* The second job waits for the end of the first job. */
 static void test_wait(void)
 {
 	struct gpupart_grant grant, other;

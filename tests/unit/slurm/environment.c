@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests the environment of a job's tasks. It tests long values of the job's variables.
- * It also tests path lists in which an entry matches only the beginning, or only the end, of the
- * path that is to be added.
+ * Tests the environment of a job's tasks. It tests long values of the job's variables. It also
+ * tests path lists with similar entries: the new path begins or ends with such an entry, but is
+ * longer.
  */
 #include <limits.h>
 #include <stdlib.h>
@@ -50,7 +50,7 @@ static bool simulated;
 /* address of the frame of set() on the stack, which grows down */
 static const char *top, *deepest;
 
-/* Behaves like Slurm's function, which truncates a longer value with a warning. */
+/* Like Slurm's function, truncates a longer value. */
 spank_err_t spank_getenv(spank_t spank, const char *name, char *buf, int len)
 {
 	const char *value = *variable(name);
@@ -119,7 +119,10 @@ static int set(char *why, size_t len)
 	return environment_set(NULL, &grant, why, len);
 }
 
-/* A value of @len bytes must be complete in a task's environment, or the task must not start. */
+/*
+ * A value has @len bytes. If the task's environment does not have the complete value, the task
+ * must not start.
+ */
 static void try_long(const char *name, const char *begin, size_t len)
 {
 	char *value = filled(begin, len), why[256];
@@ -134,8 +137,8 @@ static void try_long(const char *name, const char *begin, size_t len)
 }
 
 /*
- * The job's variable @name has the path of the package's @file, with characters before or after the
- * path.
+ * The job's variable @name contains the path of the package's @file. There are other characters
+ * before or after this path.
  */
 static void try_list(const char *name, const char *before, const char *file, const char *after)
 {

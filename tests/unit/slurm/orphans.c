@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests which processes an epilog kills. The test puts a different process into the list than the
- * process that was found. This also happens if a pid is reused between the list and the signal. The
- * node's MPS daemon is tests/other_mps.sh.
+ * Tests which processes an epilog kills. The test replaces a process in the list by a different
+ * process. The same happens if a pid is reused after the list was made and before the signal.
+ * tests/other_mps.sh is the node's MPS daemon.
  */
 #include <dirent.h>
 #include <linux/filter.h>
@@ -30,7 +30,7 @@ int __wrap_gpupart_process_list(struct gpupart *gp, struct gpupart_process *list
 
 static const struct gpupart_grant grant = { .id = "0-7b", .name = "123", .uid = UID };
 static unsigned int nr_lists;
-static int found_as;	/* the pid by which the job's process is listed; 0: its own pid */
+static int found_as;	/* the list shows this pid for the job's process; 0: its own pid */
 
 int __wrap_gpupart_process_list(struct gpupart *gp, struct gpupart_process *list, unsigned int max,
 				size_t size)
@@ -92,7 +92,7 @@ static int be_process(char **argv)
 		pause();
 }
 
-/* Ends the process by SIGTERM. Returns whether SIGKILL had come before. */
+/* Sends SIGTERM to the process. Returns true if SIGKILL had already ended the process. */
 static bool was_killed(pid_t pid)
 {
 	int status = 0;
@@ -108,7 +108,10 @@ static void end(pid_t pid)
 	waitpid(pid, NULL, 0);
 }
 
-/* Makes one pass of an epilog. Returns how many processes it killed or could not kill. */
+/*
+ * Makes one pass of an epilog. Returns the number of processes that the pass killed or could not
+ * kill.
+ */
 static int look_once(const char **why)
 {
 	struct meant meant = { .job = JOB, .grant = &grant };
@@ -131,7 +134,7 @@ static void try(const char *what, const struct kind *kind, bool meant)
 	       meant ? "" : "not ");
 }
 
-/* The list has a process of the job under a pid that now belongs to a process of @kind. */
+/* The list has a process of the job. The pid in the list now belongs to a process of @kind. */
 static void try_again(const char *what, const struct kind *kind)
 {
 	pid_t listed = start(&(struct kind){ .uid = UID, .job = "0-7b" }), pid = start(kind);
@@ -200,8 +203,8 @@ static void try_many(void)
 	       nr_lists);
 	nr = left_kill(&left, JOB, &grant, &why);
 	/*
-	 * The dead process exists until this process has waited for it. But the list no longer
-	 * contains it.
+	 * The dead process is a zombie until this process waits for it. But the list no longer
+	 * contains the dead process.
 	 */
 	tap_ok(!nr && was_killed(pid) && nr_lists == 2, "one left a process: %u lists", nr_lists);
 	free(left.list);
@@ -224,7 +227,7 @@ static void put(const char *name, const char *text)
 }
 
 /*
- * Returns whether the daemon got exactly these requests about process @pid. Each request has the
+ * Returns true if the daemon got exactly these requests about process @pid. Each request has the
  * form "SERVER STATE".
  */
 static bool was_asked(pid_t pid, const char *const *wanted)
@@ -250,7 +253,7 @@ static bool was_asked(pid_t pid, const char *const *wanted)
 }
 
 /*
- * Ends a process of job @job while the daemon is in this state. The daemon must get the request
+ * While the daemon is in this state, ends a process of job @job. The daemon must get the request
  * @wanted.
  */
 static void try_mps(const char *what, const char *job, const char *const *wanted)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Measures the cost of root's scan of another user's folder. It counts opened files and maps for
- * a process with many files, for many processes with long maps, and for more files than the scan
- * reads. It measures CPU time for files with much content.
+ * Measures the cost of root's scan of another user's folder. It counts the opened files and maps
+ * in three cases: a process has many files, many processes have long maps, and there are more
+ * files than the scan reads. For files with much content, it measures CPU time.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -56,7 +56,10 @@ int __wrap_openat(int dir, const char *file, int flags, ...)
 	return __real_openat(dir, file, flags, mode);
 }
 
-/* Creates a state page of process @pid and keeps it open for writing, so that it is not removed. */
+/*
+ * Creates a state page of process @pid. Keeps the file open for writing, so that the file is not
+ * removed.
+ */
 static int put_block(int pid, uint64_t name_space, uint64_t start, const char *name)
 {
 	struct state_page *block = aligned_alloc(_Alignof(struct state_page), sizeof(*block));
@@ -92,8 +95,8 @@ static void map_much(void)
 }
 
 /*
- * There is only one process, the first process of a pid namespace. There are also files that
- * have its pid in other namespaces.
+ * There is only one process, the first process of a pid namespace. Some files have the same pid
+ * in other namespaces.
  */
 static int many_files(void *arg)
 {
@@ -115,7 +118,10 @@ static __attribute__((noreturn)) int sleeps(void *arg)
 		pause();
 }
 
-/* Processes share one memory, and each has a file. Every second file has the true start time. */
+/*
+ * The processes share one address space, and each process has a file. Every second file has the
+ * true start time.
+ */
 static int many_sharers(void *arg)
 {
 	static char stacks[NR_SHARERS][16384] __attribute__((aligned(16)));
@@ -185,7 +191,7 @@ static int many_slots(void *arg)
 	return 0;
 }
 
-/* Pages and ledgers of another version whose GPUs have the maximum number of memory words. */
+/* Pages and ledgers of a different version. Their GPUs have the maximum number of memory words. */
 static int many_words(void *arg)
 {
 	struct {
@@ -287,7 +293,9 @@ static void remove_folder(void)
 	rmdir(folder);
 }
 
-/* Runs @attack as the user. Returns false if this is not possible. */
+/*
+ * Starts a process of the user that runs @attack. Returns its pid, or -1 if this is not possible.
+ */
 static pid_t begin(int (*attack)(void *arg), bool nested)
 {
 	int fds[2], status;
@@ -336,8 +344,8 @@ static void name_folder(unsigned int uid)
 }
 
 /*
- * The pids of a user who has many processes. Each process has a file of a pid namespace that does
- * not exist.
+ * Tests a user with many processes. Each process has a file, and the pid namespace of this file
+ * does not exist.
  */
 static void try_users(void)
 {
@@ -366,7 +374,10 @@ static void try_users(void)
 	name_folder(UID);
 }
 
-/* Containers whose root has uid 0 can create files in root's own folder. */
+/*
+ * In some containers, root has uid 0 of the host. Such containers can create files in root's own
+ * folder.
+ */
 static void try_roots_own(void)
 {
 	struct seen seen;

@@ -43,8 +43,7 @@ int __wrap_fstat(int fd, struct stat *st)
 }
 
 /*
- * The test does not create the real folder of the node, because an ordinary user could not create
- * it.
+ * An ordinary user cannot create the node's real folder, so the test does not create this folder.
  */
 int __real_mkdir(const char *path, mode_t mode);
 int __wrap_mkdir(const char *path, mode_t mode);

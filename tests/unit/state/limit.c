@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests a limit that two processes write. With both kinds of writers at the same time, every copy
- * must be a published limit. If a writer dies at any of its stores, the previous limit must stay in
+ * Tests a limit that two processes write. While both kinds of writers run, every copy must be a
+ * published limit. A writer may die at any of its stores. Then the previous limit must stay in
  * force.
  */
 #include <pthread.h>
@@ -19,7 +19,8 @@ static uint16_t bit_of_tpc[GPUPART_MAX_TPCS];
 static struct tmd_map map;
 
 /*
- * Set n has the same bits in each of its four words, so that a mixture is not a set of this test.
+ * Set n has the same bits in each of its four words. So a mixture of two sets is not a set of
+ * this test.
  */
 static struct gpupart_tpcset pattern(unsigned int n)
 {
@@ -30,10 +31,7 @@ static struct gpupart_tpcset pattern(unsigned int n)
 	return set;
 }
 
-/*
- * Returns the number of a set's pattern, 0 for no set, or -1 for a set that does not belong to this
- * test.
- */
+/* Returns the number of a set's pattern. 0: no set. -1: the set does not belong to this test. */
 static int which(const struct gpupart_tpcset *set)
 {
 	unsigned int n = set->allowed[0] & 0xff;
@@ -43,8 +41,8 @@ static int which(const struct gpupart_tpcset *set)
 }
 
 /*
- * Returns the set that applies to launches if the outer limit is @o and the inner limit is @i.
- * The value 0 means no limit.
+ * Returns the set that applies to launches. @o is the outer limit, and @i is the inner limit. The
+ * value 0 means no limit.
  */
 static int in_force(int o, int i)
 {
@@ -219,8 +217,8 @@ static void test_kills(void)
 			int wanted = rand_r(&seed) % 256;
 
 			/*
-			 * The outer set changes all the time, so the inner set is usually not
-			 * inside it.
+			 * The outer set changes all the time. So the inner set is usually not
+			 * inside the outer set.
 			 */
 			if (set_inside(wanted))
 				inner = wanted;
@@ -232,8 +230,8 @@ static void test_kills(void)
 		nr_lost += outer != atomic_load(&writer->begun) &&
 			   outer != atomic_load(&writer->done);
 		/*
-		 * No writer runs now. The set must be complete and stay complete, and it must be
-		 * possible to set another set.
+		 * No writer runs now. The set must be complete and stay complete. It must be
+		 * possible to set a new set.
 		 */
 		nr_bad += !limit_get(shared, &sets) || !whole(&sets) ||
 			  which(&sets.inner) != inner || !limit_get(shared, &again) ||

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests changes of a set while a process's page moves into its file. pwrite() of the page waits
- * until another thread has set a set or waits for a lock.
+ * Tests changes of a set while a process's page moves into its file. The pwrite() of the page
+ * waits for another thread. That thread sets a set, or waits for a lock.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -24,8 +24,8 @@ static bool copied, given, accepted, named;
 static struct gpupart_gpu gpu;
 
 /*
- * Returns whether this process's page has its final name. From then on, other processes check which
- * process writes it.
+ * Returns true if this process's page has its final name. If the page has this name, other
+ * processes check the writer of the page.
  */
 static bool has_name(void)
 {
@@ -50,8 +50,8 @@ ssize_t __wrap_pwrite(int fd, const void *data, size_t len, off_t at)
 	copied = true;
 	pthread_cond_broadcast(&changed);
 	/*
-	 * If a writer waits for this thread, the writer has not written its set yet, so it
-	 * writes the set after the move.
+	 * If a writer waits for this thread, the writer has not written its set yet. It writes
+	 * the set after the move.
 	 */
 	while (!given && pthread_cond_timedwait(&changed, &lock, &until) != ETIMEDOUT)
 		;
@@ -118,8 +118,8 @@ static void try(const char *what, void (*give)(void), unsigned char used, bool l
 		pthread_join(thread, NULL);
 		tap_ok(shown && copied && accepted, "the process is shown while %s is given", what);
 		/*
-		 * Before its file is open for writing, the page looks like the page of a dead
-		 * process.
+		 * The page looks like the page of a dead process until its file is open for
+		 * writing.
 		 */
 		tap_ok(!named && has_name(), "its file has its name once it is whole");
 		tap_ok((scope_in_use(&gpu) & used) == used, "%s is not lost: launches look for it",

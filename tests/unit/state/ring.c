@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests the ring through which a set reaches the launch callback. Every copy must be one of the
- * published sets, regardless of when the writer interrupts the reader.
+ * Tests the ring through which a set reaches the launch callback. The writer may interrupt the
+ * reader at any time. Every copy must be one of the published sets.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -25,8 +25,8 @@ static struct gpupart_tpcset sets[NR_SETS];
 static struct tmd_allow allows[NR_SETS];
 
 /*
- * Set n has one bit in each word of the mask. Sets n and n + 8 use the same slot. They differ in
- * both words, so half of one set and half of the other set together are not a set.
+ * Set n has one bit in each word of the mask. Sets n and n + 8 use the same slot, and differ in
+ * both words. So a mixture of both sets is not a set of this test.
  */
 static bool make_sets(void)
 {
@@ -64,10 +64,10 @@ static int which(const struct tmd_allow *copy)
 static struct ring *ring;
 static char *second_page;
 static unsigned int burst;
-static bool half;	/* then begins another publication without finishing it */
+static bool half;	/* then begins a second publication and does not finish it */
 static volatile sig_atomic_t nr_faults;
 
-/* The reader has read the first word of slot 1, and next reads the second word. */
+/* The reader has read the first word of slot 1. Its next read is the second word. */
 static void on_fault(int sig)
 {
 	(void)sig;
@@ -157,7 +157,7 @@ static void test_thread(void)
 	scope_ring_set(&gpu, &shared, &sets[0]);
 	if (!tap_ok(!pthread_create(&thread, NULL, writer, &shared), "a writer"))
 		return;
-	/* On a busy machine the writer or the reader may not have run at all in half a second. */
+	/* On a busy machine, half a second may not be enough for the writer and the reader. */
 	while (seconds() < enough || ((copies < 100000 || changes < 2) && seconds() < end))
 		for (int i = 0; i < 1000; i++, copies++) {
 			got = scope_ring_read(&shared, NR_WORDS, &copy) ? which(&copy) : -1;

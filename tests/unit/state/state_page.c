@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests state pages of one user that another user reads. An invalid page must neither block nor
- * crash the reader.
+ * Tests a reader that reads state pages of another user. An invalid page must not block or crash
+ * the reader.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -25,7 +25,7 @@
 static struct gpupart *gp;
 static char folder[64], path[128];
 
-/* Returns how many entries of the list have this process's pid. */
+/* Returns the number of entries with this process's pid in the list. */
 static int times_listed(void)
 {
 	static struct gpupart_process list[256];
@@ -47,7 +47,7 @@ static void too_long(int signal)
 	_exit(1);
 }
 
-/* A file in the folder that no process of this test created. */
+/* Creates a file in the folder. No process of this test belongs to this file. */
 static int put_file(const char *name, size_t size)
 {
 	char file[128];
@@ -58,7 +58,7 @@ static int put_file(const char *name, size_t size)
 	return fd < 0 || ftruncate(fd, size) || close(fd);
 }
 
-/* More threads count at the same time than there are lanes, so some of them share lane 0. */
+/* There are more threads than lanes, so some threads share lane 0. */
 #define NR_THREADS	(2 * STATE_NR_LANES)
 #define NR_COUNTS	20000
 
@@ -69,7 +69,7 @@ static void *count_some(void *unused)
 	pthread_barrier_wait(&all_there);
 	for (int i = 0; i < NR_COUNTS; i++)
 		state_count(STATE_WIDENED_CLUSTER);
-	/* No thread ends before all threads have counted, so no lane becomes free meanwhile. */
+	/* No thread ends before all threads have counted. So no lane becomes free before that. */
 	pthread_barrier_wait(&all_there);
 	return unused;
 }
@@ -123,7 +123,10 @@ static void test_child(void)
 	tap_ok(!status, "the child of a fork counts from 0, its parent's threads gone");
 }
 
-/* Tests that the child of a fork counts in a page of its own, and that its parent's counts stay. */
+/*
+ * Tests that the child of a fork counts in a separate page. The counts of its parent must not
+ * change.
+ */
 static bool child_counts_apart(bool memory)
 {
 	uint64_t counts = counted();
@@ -171,7 +174,6 @@ static void test_child_without_memory(void)
 		tap_skip("vm.max_map_count is above %d", nr);
 }
 
-/* A writer was stopped while it set this process's limit. */
 /* Replaces the page's descriptor by a file of the program, like closefrom() and open(). */
 static int take_descriptor(void)
 {
@@ -250,7 +252,7 @@ static void test_lock(void)
 
 /* ----------------------------------------------------------------- owner of a page */
 
-/* Returns how often the list has @name, and stores the pid and uid of the entry. */
+/* Returns the number of entries with @name. Stores the pid and uid of the entry. */
 static int times_named(const char *name, struct gpupart_process *process)
 {
 	static struct gpupart_process list[4096];
@@ -273,8 +275,8 @@ static const char *const acts[] = {
 };
 
 /*
- * Starts a child that publishes a state page as @name. It reports this through *told, and then runs
- * the given function.
+ * Starts a child that publishes a state page as @name. The child writes to *told and then does
+ * @act.
  */
 static pid_t start_shown(const char *name, int act, int *told)
 {
@@ -342,7 +344,10 @@ static void test_acts(void)
 		}
 		pid = start_shown("act", act, &told);
 		wait_told(told);
-		/* Its status may become available shortly after its descriptors are closed. */
+		/*
+		 * The status of the child may become available shortly after its descriptors are
+		 * closed.
+		 */
 		for (int i = 0; i < 1000 && act == DIES && times_named("act", &process); i++)
 			usleep(1000);
 		tap_ok(times_named("act", &process) == lives &&
@@ -392,7 +397,7 @@ static void test_elsewhere(void)
 	close(fds[0]);
 }
 
-/* Creates a page that claims to belong to @pid, as another user could. */
+/* Creates a page that claims to belong to @pid. Another user could create the same page. */
 static int forge(const char *file, pid_t pid, const char *name)
 {
 	struct state_page *block = aligned_alloc(_Alignof(struct state_page), sizeof(*block));
@@ -414,7 +419,7 @@ static int forge(const char *file, pid_t pid, const char *name)
 }
 
 /*
- * Creates a file of user @uid that claims to belong to process @pid, and keeps the file open and
+ * Creates a file of user @uid. The file claims to belong to process @of. Keeps the file open and
  * locked.
  */
 static pid_t start_forger(uid_t uid, pid_t of, bool locks, int *told)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Compares the rows of lib/tmd/layouts.c with NVIDIA's headers in both directions: each row has
- * the header's bits, and has a field if the header has it.
+ * Compares the rows of lib/tmd/layouts.c with NVIDIA's headers, in both directions. Each field of
+ * a row has the header's bits. Each field of the header is in the row.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -199,10 +199,7 @@ static void version(const struct tmd_layout *row, const struct header *header)
 	       "%s: its version is %#x", row->name, row->version);
 }
 
-/*
- * The words of 64 bits are consecutive. The upper words begin at the position that the header
- * gives.
- */
+/* The words of 64 bits are consecutive. The header gives the position of the upper words. */
 static void mask(const struct tmd_layout *row, const struct header *header)
 {
 	const struct header_field *first = find(header, "TPC_DISABLE_MASK");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Tests release slots in every layout. Compares the rows of lib/tmd/layouts.c with NVIDIA's
- * headers. Compares every bit that lib/tmd/release.c writes with a TMD that is made from the
- * headers' fields.
+ * headers. The test makes a TMD from the headers' fields. It compares every bit that
+ * lib/tmd/release.c writes with this TMD.
  */
 #include <string.h>
 #include "lib/tmd/layouts.h"
@@ -107,7 +107,7 @@ static const struct header *header_of(const struct tmd_layout *row)
 
 /* -------------------------------------------------------------------- rows */
 
-/* If a field is missing, it is 0:0 in this table and has width 0 in the row. */
+/* A missing field is 0:0 in this table, and has width 0 in the row. */
 static bool is(struct tmd_field f, struct bits lower, struct bits upper)
 {
 	unsigned int hi = upper.hi ? upper.hi : lower.hi;
@@ -165,7 +165,10 @@ static uint64_t put(unsigned char *tmd, struct bits b, uint64_t value)
 	return value;
 }
 
-/* Sets the fields of a slot to those of record @r of @kind. If @r is NULL, sets them to 0. */
+/*
+ * Sets the fields of a slot to the values for record @r of @kind. If @r is NULL, sets all fields
+ * to 0.
+ */
 static void put_slot(unsigned char *tmd, const struct header *h, int i, const struct tmd_release *r)
 {
 	bool add = r && r->kind == TMD_RELEASE_ADD;
@@ -192,9 +195,7 @@ static bool same(const unsigned char *a, const unsigned char *b)
 	return true;
 }
 
-/*
- * Tests all cases of one slot and kind, in a TMD whose bytes are @filler and whose slot is free.
- */
+/* Tests all cases of one slot and kind. The TMD's bytes are @filler, and the slot is free. */
 static void check_slot(const struct tmd_map *map, const struct header *h, unsigned int slot,
 		       enum tmd_release_kind kind, int filler)
 {
@@ -257,7 +258,7 @@ static void check_slot(const struct tmd_map *map, const struct header *h, unsign
 	       "%s: slot %u: %s: %#x: every byte restored", row->name, slot, name, filler);
 }
 
-/* Tests each single field. A slot in which only this field is set must not count as zero. */
+/* Tests one field at a time. If one field of a slot is set, the slot must not count as zero. */
 static void check_zero(const struct tmd_map *map, const struct header *h, unsigned int slot)
 {
 	const struct bits *fields[] = {
@@ -311,7 +312,7 @@ static void check_layout(const struct tmd_layout *row)
 	}
 }
 
-/* If a map was checked with other slots, it counts as a different map. */
+/* A map that was checked with different slots counts as a different map. */
 static void hash_of_slots(void)
 {
 	struct gpupart_topology *topo = NULL;

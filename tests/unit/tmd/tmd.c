@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Tests tmd.c on bytes. It tests layouts, polarity, and the rule that prevents a launch from
- * hanging the GPU. The decoder of this test was written from NVIDIA's documents, and not from
- * tmd.c.
+ * hanging the GPU. The source of this test's decoder is NVIDIA's documents, not tmd.c.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -97,7 +96,7 @@ static struct bytes cooperative(unsigned int x, unsigned int y, unsigned int z)
 	return t;
 }
 
-/* Returns the TPCs that may run the launch, by the bits that were measured on the board. */
+/* Returns the TPCs that may run the launch. Uses the bits that were measured on the board. */
 static struct gpupart_tpcset allowed_by(const struct bytes *t, const struct gpupart_topology *topo)
 {
 	struct gpupart_tpcset set = { { 0 } };
@@ -209,8 +208,8 @@ static void expect(const struct gpupart_topology *topo, const struct tmd_map *ma
 		tmd_map_convert(map, &s, &as);
 	}
 	/*
-	 * Behaves like a caller that does not set words without a bit of the layout, such as
-	 * scope_ring_read().
+	 * Some callers, for example scope_ring_read(), do not set the words in which the layout
+	 * has no bit. This test behaves like such a caller.
 	 */
 	for (unsigned int i = map->nr_words; i < GPUPART_MAX_TMD_BITS / 64; i++)
 		al.tmd_bits[i] = as.tmd_bits[i] = 0xa5a5a5a5a5a5a5a5;
@@ -242,8 +241,8 @@ static void keeps_alive(void)
 	expect(topo, &map, fresh(2), NULL, "65", TMD_CONFINED, "65", "a set of one singleton");
 
 	/*
-	 * The driver's own mask is kept. If no TPC would be left otherwise, only the driver's mask
-	 * applies.
+	 * The driver's own mask is kept. If both masks together would leave no TPC, only the
+	 * driver's mask applies.
 	 */
 	t = fresh(2);
 	put(&t, 31, 31, 1);
@@ -267,7 +266,7 @@ static void keeps_alive(void)
 	expect(topo, &map, fresh(2), "62", "62-65", TMD_CONFINED, "62",
 	       "limit and set that share one TPC");
 
-	/* If a mask is not valid, random words in it must not count. */
+	/* If a mask is not valid, its words may be random and must not count. */
 	t = fresh(2);
 	memset(t.b + 304, 0xff, 16);
 	expect(topo, &map, t, NULL, "3", TMD_CONFINED, "3",
@@ -338,8 +337,8 @@ static void keeps_alive(void)
 	       "a grid for the whole GPU gets it");
 
 	/*
-	 * A cluster launch that is also cooperative. All clusters must run at the same time. Four
-	 * clusters of 4 blocks in virtual GPC 0 with 8 SMs and 1 with 16.
+	 * A cooperative launch with clusters: all clusters must run at the same time. There are
+	 * four clusters of 4 blocks. Virtual GPC 0 has 8 SMs, and virtual GPC 1 has 16 SMs.
 	 */
 	t = cluster(4, 1, 1);
 	put(&t, 25, 23, 5);
@@ -369,7 +368,7 @@ static void keeps_alive(void)
 	       "another version is left alone");
 
 	/*
-	 * Tests launches that leave out TPCs. Only the bit of the left-out TPC may change. At
+	 * Tests launches that leave out TPCs. Only the bit of each left-out TPC may change. At
 	 * most half of the TPCs may be left out.
 	 */
 	t = fresh(2);
@@ -385,8 +384,8 @@ static void keeps_alive(void)
 			       1,
 	       "leaving out TPC 17 sets one bit");
 	/*
-	 * The mask allows only TPC 0, as in a green context of TPC 0. If TPC 0 were left out
-	 * too, no TPC would remain.
+	 * Like in a green context, the mask allows only TPC 0. Without TPC 0, no TPC would
+	 * remain.
 	 */
 	t = fresh(2);
 	put(&t, 31, 31, 1);
@@ -431,14 +430,14 @@ static struct bytes fresh_v05_00(unsigned int type)
 }
 
 /*
- * Tests each field that decides how many TPCs a launch needs. The check of mask bits does not test
- * these fields.
+ * Some fields determine the number of TPCs that a launch needs. Tests each of these fields,
+ * because the check of mask bits does not test them.
  */
 static void fields_of_v05_00(void)
 {
 	static const struct {
 		const char *what;
-		/* the set consists of this many TPCs, beginning with the first TPC */
+		/* @set: number of TPCs in the set, beginning with TPC 0 */
 		unsigned int type, set;
 		struct { unsigned int hi, lo, value; } fields[3];
 		unsigned int want;		/* TPCs that the launch gets */
@@ -543,8 +542,9 @@ static void all_layouts(void)
 		memcpy(was, t, sizeof(t));
 		tmd_map_convert(&map, &set, &allow);
 		/*
-		 * TPCs 1 and 2 of four have the bits 1 and 2 by number. By virtual GPC, the two
-		 * TPCs are numbered (1,0) and (0,1), and have the bits 2 and 1.
+		 * The GPU has four TPCs. With bits by number, TPCs 1 and 2 have the bits 1 and 2.
+		 * With bits by virtual GPC, TPCs 1 and 2 are (1,0) and (0,1), and have the bits 2
+		 * and 1.
 		 */
 		unsigned long long word;
 
@@ -611,8 +611,8 @@ static void refusals(void)
 }
 
 /*
- * Tests bits that replace the bits of a formula. Each bit may occur only once, and must be a bit of
- * the layout.
+ * Tests bits that replace the bits of a formula. Each bit must be a bit of the layout, and may
+ * occur one time.
  */
 static void learnt_bits(void)
 {
@@ -648,7 +648,7 @@ static void learnt_bits(void)
 	gpupart_topology_close(topo);
 }
 
-/* If a row was corrected under the same name, an earlier proof of its bits is not valid. */
+/* A row may be corrected under the same name. An earlier proof of its bits is then not valid. */
 static void hash_of_row(void)
 {
 	struct gpupart_topology *topo = board("b");
@@ -699,7 +699,10 @@ static void *builds(void *topo)
 	return NULL;
 }
 
-/* The first launch on any thread fills in these values, even while an attach builds the map. */
+/*
+ * The first launch of any thread fills in these values. At the same time, an attach may build the
+ * map.
+ */
 static void limits_stay(void)
 {
 	struct gpupart_topology *topo = board("b");

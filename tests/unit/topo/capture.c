@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests of captures. A written capture opens and is written again with the same bytes. A capture
- * that is cut short or has a flipped bit is refused. Wrong content is refused with its line.
- * Captures of made-up GPUs can be opened and are consistent.
+ * Tests captures. A written capture can be opened, and a second write gives the same bytes. A
+ * truncated capture and a capture with a flipped bit are refused. Wrong content is refused, and
+ * the message gives the line. Captures of made-up GPUs can be opened and are consistent.
  */
 #include <errno.h>
 #include <sys/stat.h>
@@ -114,7 +114,7 @@ static void test_back(void)
 	gpupart_topology_close(again);
 	free(text);
 	topo->compute_class = 0;
-	/* Values that a live source may not know. */
+	/* A live source may not know these values. */
 	memset(&topo->info, 0, sizeof(topo->info));
 	topo->info.mig = -1;
 	topo->info.simulated = true;
@@ -133,8 +133,8 @@ static void test_back(void)
 /* ---------------------------------------------------------------------- damage */
 
 /*
- * Tries every cut and the flipped bits. With @step 1, all eight bits of each byte are flipped in
- * turn. With 8, one of them is flipped.
+ * Tries every truncation, and flips bits. With @step 1, all eight bits of each byte are flipped
+ * in turn. With @step 8, one bit of each byte is flipped.
  */
 static void test_damage(const char *path, unsigned int step)
 {
@@ -148,7 +148,10 @@ static void test_damage(const char *path, unsigned int step)
 	for (at = 0; at < len; at++) {
 		char *cut = malloc(at ? at : 1);
 
-		/* Uses a separate block of memory, so that a read beyond its end is detected. */
+		/*
+		 * Uses a separate block of memory, so that a read beyond the end of the block is
+		 * detected.
+		 */
 		memcpy(cut, text, at);
 		err = topo_file_parse(gp, path, cut, at, &topo);
 		cuts += err == -EBADMSG && strstr(gpupart_error(gp), ": line ");
@@ -175,7 +178,10 @@ static void test_damage(const char *path, unsigned int step)
 
 /* --------------------------------------------------------------- wrong content */
 
-/* Board e with the first @old replaced (NULL: nothing), and its checksum corrected. */
+/*
+ * Returns the capture of board e. The first @old is replaced (NULL: no replacement), and the
+ * checksum is corrected.
+ */
 static char *changed(const char *base, const char *old, const char *with, unsigned int *line)
 {
 	const char *at = old ? strstr(base, old) : base;
@@ -368,7 +374,7 @@ static void test_contents(void)
 	free(base);
 }
 
-/* An address is always stored in one form, lower case, for the comparison with CUDA's. */
+/* An address is always stored in lower case, because it is compared with CUDA's addresses. */
 static void test_pci(void)
 {
 	static const char *const spelled[][2] = {
@@ -446,7 +452,7 @@ static void test_strange(void)
 	       "%s", gpupart_error(gp));
 	free(text);
 
-	/* A correct checksum that is not on its own line. */
+	/* The checksum is correct, but not on a separate line. */
 	text = changed("# gpupart capture 1\n\n[gpu]\nname = xchecksum = 0123456789abcdef\n", NULL,
 		       "", &line);
 	tap_ok(topo_file_parse(gp, "it", text, strlen(text), &topo) == -EBADMSG &&
@@ -454,7 +460,7 @@ static void test_strange(void)
 	       "%s", gpupart_error(gp));
 	free(text);
 
-	/* A checksum in capitals has other bytes, so it is another file. */
+	/* A checksum in capitals consists of different bytes, so the file is different. */
 	text = strdup(base);
 	for (at = len - 17; at < len; at++)
 		if (text[at] >= 'a' && text[at] <= 'f')
@@ -506,7 +512,7 @@ static void test_strange(void)
 
 /* -------------------------------------------------------------- made-up GPUs */
 
-/* Invariants of every GPU, checked with public functions only. */
+/* Checks the invariants of every GPU. Uses only public functions. */
 static bool hangs_together(const struct gpupart_topology *topo)
 {
 	unsigned int nr_tpcs = gpupart_topology_nr_tpcs(topo), nr_sms = 0, tpc, gpc, id, i;
@@ -581,7 +587,7 @@ static void test_generated(void)
 		}
 		tap_ok(hangs_together(topo), "generated %u hangs together", i);
 		/*
-		 * Made-up board 16 has the maxima as registers; the library also writes the
+		 * Made-up board 16 has the maxima as registers. The library also writes the
 		 * maxima as keys.
 		 */
 		tap_ok(writes_back(path) == (i != 16), "generated %u is written back", i);
@@ -601,7 +607,10 @@ static void test_generated(void)
 	tap_ok(different, "their hashes differ");
 }
 
-/* Keys take precedence over the registers of the design maxima; a refused register has no value. */
+/*
+ * If a capture has both, keys take precedence over the registers with the design maxima. A
+ * refused register has no value.
+ */
 static void test_maxima(void)
 {
 	static const struct {
@@ -656,7 +665,7 @@ static void test_registers(void)
 	gpupart_topology_close(topo);
 }
 
-/* Files that would block the reader, or have no end, are not opened. */
+/* Files that block the reader or have no end must not be opened. */
 static void test_no_files(void)
 {
 	static const struct {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests which cluster a set can run, by the rule for launches and by counting. Tests sets that are
- * chosen for a cluster. On a small GPU they are compared with all sets. Tests plans on boards and
- * made-up GPUs.
+ * Tests the largest cluster that a set can run. The result is compared with the rule for launches
+ * and with a count. Also tests sets that are chosen for a cluster. On a small GPU, these sets are
+ * compared with all sets. Also tests plans on boards and made-up GPUs.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -74,7 +74,7 @@ static void agrees_with_launches(struct gpupart *gp, const char *path)
 		struct gpupart_tpcset set = some_of(&all, 1 + below(60));
 		unsigned int size = 1 + below(18), cluster = gpupart_set_cluster(topo, &set);
 
-		/* If a cluster does not fit on all TPCs, it is launched on all TPCs. */
+		/* A cluster that does not fit on all TPCs is launched on all TPCs. */
 		if (gpupart_tpcset_empty(&set) || gpupart_set_cluster(topo, &all) < size)
 			continue;
 		nr++;
@@ -90,8 +90,8 @@ static void agrees_with_launches(struct gpupart *gp, const char *path)
 /* ------------------------------------------------------ sets that can run a cluster */
 
 /*
- * The virtual GPC of each TPC of a made-up GPU. A negative number means a TPC of GPC 3 or 4
- * whose virtual GPC is unknown.
+ * A made-up GPU: the virtual GPC of each TPC. A negative number means a TPC of GPC 3 or 4 whose
+ * virtual GPC is unknown.
  */
 static const int vgpcs[] = { 0, 0, 1, 0, 1, 2, 0, 1, 3, -1, -1, -2, -1, -2 };
 
@@ -119,10 +119,7 @@ static struct gpupart_topology *make_small(unsigned int sms_per_tpc)
 	return topo_build(NULL, &info, sms, NR_TPCS * sms_per_tpc, NULL, 0, &topo) ? NULL : topo;
 }
 
-/*
- * Returns the maximum number of TPCs of @bits in one group. This count is independent of the
- * library.
- */
+/* Returns the maximum number of TPCs of @bits in one group. Counts without the library. */
 static unsigned int most_together(unsigned int bits)
 {
 	unsigned int nr[6] = { 0 }, most = 0;
@@ -141,8 +138,8 @@ static struct gpupart_tpcset set_of(unsigned int bits)
 }
 
 /*
- * Returns the largest number of preferred TPCs in all sets that have the required members and size,
- * or -1 if there is no such set.
+ * Searches all sets with the required members and the required size. Returns the largest number
+ * of preferred TPCs. If there is no such set, returns -1.
  */
 static int best_of_all(unsigned int need, unsigned int keep, unsigned int prefer,
 		       unsigned int from, unsigned int nr)
@@ -233,8 +230,8 @@ static void random_demand(struct gpupart_demand *d, const char *name, unsigned i
 }
 
 /*
- * Plans one to four tenants on the TPCs that random programs leave free. If a set cannot run a
- * cluster of 8, it must not be able to run one with all free TPCs added.
+ * Plans one to four tenants on random free TPCs. If a set cannot run a cluster of 8, then the set
+ * with all free TPCs added must also be too small for such a cluster.
  */
 static void plans(struct gpupart *gp, const char *path)
 {

@@ -2,8 +2,8 @@
 /*
  * Tests gpupart_engine_uses() and gpupart_engine_owner() with a made-up NVIDIA driver. The
  * library must only read registers, with the sizes that a driver accepts. The test covers the
- * shares of a known schedule, a driver that refuses ordinary users, and a process that alone
- * uses the graphics engine.
+ * shares of a known schedule, a driver that refuses ordinary users, and a process that is the
+ * only user of the graphics engine.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -69,8 +69,8 @@ FILE *__wrap_fopen(const char *path, const char *mode)
 }
 
 /*
- * Of every five samples of the graphics engine, three see TSG 7, one sees TSG 11, and one sees a
- * context switch.
+ * Of five samples of the graphics engine, three samples see TSG 7, one sample sees TSG 11, and
+ * one sample sees a context switch.
  */
 static uint32_t schedule(void)
 {
@@ -90,7 +90,7 @@ static uint32_t read_registers(const uint8_t *params, uint32_t size)
 	op = (uint8_t *)(uintptr_t)at;
 	memcpy(&type, op, 4);
 	memcpy(&offset, op + 12, 4);
-	/* Reads 32 bits of a register of the whole GPU once. */
+	/* Reads 32 bits of one register of the whole GPU one time. */
 	driver.wrong += size != 48 || params[20] != 1 || type != 0;
 	driver.reads++;
 	driver.of_second += offset == 0xc00404;

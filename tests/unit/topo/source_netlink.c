@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests the source "kernel" with answers of this test. If hot-plug interrupted a list, the list
- * must be requested again. If the parts of a topology disagree, the topology must be refused.
+ * Tests the source "kernel". This test gives the kernel's answers. If hot-plug interrupted a
+ * list, the library must request the list again. If the parts of a topology disagree, the library
+ * must refuse the topology.
  */
 #include <errno.h>
 #include <netlink/genl/ctrl.h>
@@ -13,7 +14,7 @@
 
 #define FAMILY 30
 
-/* number of requests; number of lists that the test will still interrupt */
+/* @nr_sent: number of requests; @nr_cut: number of lists that will be interrupted */
 static unsigned int nr_sent, nr_cut;
 static int asked_cmd;
 static const char *disagree;

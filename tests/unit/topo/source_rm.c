@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests the source "rm" with a scripted driver. The driver answers with the numbers of a
- * captured board, and tracks all open descriptors and objects. It counts a call as a fault if a
- * real driver would refuse the call, or if the script requires a different call at this point.
- * The byte offsets of the driver are independent of lib/topo/source_rm.c.
+ * Tests the source "rm" with a scripted driver. The driver answers with the numbers of a captured
+ * board, and tracks all open descriptors and objects. In two cases, a call counts as a fault: a
+ * real driver would refuse the call, or the script requires a different call at this point. The
+ * byte offsets of the driver are independent of lib/topo/source_rm.c.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -69,8 +69,7 @@ struct fake_gpu {
 	uint32_t id, instance, domain;
 	unsigned int minor, bus, slot;
 	const char *uuid, *name;
-	uint32_t alloc_status;		/* status that the allocation of the GPU's device
-					 * returns */
+	uint32_t alloc_status;		/* status of the allocation of the GPU's device */
 };
 
 struct fake_object {
@@ -79,7 +78,7 @@ struct fake_object {
 };
 
 static struct fake {
-	/* The properties of the machine, which a test sets. */
+	/* The properties of the machine. Each test sets them. */
 	unsigned int nr_gpus;
 	struct fake_gpu gpus[MAX_GPUS];
 	uint32_t order_size, probed_size, gpu_info_size, wrong_size_status;
@@ -96,10 +95,12 @@ static struct fake {
 	int64_t refuse_status;
 	uint32_t spoil_cmd;		/* spoil() changes the answer of this control */
 	void (*spoil)(uint8_t *params);
-	int fail_ioctl, fail_open;	/* number of the call that fails, from 0; -1 none */
+	/* the call with this number fails, from 0; -1: no call fails */
+	int fail_ioctl, fail_open;
 	/* the result of this call: a status, or -errno of the ioctl */
 	int64_t fail_status;
-	const char *const *script;	/* the required calls, in order; NULL: any known call */
+	/* the required calls, in order; NULL: all known calls are allowed */
+	const char *const *script;
 
 	/* Recorded events. */
 	unsigned int nr_ioctls, nr_opens, nr_attaches, nr_faults;
@@ -124,8 +125,8 @@ static void fault(const char *fmt, ...)
 }
 
 /*
- * All events call this function. Returns false if the script requires a different event at this
- * point.
+ * All events call this function. If the script requires a different event at this point, returns
+ * false.
  */
 __attribute__((format(printf, 1, 2)))
 static bool event(const char *fmt, ...)
@@ -329,7 +330,7 @@ static uint32_t answer_free(const uint8_t *arg)
 	return 0;
 }
 
-/* Returns whether the size is that of this driver. */
+/* Returns true if this driver uses the size. */
 static bool right_size(uint32_t size, uint32_t right, uint32_t cmd, bool probed)
 {
 	if (size == right)
@@ -517,7 +518,7 @@ static uint32_t answer_gpu_control(const struct fake_gpu *gpu, uint32_t cmd, uin
 }
 
 /*
- * Returns the number of classes if the caller passes no list, and otherwise at most that many
+ * If the caller passes no list, returns the number of classes. Otherwise fills the list with
  * classes.
  */
 static uint32_t answer_device_control(uint32_t cmd, uint8_t *p, uint32_t size)
@@ -613,7 +614,7 @@ static int fake_ioctl(int fd, unsigned long request, void *argp)
 		status = nr == 0x2b ? answer_alloc(arg) : nr == 0x29 ? answer_free(arg) :
 			 answer_control(arg);
 	}
-	/* The handle of a failed allocation must not be used as an object. */
+	/* After a failed allocation, its handle is not an object. */
 	if (nr == 0x2b && status)
 		put32(arg, 8, 0xbad);
 	put32(arg, status_at, status);
@@ -635,7 +636,10 @@ static const char *fake_text(const char *path)
 	return NULL;
 }
 
-/* These functions replace those of libc for the library and this file, see tests/Makefile.inc. */
+/*
+ * These functions replace functions of libc for the library and for this file. See
+ * tests/Makefile.inc.
+ */
 int __wrap_open(const char *path, int flags, ...);
 int __wrap_close(int fd);
 int __wrap_ioctl(int fd, unsigned long request, void *arg);
@@ -669,7 +673,7 @@ int __wrap_ioctl(int fd, unsigned long request, void *arg)
 {
 	int ret = fake_ioctl(fd, request, arg);
 
-	/* Events continue after the failure, so its name is stored at once. */
+	/* Events continue after the failure, so store the name of the failed call immediately. */
 	if (strchr(fake.failed_at, '!'))
 		snprintf(failed_name, sizeof(failed_name), "%s", fake.failed_at);
 	return result_of(ret);
@@ -702,7 +706,8 @@ static const char version_535[] =
 	"GCC version:  gcc version 12.2.0\n";
 
 /*
- * Eight GPUs as on a real host, where the instances 5, 6 and 7 are at the PCI buses 0d, 0c and 0b.
+ * Eight GPUs of a real host. On this host, the instances 5, 6 and 7 are at the PCI buses 0d, 0c
+ * and 0b.
  */
 static const struct fake_gpu host[MAX_GPUS] = {
 	{ 0xd00, 5, 0, 0, 0x0d, 0, "GPU-0d000000-1111-2222-3333-444444444444", "NVIDIA H200", 0 },
@@ -725,7 +730,10 @@ static struct gpupart *gp;
 /* Some classes of g_gpu_class_list.c for GH100, and one for each engine. */
 static const uint32_t h200_classes[] = { 0x902d, 0xcb97, 0xcbc0, 0xcbc0, 0xcbc0, 0xc8b5, 0 };
 
-/* A machine without faults, with the first @nr GPUs and a current driver; tests then change it. */
+/*
+ * Sets up a machine without faults. It has the first @nr GPUs and a current driver. Tests then
+ * change this machine.
+ */
 static void machine(unsigned int nr)
 {
 	memset(&fake, 0, sizeof(fake));
@@ -744,7 +752,10 @@ static void machine(unsigned int nr)
 	gp->error[0] = '\0';
 }
 
-/* No open descriptor or object remains, no call was wrong, and the script is at its end. */
+/*
+ * Returns true if all descriptors and objects are closed, no call was wrong, and the script is at
+ * its end.
+ */
 static bool clean(void)
 {
 	int left = 0;
@@ -758,7 +769,7 @@ static bool clean(void)
 	return !left && !nr_objects() && !fake.nr_faults && !(fake.script && *fake.script);
 }
 
-/* Returns whether @topo equals board e in all values that a form of @words words contains. */
+/* Returns true if @topo equals board e in all values of the form with @words words. */
 static bool is_board(const struct gpupart_topology *topo, unsigned int words)
 {
 	unsigned int sm, gpc;
@@ -1043,7 +1054,7 @@ static void test_errors(void)
 	refused("no attached ids", NULL, -EOPNOTSUPP, "0x201", "status 0x56");
 }
 
-/* Tests each single fault that prevents a topology. */
+/* Returns true if a fault of this call prevents a topology. */
 static bool is_vital(const char *name)
 {
 	static const char *const vital[] = {
@@ -1362,7 +1373,10 @@ static void test_odd(void)
 	refused("attached ids that are none", NULL, -EOPNOTSUPP, "shows no GPU", "status 0x1f");
 }
 
-/* Checks that a violated script is detected. Otherwise the tests above would prove nothing. */
+/*
+ * Checks that the fake driver detects a violated script. Otherwise the tests above would prove
+ * nothing.
+ */
 static void test_fake(void)
 {
 	static const char *const wrong[] = { "open /dev/nvidia0", NULL };

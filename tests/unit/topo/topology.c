@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests the topology object. Every board is compared with values that were computed without the
+ * Tests the topology object. Every board is compared with values that do not come from the
  * library. The tests cover queries in both directions, text forms of sets, selectors, and every
  * refusal of topo_build().
  */
@@ -57,8 +57,8 @@ static bool tpc_as_expected(const struct gpupart_topology *topo, const char *lin
 	if (!tpc)
 		return false;
 	/*
-	 * The SM numbers of these boards are below a set's maximum, so the test uses sets to
-	 * sort and compare them.
+	 * The SM numbers of these boards are below a set's maximum, so the test uses sets to sort
+	 * and compare the SM numbers.
 	 */
 	expected = list(text);
 	for (i = 0; i < tpc->nr_sms; i++) {
@@ -421,8 +421,8 @@ static void test_sources(void)
 	       "a sample's name is not a path");
 	tap_ok(gpupart_topology_open(gp, "sample:", NULL, &topo) == -ENOENT, "nor empty");
 	/*
-	 * On a machine with a driver these selectors open a GPU. Without a driver, the message
-	 * is the error message of the source.
+	 * On a machine with a driver, these selectors open a GPU. On a machine without a driver,
+	 * the error message comes from the source.
 	 */
 	err = gpupart_topology_open(gp, "rm", NULL, &topo);
 	snprintf(sentence, sizeof(sentence), "%s", err ? gpupart_error(gp) : "");
@@ -555,7 +555,7 @@ static void test_build(void)
 		       "change %u: %s", i, gpupart_error(gp));
 	}
 
-	/* All values are zero, as on an idle GPU before Hopper. */
+	/* All values are zero, like on an idle GPU before Hopper. */
 	memset(sms, 0, sizeof(sms));
 	for (i = 0; i < NR_SMS; i++) {
 		sms[i].tpc = i / 2;
@@ -566,7 +566,7 @@ static void test_build(void)
 		       strstr(gpupart_error(gp), "asleep"),
 	       "all zeros: %s", gpupart_error(gp));
 
-	/* The local TPC ids have gaps, but the rank in the GPC has no gaps. */
+	/* The local ids of the TPCs have gaps, but the ranks in the GPC have no gaps. */
 	small_gpu(sms, map);
 	for (i = 0; i < NR_SMS; i++)
 		sms[i].local_tpc = sms[i].gpc ? 30 - 7 * sms[i].local_tpc : -1;
@@ -695,7 +695,7 @@ static void test_agree(void)
 	gpupart_topology_close(b);
 }
 
-/* The topology of the module has no virtual GPCs, because they come from NVIDIA's driver. */
+/* The module's topology has no virtual GPCs. They come from NVIDIA's driver. */
 static void test_vgpcs(void)
 {
 	struct gpupart_topology *rm, *kernel;

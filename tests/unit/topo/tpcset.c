@@ -75,7 +75,7 @@ static void test_algebra(void)
 
 static const struct {
 	const char *text, *canonical; /* NULL: refused */
-	const char *words; /* words that the message must contain */
+	const char *words; /* the message must contain these words */
 } lists[] = {
 	{ "0", "0", NULL },
 	{ "0,5,8-11", "0,5,8-11", NULL },
