@@ -24,7 +24,10 @@ static int tap_ok(int good, const char *fmt, ...)
 	return good;
 }
 
-/* The check is evaluated before its description, because C does not guarantee this order. */
+/*
+ * Evaluates @good before the description. As arguments of one call, C could evaluate them in any
+ * order.
+ */
 #define tap_ok(good, ...) \
 	({ int tap_good = !!(good); (tap_ok)(tap_good, __VA_ARGS__); })
 

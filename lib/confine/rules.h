@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Gives functions sets by their names. At the start of a function's first launch, outside the
+ * Assigns a set to each function whose name matches a rule. At the start of a function's first launch, outside the
  * launch callback, this code reads the name of the function and compares it with the rules. The
  * launch callback then finds the set of the matching rule like a set that the program gave to
  * the function.

@@ -359,8 +359,8 @@ int tools_let_in(struct gpupart *gp, struct driver_table *found)
 	if (err)
 		table = NULL;
 	/*
-	 * Set @enable even after a failure, because call_both() passes on only callbacks that
-	 * enable_ours() recorded.
+	 * Set @enable even after a failure. enable_ours() records callbacks, and call_both()
+	 * ignores all other callbacks.
 	 */
 	found->enable = enable_ours;
 	return err;

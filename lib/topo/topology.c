@@ -133,7 +133,7 @@ static int build_tpcs(struct gpupart *gp, struct gpupart_topology *topo, struct 
 			continue;
 		blame->sm = first[topo->nr_tpcs - 1] - topo->sms;
 		return ctx_fail(gp, -EINVAL,
-				"SM %d belongs to TPC %u, but no SM belongs to TPC %u",
+				"SM %d belongs to TPC %u, but TPC %u has no SM",
 				blame->sm,
 				topo->nr_tpcs - 1, tpc);
 	}
@@ -218,7 +218,7 @@ static int build_gpcs(struct gpupart *gp, struct gpupart_topology *topo, struct 
 		tpc = gpupart_tpcset_next(&topo->gpcs[topo->nr_gpcs - 1].tpcs, 0);
 		blame->sm = tpc_sm(topo, tpc) - topo->sms;
 		return ctx_fail(gp, -EINVAL,
-				"SM %d belongs to GPC %u, but no SM belongs to GPC %u",
+				"SM %d belongs to GPC %u, but GPC %u has no SM",
 				blame->sm,
 				topo->nr_gpcs - 1, gpc);
 	}

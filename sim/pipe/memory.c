@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Distributes bandwidth among SMs. The port of a GPC, a uGPU's half of the L2 cache, and DRAM
- * limit the bandwidth. If the total demand is too high, each demand is reduced in the same
+ * Distributes bandwidth among SMs. Three parts have a limited bandwidth: the port of each GPC, each
+ * half of the L2 cache, and the DRAM. If the total demand is too high, each demand is reduced in the same
  * proportion.
  */
 #include "sim/pipe/pipe.h"

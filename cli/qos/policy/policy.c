@@ -90,7 +90,7 @@ static int check_tenant(const struct qos_tenant *t, const struct qos_board *boar
 			      t->name);
 	if (t->lend && !t->lend_ns && t->goal != QOS_LATENCY)
 		return refuse(why, -EINVAL,
-			      "%s: lend: auto: only a latency goal has a slack; give a time",
+			      "%s: the value auto of lend needs a latency goal; use a time as the value",
 			      t->name);
 	if (t->ceiling && t->floor > t->ceiling)
 		return refuse(why, -EINVAL, "%s: the floor of %u TPCs is above the ceiling of %u",

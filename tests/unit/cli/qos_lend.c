@@ -242,11 +242,11 @@ static void refused(void)
 	refused_one("batch: lend: only a tenant with a goal lends; best effort borrows");
 	tenants[1] = tenants[0];
 	strcpy(tenants[1].name, "more");
-	refused_one("lend: no tenant is best effort, so none borrows");
+	refused_one("lend: no tenant is best effort, so no tenant can borrow");
 	begin_serve(GOAL, 0);
 	tenants[0].goal = QOS_RATE;
 	tenants[0].rate = 1000;
-	refused_one("serve: lend: auto: only a latency goal has a slack; give a time");
+	refused_one("serve: the value auto of lend needs a latency goal; use a time as the value");
 }
 
 /* A tenant that lends never borrows, so there is no circle. */

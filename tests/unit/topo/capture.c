@@ -306,7 +306,7 @@ static const struct {
 	{ "\n1\t1\t0\t1", "\n1\t32\t0\t1", 1, "SM 1: GPC 32 is out of range" },
 	{ "\n130\t1\t5\t0\t65\t19\t0\t1\t2\t5\n131\t1\t5\t1\t65\t19",
 	  "\n130\t1\t5\t0\t66\t19\t0\t1\t2\t5\n131\t1\t5\t1\t66\t19", 1,
-	  "SM 130 belongs to TPC 66, but no SM belongs to TPC 65" },
+	  "SM 130 belongs to TPC 66, but TPC 65 has no SM" },
 	{ "columns = sm bit\n", "columns = sm bit\ncolumns = sm bit\n", 1,
 	  "\"columns\" appears twice in [measured-bits]" },
 	{ "\n0\t0x1ff\t0\n", "\n0\t511\t0\n", 1,

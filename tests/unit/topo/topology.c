@@ -510,7 +510,7 @@ static const struct {
 	{ 2, 3, SM(cpc), 32, "SM 2: CPC 32 is out of range", 2 },
 	{ 2, 3, SM(measured_bit), 256, "SM 2: measured bit 256 is out of range (0-255)", 2 },
 	{ 2, 3, SM(virtual_tpc), 256, "SM 2: virtual TPC 256 is out of range", 2 },
-	{ 10, 11, SM(tpc), 6, "SM 10 belongs to TPC 6, but no SM belongs to TPC 5", 10 },
+	{ 10, 11, SM(tpc), 6, "SM 10 belongs to TPC 6, but TPC 5 has no SM", 10 },
 	{ 4, 5, SM(local_tpc), 0, "TPCs 0 and 2 (SM 4) are both local TPC 0 of GPC 0", 4 },
 	{ 4, 5, SM(tpc_in_vgpc), 0, "TPCs 0 and 2 (SM 4) are both TPC 0 of virtual GPC 0", 4 },
 	{ 4, 5, SM(measured_bit), 4, "TPCs 1 and 2 (SM 4) cannot both have the measured bit 4", 4 },
@@ -583,7 +583,7 @@ static void test_build(void)
 		sms[i].gpc *= 2;
 	tap_ok(topo_build_blame(gp, &info, sms, NR_SMS, NULL, 0, &topo, &blame) == -EINVAL &&
 		       strstr(gpupart_error(gp),
-			      "SM 2 belongs to GPC 2, but no SM belongs to GPC 1") &&
+			      "SM 2 belongs to GPC 2, but GPC 1 has no SM") &&
 		       blame.sm == 2,
 	       "%s", gpupart_error(gp));
 	small_gpu(sms, map);
