@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #include "cli/mps/mps_daemon.h"
 #include "cli/util/alloc.h"
@@ -47,6 +48,7 @@ static const char help[] =
 static struct grpc_server *server;
 static char plugins[PATH_MAX], lister[PATH_MAX];
 static volatile sig_atomic_t ended;
+static struct timespec lister_made;	/* time when kubelet made @lister */
 static struct pods looked;	/* the pods at the last poll_kubelet() */
 
 static void on_end(int sig)
@@ -136,17 +138,23 @@ static void prefer_ids(const Kubelet__PreferredContainer *asked, const struct po
 		       Kubelet__Ids *chosen)
 {
 	struct gpupart_tpcset ids[NODE_GPUS_MAX] = { 0 }, included[NODE_GPUS_MAX] = { 0 };
+	struct gpupart_tpcset free_ids[NODE_GPUS_MAX], order[3];
 	unsigned int gpu, size = asked->size > 0 ? asked->size : 0;
 
-	if (node_sort(asked->available, asked->n_available, ids) ||
-	    node_sort(asked->included, asked->n_included, included))
-		return;
+	node_sort(asked->available, asked->n_available, ids);
+	node_sort(asked->included, asked->n_included, included);
 	gpu = prefer_gpu(pods, ids, included, size);
 	chosen->ids = alloc_zeroed(GPUPART_MAX_TPCS, sizeof(*chosen->ids));
-	ids[gpu] = gpupart_tpcset_andnot(&ids[gpu], &included[gpu]);
-	for (int pass = 0; pass < 2; pass++)
+	for (unsigned int g = 0; g < node.boards.nr; g++) {
+		ids[g] = gpupart_tpcset_andnot(&ids[g], &included[g]);
+		free_ids[g] = pods_offer(pods, g, &ids[g]);
+	}
+	order[0] = included[gpu];
+	order[1] = free_ids[gpu];
+	order[2] = gpupart_tpcset_andnot(&ids[gpu], &free_ids[gpu]);
+	for (int pass = 0; pass < 3; pass++)
 		for (int t = -1; chosen->n_ids < size &&
-		     (t = gpupart_tpcset_next(pass ? &ids[gpu] : &included[gpu], t + 1)) >= 0;)
+		     (t = gpupart_tpcset_next(&order[pass], t + 1)) >= 0;)
 			chosen->ids[chosen->n_ids++] = node_id(gpu, t);
 }
 
@@ -271,17 +279,39 @@ static void read_notes(struct gpupart_tpcset *ids)
 	json_decref(root);
 }
 
+/*
+ * Returns true if kubelet has restarted. A new kubelet may replace @lister before its other
+ * socket. Its list is empty until it knows its pods.
+ */
+static bool is_new_lister(void)
+{
+	struct timespec before = lister_made;
+	struct stat st = { 0 };
+
+	stat(lister, &st);
+	lister_made = st.st_ctim;
+	if (!memcmp(&before, &lister_made, sizeof(before)))
+		return false;
+	pods_forget_lists(0);
+	return true;
+}
+
 /* Frees the TPCs of containers that have ended. */
 static void poll_kubelet(void)
 {
-	struct gpupart_tpcset now[NODE_GPUS_MAX] = { 0 }, noted[NODE_GPUS_MAX] = { 0 };
+	struct gpupart_tpcset now[NODE_GPUS_MAX], noted[NODE_GPUS_MAX] = { 0 };
 	static bool told;
 	struct grpc_status status;
+	bool listed;
 
 	free(looked.list);
 	if (pods_read(&looked))
 		return;
-	if (!read_list(now, &status)) {
+	do {
+		memset(now, 0, sizeof(now));
+		listed = read_list(now, &status);
+	} while (is_new_lister());
+	if (!listed) {
 		if (!told && !access(lister, F_OK))
 			remark("cannot find out which containers have ended: %s: %s", lister,
 			       status.why);
@@ -421,7 +451,7 @@ static void watch_sockets(void)
 		remark("kubelet is at %s", path);
 	waits = false;
 	if (memcmp(&registered, &st.st_ctim, sizeof(registered))) {
-		pods_forget_lists();
+		pods_forget_lists(st.st_ctim.tv_sec * 1000000000ull + st.st_ctim.tv_nsec);
 		is_known = false;
 	}
 	registered = st.st_ctim;

@@ -76,6 +76,7 @@ class Kubelet:
         self.devices, self.registered, self.lost = {}, [], threading.Event()
         self.server = self.channel = self.stream = None
         self.lists_seen = 0
+        self.shown = set()  # all containers that a list had
 
     def start(self):
         for name in os.listdir(self.plugins):
@@ -151,6 +152,7 @@ class Kubelet:
 
     def list(self, request, context):
         self.lists_seen += 1
+        self.shown |= set(self.given if self.knows_pods else {})
         reply = self.pb.PodList()
         for name, ids in (self.given if self.knows_pods else {}).items():
             pod = reply.pods.add(name=name, name_space="default")
