@@ -33,6 +33,7 @@
 #define LIST_MS 2000
 #define WATCH_MS 500	/* ms between two checks of the plugin's socket and of kubelet's
 			 * socket */
+#define START_SECONDS 60	/* after this time since its start, kubelet knows its pods */
 #define POLL_TURNS 2	/* kubelet's list of allocations is read once in this number of
 			 * checks */
 
@@ -253,11 +254,14 @@ static void add_json(json_t *value, struct gpupart_tpcset *ids)
 
 /*
  * Adds the ids in kubelet's checkpoint file. If the file cannot be parsed, adds all ids. If the
- * file does not exist, adds none.
+ * file does not exist, adds none. kubelet writes the file only when it allocates. So the ids of a
+ * pod whose directory kubelet has removed are ignored. But kubelet may have been killed before it
+ * made the directory, so these ids count for some time after a start of kubelet.
  */
 static void read_notes(struct gpupart_tpcset *ids)
 {
-	char path[PATH_MAX + 32];
+	bool is_new = time(NULL) < lister_made.tv_sec + START_SECONDS;
+	char path[PATH_MAX + 32], dir[2 * PATH_MAX];
 	json_t *root, *list = NULL, *entry;
 	const char *resource;
 	size_t i;
@@ -269,7 +273,9 @@ static void read_notes(struct gpupart_tpcset *ids)
 	json_unpack(root, "{s:{s:o}}", "Data", "PodDeviceEntries", &list);
 	json_array_foreach(list, i, entry) {
 		resource = json_string_value(json_object_get(entry, "ResourceName"));
-		if (resource && !strcmp(resource, NODE_RESOURCE))
+		snprintf(dir, sizeof(dir), "%s/../pods/%s", plugins,
+			 json_string_value(json_object_get(entry, "PodUID")));
+		if (resource && !strcmp(resource, NODE_RESOURCE) && (is_new || !access(dir, F_OK)))
 			add_json(json_object_get(entry, "DeviceIDs"), ids);
 	}
 	/* kubelet writes an empty list as null. */

@@ -558,6 +558,18 @@ ok(
     os.listdir("/run/gpupart/kubernetes"),
 )
 
+# A pod that ends while kubelet is down stays in kubelet's checkpoint, but its directory goes.
+gone = peer.variables(kubelet.give("gone", ids[1][40:44]))["GPUPART_NAME"]
+kubelet.stop()
+kubelet.stale = {"gone": kubelet.given.pop("gone")}
+os.rmdir(folder + "/pods/gone")
+kubelet.start()
+until(lambda: kubelet.registered)
+lists = kubelet.lists_seen
+until(lambda: kubelet.lists_seen > lists + 1)
+until(lambda: len(kubelet.devices) == 132)
+ok(gone in held(), "a pod of kubelet's checkpoint keeps its TPCs while kubelet starts", held())
+
 # An init container shares the ids of the pod's other containers.
 init = peer.variables(kubelet.give("pod", ids[1][:10]))
 main = peer.variables(kubelet.give("pod", ids[1][:20]))
@@ -597,6 +609,11 @@ ok(
     env,
 )
 ok("GPUPART_MEM" not in env, "without a ratio there is no quota")
+ok(
+    until(lambda: gone not in held(), 100) and env["GPUPART_NAME"] in held(),
+    "but not for ever, if kubelet has removed its directory",
+    held(),
+)
 plugin.stop()
 for text, part in (
     ("colour = red\n", ":1: 'colour = red'"),
