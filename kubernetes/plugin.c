@@ -139,7 +139,7 @@ static void prefer_ids(const Kubelet__PreferredContainer *asked, const struct po
 		       Kubelet__Ids *chosen)
 {
 	struct gpupart_tpcset ids[NODE_GPUS_MAX] = { 0 }, included[NODE_GPUS_MAX] = { 0 };
-	struct gpupart_tpcset free_ids[NODE_GPUS_MAX], order[3];
+	struct gpupart_tpcset order[3];
 	unsigned int gpu, size = asked->size > 0 ? asked->size : 0;
 
 	node_sort(asked->available, asked->n_available, ids);
@@ -148,11 +148,11 @@ static void prefer_ids(const Kubelet__PreferredContainer *asked, const struct po
 	chosen->ids = alloc_zeroed(GPUPART_MAX_TPCS, sizeof(*chosen->ids));
 	for (unsigned int g = 0; g < node.boards.nr; g++) {
 		ids[g] = gpupart_tpcset_andnot(&ids[g], &included[g]);
-		free_ids[g] = pods_offer(pods, g, &ids[g]);
+		order[g == gpu] = pods_offer(pods, g, &ids[g]);
 	}
+	/* Ids without a grant are second. */
 	order[0] = included[gpu];
-	order[1] = free_ids[gpu];
-	order[2] = gpupart_tpcset_andnot(&ids[gpu], &free_ids[gpu]);
+	order[2] = gpupart_tpcset_andnot(&ids[gpu], &order[1]);
 	for (int pass = 0; pass < 3; pass++)
 		for (int t = -1; chosen->n_ids < size &&
 		     (t = gpupart_tpcset_next(&order[pass], t + 1)) >= 0;)
@@ -285,38 +285,31 @@ static void read_notes(struct gpupart_tpcset *ids)
 	json_decref(root);
 }
 
-/*
- * Returns true if kubelet has restarted. A new kubelet may replace @lister before its other
- * socket. Its list is empty until it knows its pods.
- */
-static bool is_new_lister(void)
-{
-	struct timespec before = lister_made;
-	struct stat st = { 0 };
-
-	stat(lister, &st);
-	lister_made = st.st_ctim;
-	if (!memcmp(&before, &lister_made, sizeof(before)))
-		return false;
-	pods_forget_lists(0);
-	return true;
-}
-
 /* Frees the TPCs of containers that have ended. */
 static void poll_kubelet(void)
 {
 	struct gpupart_tpcset now[NODE_GPUS_MAX], noted[NODE_GPUS_MAX] = { 0 };
 	static bool told;
+	struct timespec before;
 	struct grpc_status status;
+	struct stat st;
 	bool listed;
 
 	free(looked.list);
 	if (pods_read(&looked))
 		return;
+	/*
+	 * A new kubelet may replace @lister before its other socket. Its list is empty until it
+	 * knows its pods.
+	 */
 	do {
 		memset(now, 0, sizeof(now));
-		listed = read_list(now, &status);
-	} while (is_new_lister());
+		before = lister_made;
+		listed = read_list(now, &status) && !stat(lister, &st);
+		lister_made = listed ? st.st_ctim : before;
+		if (memcmp(&before, &lister_made, sizeof(before)))
+			pods_forget_lists(0);
+	} while (memcmp(&before, &lister_made, sizeof(before)));
 	if (!listed) {
 		if (!told && !access(lister, F_OK))
 			remark("cannot find out which containers have ended: %s: %s", lister,
@@ -481,42 +474,13 @@ static void serve(void)
 	}
 }
 
-/* Two plugins would remove each other's grants. So a lock is held until the process ends. */
-static int lock_node(void)
-{
-	char why[256];
-	int fd = node_lock(LOCK, LOCK_SECONDS, why, sizeof(why));
-
-	if (fd == -EBUSY)
-		return failure(
-			"another gpupart-device-plugin runs on this node and holds " LOCK
-			": stop it first; lslocks(8) shows its process");
-	return fd < 0 ? failure("%s", why) : 0;
-}
-
-/*
- * Allocations must not depend on environment variables, except for those that are used to find
- * programs and libraries.
- */
-static void clear_environment(void)
-{
-	static const char *const kept[] = { "PATH", "LD_LIBRARY_PATH" };
-	char *values[2];
-
-	for (int i = 0; i < 2; i++)
-		values[i] = getenv(kept[i]) ? alloc_text("%s", getenv(kept[i])) : NULL;
-	clearenv();
-	for (int i = 0; i < 2; i++) {
-		if (values[i])
-			setenv(kept[i], values[i], 1);
-		free(values[i]);
-	}
-}
-
 int main(int argc, char **argv)
 {
-	const char *folder = FOLDER, *config = NODE_CONFIG;
+	const char *folder = FOLDER, *config = NODE_CONFIG, *path = getenv("PATH");
+	const char *libraries = getenv("LD_LIBRARY_PATH");
 	struct sigaction end = { .sa_handler = on_end };
+	char why[256];
+	int fd;
 
 	cmd_name = "device-plugin";
 	for (int i = 1; i < argc; i++) {
@@ -536,9 +500,22 @@ int main(int argc, char **argv)
 	snprintf(lister, sizeof(lister), "%s/pod-resources/kubelet.sock", folder);
 	sigaction(SIGTERM, &end, NULL);
 	sigaction(SIGINT, &end, NULL);
-	clear_environment();
+	/* Allocations depend on no other variables. */
+	clearenv();
+	if (path)
+		setenv("PATH", path, 1);
+	if (libraries)
+		setenv("LD_LIBRARY_PATH", libraries, 1);
 	cmd_gp = alloc_gpupart();
-	if (lock_node() || node_open(config))
+	/* Two plugins would remove each other's grants. The lock is held until the process ends. */
+	fd = node_lock(LOCK, LOCK_SECONDS, why, sizeof(why));
+	if (fd == -EBUSY)
+		return failure(
+			"another gpupart-device-plugin runs on this node and holds " LOCK
+			": stop it first; lslocks(8) shows its process");
+	if (fd < 0)
+		return failure("%s", why);
+	if (node_open(config))
 		return EXIT_FAILED;
 	server = grpc_open(methods);
 	serve();

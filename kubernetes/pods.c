@@ -53,24 +53,6 @@ static uint64_t now_ns(void)
 	return now.tv_sec * 1000000000ull + now.tv_nsec;
 }
 
-/* Returns the GPU of a grant, or node.boards.nr if the GPU is not on this node. */
-static unsigned int gpu_of(const struct gpupart_grant *grant)
-{
-	unsigned int g = 0;
-
-	while (g < node.boards.nr && strcmp(node.boards.gpus[g].pci, grant->pci))
-		g++;
-	return g;
-}
-
-static void read_pod(const struct gpupart_grant *grant, unsigned int gpu, struct pod *pod)
-{
-	*pod = (struct pod){ .grant = *grant, .gpu = gpu };
-	gpupart_tpcset_parse_hex(NULL, grant->asked + strlen(IDS), &pod->ids);
-	pod->born = strtoull(grant->id + strlen(PREFIX), NULL, 16);
-	pod->is_young = now_ns() < pod->born + GRACE_NS && pod->born > kubelet_since;
-}
-
 static ino_t namespace_of(int pid)
 {
 	char path[32];
@@ -157,17 +139,24 @@ int pods_read(struct pods *pods)
 	}
 	pods->list = alloc_zeroed(nr + 1, sizeof(*pods->list));
 	for (int i = 0; i < nr; i++) {
-		unsigned int g = gpu_of(&list[i]);
+		struct pod *pod = &pods->list[pods->nr];
+		unsigned int g = 0;
 
+		while (g < node.boards.nr && strcmp(node.boards.gpus[g].pci, list[i].pci))
+			g++;
 		if (g == node.boards.nr)
 			continue;
-		if (!strncmp(list[i].id, PREFIX, strlen(PREFIX)) &&
-		    !strncmp(list[i].asked, IDS, strlen(IDS))) {
-			read_pod(&list[i], g, &pods->list[pods->nr++]);
+		if (strncmp(list[i].id, PREFIX, strlen(PREFIX)) ||
+		    strncmp(list[i].asked, IDS, strlen(IDS))) {
+			pods->taken[g] = gpupart_tpcset_or(&pods->taken[g], &list[i].set);
+			pods->memory[g] += list[i].memory;
 			continue;
 		}
-		pods->taken[g] = gpupart_tpcset_or(&pods->taken[g], &list[i].set);
-		pods->memory[g] += list[i].memory;
+		*pod = (struct pod){ .grant = list[i], .gpu = g };
+		gpupart_tpcset_parse_hex(NULL, pod->grant.asked + strlen(IDS), &pod->ids);
+		pod->born = strtoull(pod->grant.id + strlen(PREFIX), NULL, 16);
+		pod->is_young = now_ns() < pod->born + GRACE_NS && pod->born > kubelet_since;
+		pods->nr++;
 	}
 	free(list);
 	/* If kubelet has allocated ids again, these ids belong to the later grant. */
@@ -385,26 +374,6 @@ static int take_ids_back(struct pods *pods, unsigned int gpu,
 	return err;
 }
 
-static void name_grant(unsigned int gpu, const struct gpupart_tpcset *ids,
-		       struct gpupart_grant *grant)
-{
-	const struct node_gpu *board = &node.boards.gpus[gpu];
-	unsigned long long number = now_ns();
-	char hex[GPUPART_TPCSET_STRLEN];
-
-	memset(grant, 0, sizeof(*grant));
-	snprintf(grant->id, sizeof(grant->id), PREFIX "%016llx", number);
-	snprintf(grant->name, sizeof(grant->name), "pod-%016llx", number);
-	strcpy(grant->pci, board->pci);
-	strcpy(grant->source, board->source);
-	strcpy(grant->key, board->key);
-	gpupart_tpcset_format_hex(ids, hex, sizeof(hex));
-	snprintf(grant->asked, sizeof(grant->asked), IDS "%.100s", hex);
-	grant->nr_tpcs = gpupart_topology_nr_tpcs(board->topo);
-	grant->memory = gpupart_tpcset_count(ids) * node.memory_per_tpc;
-	grant->strict = config_is_strict(gpupart_config_strict(cmd_gp));
-}
-
 /* The caller holds the locks. */
 static int place(struct pods *pods, unsigned int gpu,
 		 const struct gpupart_tpcset *ids, struct gpupart_grant *grant, char *why,
@@ -475,17 +444,31 @@ static int lock(int fds[2], char *why, size_t len)
 int pods_give(unsigned int gpu, const struct gpupart_tpcset *ids,
 	      struct gpupart_grant *grant, char folder[PODS_FOLDER_LEN], char *why, size_t len)
 {
+	const struct node_gpu *board = &node.boards.gpus[gpu];
+	unsigned long long number;
+	char hex[GPUPART_TPCSET_STRLEN];
 	struct pods pods;
 	int fds[2], err = lock(fds, why, len);
 
 	if (err)
 		return err;
-	name_grant(gpu, ids, grant);
+	number = now_ns();
+	*grant = (struct gpupart_grant){
+		.nr_tpcs = gpupart_topology_nr_tpcs(board->topo),
+		.memory = gpupart_tpcset_count(ids) * node.memory_per_tpc,
+		.strict = config_is_strict(gpupart_config_strict(cmd_gp)),
+	};
+	snprintf(grant->id, sizeof(grant->id), PREFIX "%016llx", number);
+	snprintf(grant->name, sizeof(grant->name), "pod-%016llx", number);
+	strcpy(grant->pci, board->pci);
+	strcpy(grant->source, board->source);
+	strcpy(grant->key, board->key);
+	gpupart_tpcset_format_hex(ids, hex, sizeof(hex));
+	snprintf(grant->asked, sizeof(grant->asked), IDS "%.100s", hex);
 	err = pods_read(&pods);
 	if (err)
 		snprintf(why, len, "%s", gpupart_error(cmd_gp));
-	else if (grant->memory &&
-		 pods.memory[gpu] + grant->memory > node.boards.gpus[gpu].memory)
+	else if (grant->memory && pods.memory[gpu] + grant->memory > board->memory)
 		err = -ENOSPC;
 	if (err == -ENOSPC)
 		snprintf(why, len, "no %llu MiB are free on GPU %s: other jobs have %llu MiB of it",
