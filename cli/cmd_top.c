@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* gpupart top: shows running programs live: on a terminal's screen, as text or as JSON. */
 #include <limits.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -40,14 +39,6 @@ const char top_help[] =
 "  gpupart top\n"
 "  gpupart top -d 5 -n 12 >minute.txt\n"
 "  gpupart top --json | jq -c '.jobs[] | [.name, .busy]'\n";
-
-static volatile sig_atomic_t interrupted;
-
-static void on_interrupt(int sig)
-{
-	(void)sig;
-	interrupted = 1;
-}
 
 /* ------------------------------------------------------------------- JSON */
 
@@ -165,12 +156,12 @@ static int watch(struct top *top, const struct args *args, double delay, unsigne
 	struct look before = { 0 }, *look = &top->model.look;
 	int status = 0;
 
-	for (unsigned long n = 0; !status && !interrupted && (!count || n < count); n++) {
+	for (unsigned long n = 0; !status && !top_ended && (!count || n < count); n++) {
 		struct out out;
 
 		if (n)
 			usleep(delay * 1e6);
-		if (interrupted)
+		if (top_ended)
 			break;
 		if (!args->json && !once) {
 			look_drop(&before);
@@ -204,7 +195,6 @@ int cmd_top(int argc, char **argv)
 					   { .name = "count", .letter = 'n', .value = &count },
 					   { .name = "once", .given = &once },
 					   { 0 } };
-	struct sigaction action = { .sa_handler = on_interrupt };
 	struct args args = { .lenient = true };
 	struct top top = { .set = cmd_set };
 	unsigned long looks = 0;
@@ -229,13 +219,10 @@ int cmd_top(int argc, char **argv)
 	/* Rates are known from the second reading on. */
 	if (once)
 		looks = 2;
-	if (!once && !args.json && top_has_screen()) {
-		status = top_show(&top, seconds, looks);
-	} else {
-		sigaction(SIGINT, &action, NULL);
-		sigaction(SIGTERM, &action, NULL);
-		status = watch(&top, &args, seconds, looks, once);
-	}
+	top_end_on(SIGINT);
+	top_end_on(SIGTERM);
+	status = !once && !args.json && top_has_screen() ? top_show(&top, seconds, looks) :
+		 watch(&top, &args, seconds, looks, once);
 	model_end(&top.model);
 	return status;
 }

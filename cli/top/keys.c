@@ -20,24 +20,21 @@ static char asked[MODEL_KEY_STRLEN];
 
 /* ------------------------------------------------------------------- choosing */
 
-/* Chooses row @n of the list. If the list is shorter, chooses its last row. */
-static void choose(const struct top *top, struct top_view *view, long n)
+/* Moves the text of the help, or chooses the row that is @by rows below, if there is one. */
+static void go(const struct top *top, struct top_view *view, long by)
 {
 	const struct model_row **shown;
-	long nr = top_shown(view, top, &shown);
+	long nr, n = *view->key ? (long)view->row + by : 0;
 
+	if (view->page == TOP_HELP) {
+		view->first = (long)view->first + by < 0 ? 0 : view->first + by;
+		return;
+	}
+	nr = top_shown(view, top, &shown);
 	n = n >= nr ? nr - 1 : n;
 	view->row = n < 0 ? 0 : n;
 	strcpy(view->key, nr ? shown[view->row]->key : "");
 	free(shown);
-}
-
-static void go(const struct top *top, struct top_view *view, long by)
-{
-	if (view->page == TOP_HELP)
-		view->first = (long)view->first + by < 0 ? 0 : view->first + by;
-	else
-		choose(top, view, *view->key ? (long)view->row + by : 0);
 }
 
 /* ------------------------------------------------------------------- changing */
@@ -207,12 +204,6 @@ static void answer_key(const struct top *top, struct top_view *view, int key)
 
 /* ------------------------------------------------------------------- keys */
 
-static void turn_page(struct top_view *view, enum top_page page)
-{
-	view->page = view->page == page ? TOP_LIST : page;
-	view->first = 0;
-}
-
 /* If @key moves the choice, handles @key and returns true. Otherwise returns false. */
 static bool moved_by(const struct top *top, struct top_view *view, int key)
 {
@@ -258,7 +249,8 @@ bool top_key(struct top *top, struct top_view *view, int key)
 		break;
 	case '\n': case '\r': case KEY_ENTER:
 		if (row)
-			turn_page(view, TOP_DETAILS);
+			view->page = view->page == TOP_DETAILS ? TOP_LIST : TOP_DETAILS;
+		view->first = 0;
 		break;
 	case ' ':
 		if (row && row->job < 0)
@@ -271,7 +263,10 @@ bool top_key(struct top *top, struct top_view *view, int key)
 	case '/': case KEY_F(4): ask(top, view, ASK_FILTER); break;
 	case 's':	ask(top, view, ASK_SET); break;
 	case 'k':	ask(top, view, ASK_END); break;
-	case 'h': case '?': case KEY_F(1): turn_page(view, TOP_HELP); break;
+	case 'h': case '?': case KEY_F(1):
+		view->page = TOP_HELP;
+		view->first = 0;
+		break;
 	case 'I':	view->reverse = !view->reverse; break;
 	case '>': case KEY_F(6): view->sort = (view->sort + 1) % TOP_NR_SORTS; break;
 	case '<':	view->sort = (view->sort + TOP_NR_SORTS - 1) % TOP_NR_SORTS; break;

@@ -7,6 +7,18 @@
 #include "cli/top/top.h"
 #include "cli/util/alloc.h"
 
+volatile sig_atomic_t top_ended;
+
+static void on_end(int sig)
+{
+	top_ended = sig;
+}
+
+void top_end_on(int sig)
+{
+	sigaction(sig, &(const struct sigaction){ .sa_handler = on_end }, NULL);
+}
+
 /* On each GPU, a known job keeps its letter, and a new job gets the lowest free letter. */
 static void give_letters(struct top *top)
 {
