@@ -73,21 +73,6 @@ static json_t *json_row(const struct model_row *row)
 	return root;
 }
 
-static json_t *json_job(const struct top *top, const struct model_row *job)
-{
-	json_t *root = json_row(job), *programs = json_array();
-	char tag[PICTURE_TAG_LEN];
-
-	for (unsigned int i = 0; i < top->model.nr_rows; i++)
-		if (top->model.rows[i].job == job - top->model.rows)
-			json_array_append_new(programs, json_row(&top->model.rows[i]));
-	json_object_set_new(root, "job", out_json_text(*job->id ? job->run : ""));
-	json_object_set_new(root, "letter", json_string(picture_tag(job->letter, tag)));
-	json_object_set_new(root, "gpu", json_integer(job->gpu));
-	json_object_set_new(root, "programs", programs);
-	return root;
-}
-
 static json_t *json_gpu(const struct model_gpu *gpu, const struct top_gpu *now)
 {
 	json_t *root = gpu->topo ? out_json_gpu(gpupart_topology_info(gpu->topo)) : json_object();
@@ -106,16 +91,31 @@ static json_t *json_gpu(const struct model_gpu *gpu, const struct top_gpu *now)
 
 static void print_json(struct out *out, const struct top *top)
 {
+	const struct model_row *rows = top->model.rows, *end = rows + top->model.nr_rows;
 	json_t *root, *gpus = json_array(), *jobs = json_array();
+	char tag[PICTURE_TAG_LEN];
 	bool simulated = false;
 
 	for (unsigned int i = 0; i < top->model.nr_gpus; i++) {
 		simulated |= top->model.gpus[i].simulated;
 		json_array_append_new(gpus, json_gpu(&top->model.gpus[i], &top->gpus[i]));
 	}
-	for (unsigned int i = 0; i < top->model.nr_rows; i++)
-		if (top->model.rows[i].job < 0)
-			json_array_append_new(jobs, json_job(top, &top->model.rows[i]));
+	for (const struct model_row *job = rows; job < end; job++) {
+		json_t *programs;
+
+		if (job->job >= 0)
+			continue;
+		programs = json_array();
+		for (const struct model_row *row = rows; row < end; row++)
+			if (row->job == job - rows)
+				json_array_append_new(programs, json_row(row));
+		root = json_row(job);
+		json_object_set_new(root, "job", out_json_text(*job->id ? job->run : ""));
+		json_object_set_new(root, "letter", json_string(picture_tag(job->letter, tag)));
+		json_object_set_new(root, "gpu", json_integer(job->gpu));
+		json_object_set_new(root, "programs", programs);
+		json_array_append_new(jobs, root);
+	}
 	root = out_json_new("top", simulated);
 	json_object_set_new(root, "gpus", gpus);
 	json_object_set_new(root, "jobs", jobs);

@@ -164,10 +164,25 @@ static void ask(const struct top *top, struct top_view *view, int what)
 	show_question(top, view);
 }
 
-static void do_answer(const struct top *top, struct top_view *view, int what, int key)
+static void answer_key(const struct top *top, struct top_view *view, int key)
 {
 	const struct model_row *row = model_find(&top->model, asked);
+	size_t len = strlen(answer), room = question == ASK_FILTER ? sizeof(view->filter) :
+								      sizeof(answer);
+	int what = question;
 
+	if (key == 27)
+		*answer = 0;
+	else if ((key == KEY_BACKSPACE || key == 127 || key == '\b') && len)
+		answer[len - 1] = 0;
+	else if (key >= ' ' && key <= '~' && len + 1 < room)
+		memcpy(answer + len, (char[]){ key, 0 }, 2);
+	if (what == ASK_FILTER)
+		strcpy(view->filter, answer);
+	if (key != 27 && key != '\n' && key != '\r' && key != KEY_ENTER && what != ASK_END) {
+		show_question(top, view);
+		return;
+	}
 	question = ASK_NOTHING;
 	*view->footer = 0;
 	if (key == 27 || what == ASK_FILTER || (what == ASK_SET && !*answer))
@@ -181,32 +196,19 @@ static void do_answer(const struct top *top, struct top_view *view, int what, in
 		end_all(top, view, row, key == 'y' ? SIGTERM : SIGKILL);
 }
 
-static void answer_key(const struct top *top, struct top_view *view, int key)
-{
-	size_t len = strlen(answer), room = question == ASK_FILTER ? sizeof(view->filter) :
-								      sizeof(answer);
-	int what = question;
-
-	if (key == 27 || key == '\n' || key == '\r' || key == KEY_ENTER || what == ASK_END) {
-		if (key == 27)
-			*answer = 0;
-		do_answer(top, view, what, key);
-	} else {
-		if ((key == KEY_BACKSPACE || key == 127 || key == '\b') && len)
-			answer[len - 1] = 0;
-		else if (key >= ' ' && key <= '~' && len + 1 < room)
-			memcpy(answer + len, (char[]){ key, 0 }, 2);
-		show_question(top, view);
-	}
-	if (what == ASK_FILTER)
-		strcpy(view->filter, answer);
-}
-
 /* ------------------------------------------------------------------- keys */
 
-/* If @key moves the choice, handles @key and returns true. Otherwise returns false. */
-static bool moved_by(const struct top *top, struct top_view *view, int key)
+bool top_key(struct top *top, struct top_view *view, int key)
 {
+	struct model_row *row = model_find(&top->model, view->key);
+
+	if (key == KEY_RESIZE)
+		return true;
+	if (question != ASK_NOTHING) {
+		answer_key(top, view, key);
+		return true;
+	}
+	*view->footer = 0;
 	switch (key) {
 	case KEY_UP:	go(top, view, -1); return true;
 	case KEY_DOWN:	go(top, view, 1); return true;
@@ -214,23 +216,7 @@ static bool moved_by(const struct top *top, struct top_view *view, int key)
 	case KEY_NPAGE:	go(top, view, view->room); return true;
 	case KEY_HOME:	go(top, view, -(1l << 30)); return true;
 	case KEY_END:	go(top, view, 1l << 30); return true;
-	case KEY_RESIZE: return true;
-	default:	return false;
 	}
-}
-
-bool top_key(struct top *top, struct top_view *view, int key)
-{
-	struct model_row *row = model_find(&top->model, view->key);
-
-	if (key != KEY_RESIZE && question != ASK_NOTHING) {
-		answer_key(top, view, key);
-		return true;
-	}
-	if (key != KEY_RESIZE)
-		*view->footer = 0;
-	if (moved_by(top, view, key))
-		return true;
 	/* The help page hides the effect of other keys, so any key only closes this page. */
 	if (view->page == TOP_HELP) {
 		view->page = TOP_LIST;
