@@ -571,11 +571,23 @@ until(lambda: len(kubelet.devices) == 132)
 ok(gone in held(), "a pod of kubelet's checkpoint keeps its TPCs while kubelet starts", held())
 
 # An init container shares the ids of the pod's other containers.
+# kubelet does not ask for preferred ids if those of the init containers suffice.
 init = peer.variables(kubelet.give("pod", ids[1][:10]))
 main = peer.variables(kubelet.give("pod", ids[1][:20]))
 ok(
     peer.tpcs(init["GPUPART_SET"]) <= peer.tpcs(main["GPUPART_SET"]),
     "an init container's TPCs are those of its pod",
+    (init, main),
+)
+chosen = kubelet.preferred(ids[1][20:40], 6)
+init = peer.variables(kubelet.give("pod2", chosen))
+more = kubelet.preferred(ids[1][20:40], 8, chosen)
+main = peer.variables(kubelet.give("pod2", more))
+ok(
+    set(chosen) < set(more)
+    and peer.tpcs(init["GPUPART_SET"]) < peer.tpcs(main["GPUPART_SET"])
+    and len(peer.tpcs(main["GPUPART_SET"])) == 8,
+    "also if kubelet asks for preferred ids, which must have those of the init container",
     (init, main),
 )
 
