@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* gpupart top: shows running programs live: on a terminal's screen, as text or as JSON. */
 #include <limits.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -41,14 +40,6 @@ const char top_help[] =
 "  gpupart top -d 5 -n 12 >minute.txt\n"
 "  gpupart top --json | jq -c '.jobs[] | [.name, .busy]'\n";
 
-static volatile sig_atomic_t interrupted;
-
-static void on_interrupt(int sig)
-{
-	(void)sig;
-	interrupted = 1;
-}
-
 /* ------------------------------------------------------------------- JSON */
 
 static json_t *json_share(double value)
@@ -82,21 +73,6 @@ static json_t *json_row(const struct model_row *row)
 	return root;
 }
 
-static json_t *json_job(const struct top *top, const struct model_row *job)
-{
-	json_t *root = json_row(job), *programs = json_array();
-	char tag[PICTURE_TAG_LEN];
-
-	for (unsigned int i = 0; i < top->model.nr_rows; i++)
-		if (top->model.rows[i].job == job - top->model.rows)
-			json_array_append_new(programs, json_row(&top->model.rows[i]));
-	json_object_set_new(root, "job", out_json_text(*job->id ? job->run : ""));
-	json_object_set_new(root, "letter", json_string(picture_tag(job->letter, tag)));
-	json_object_set_new(root, "gpu", json_integer(job->gpu));
-	json_object_set_new(root, "programs", programs);
-	return root;
-}
-
 static json_t *json_gpu(const struct model_gpu *gpu, const struct top_gpu *now)
 {
 	json_t *root = gpu->topo ? out_json_gpu(gpupart_topology_info(gpu->topo)) : json_object();
@@ -115,16 +91,31 @@ static json_t *json_gpu(const struct model_gpu *gpu, const struct top_gpu *now)
 
 static void print_json(struct out *out, const struct top *top)
 {
+	const struct model_row *rows = top->model.rows, *end = rows + top->model.nr_rows;
 	json_t *root, *gpus = json_array(), *jobs = json_array();
+	char tag[PICTURE_TAG_LEN];
 	bool simulated = false;
 
 	for (unsigned int i = 0; i < top->model.nr_gpus; i++) {
 		simulated |= top->model.gpus[i].simulated;
 		json_array_append_new(gpus, json_gpu(&top->model.gpus[i], &top->gpus[i]));
 	}
-	for (unsigned int i = 0; i < top->model.nr_rows; i++)
-		if (top->model.rows[i].job < 0)
-			json_array_append_new(jobs, json_job(top, &top->model.rows[i]));
+	for (const struct model_row *job = rows; job < end; job++) {
+		json_t *programs;
+
+		if (job->job >= 0)
+			continue;
+		programs = json_array();
+		for (const struct model_row *row = rows; row < end; row++)
+			if (row->job == job - rows)
+				json_array_append_new(programs, json_row(row));
+		root = json_row(job);
+		json_object_set_new(root, "job", out_json_text(*job->id ? job->run : ""));
+		json_object_set_new(root, "letter", json_string(picture_tag(job->letter, tag)));
+		json_object_set_new(root, "gpu", json_integer(job->gpu));
+		json_object_set_new(root, "programs", programs);
+		json_array_append_new(jobs, root);
+	}
 	root = out_json_new("top", simulated);
 	json_object_set_new(root, "gpus", gpus);
 	json_object_set_new(root, "jobs", jobs);
@@ -165,12 +156,12 @@ static int watch(struct top *top, const struct args *args, double delay, unsigne
 	struct look before = { 0 }, *look = &top->model.look;
 	int status = 0;
 
-	for (unsigned long n = 0; !status && !interrupted && (!count || n < count); n++) {
+	for (unsigned long n = 0; !status && !top_ended && (!count || n < count); n++) {
 		struct out out;
 
 		if (n)
 			usleep(delay * 1e6);
-		if (interrupted)
+		if (top_ended)
 			break;
 		if (!args->json && !once) {
 			look_drop(&before);
@@ -204,7 +195,6 @@ int cmd_top(int argc, char **argv)
 					   { .name = "count", .letter = 'n', .value = &count },
 					   { .name = "once", .given = &once },
 					   { 0 } };
-	struct sigaction action = { .sa_handler = on_interrupt };
 	struct args args = { .lenient = true };
 	struct top top = { .set = cmd_set };
 	unsigned long looks = 0;
@@ -229,13 +219,10 @@ int cmd_top(int argc, char **argv)
 	/* Rates are known from the second reading on. */
 	if (once)
 		looks = 2;
-	if (!once && !args.json && top_has_screen()) {
-		status = top_show(&top, seconds, looks);
-	} else {
-		sigaction(SIGINT, &action, NULL);
-		sigaction(SIGTERM, &action, NULL);
-		status = watch(&top, &args, seconds, looks, once);
-	}
+	top_end_on(SIGINT);
+	top_end_on(SIGTERM);
+	status = !once && !args.json && top_has_screen() ? top_show(&top, seconds, looks) :
+		 watch(&top, &args, seconds, looks, once);
 	model_end(&top.model);
 	return status;
 }

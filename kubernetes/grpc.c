@@ -156,18 +156,6 @@ static ssize_t read_out(nghttp2_session *session, int32_t id, uint8_t *to, size_
 	return n;
 }
 
-/*
- * For grpc-message, percent-encodes the percent sign and all bytes that are not printable ASCII.
- */
-static void encode(const char *text, char *to, size_t len)
-{
-	size_t at = 0;
-
-	*to = 0;
-	for (const unsigned char *c = (const unsigned char *)text; *c; c++)
-		at += snprintf(to + at, len - at, isprint(*c) && *c != '%' ? "%c" : "%%%02X", *c);
-}
-
 static void handle(struct call *call)
 {
 	ProtobufCMessage *request = NULL, *reply = NULL;
@@ -195,14 +183,16 @@ static int answer(nghttp2_session *session, struct call *call)
 	nghttp2_data_provider provider = { .source.ptr = call, .read_callback = read_out };
 	nghttp2_nv headers[4] = { header(":status", "200"),
 				  header("content-type", "application/grpc") };
-	char code[12], why[3 * sizeof(call->status.why)];
+	char code[12], why[3 * sizeof(call->status.why)] = "", *to = why;
 
 	call->is_begun = true;
 	handle(call);
 	if (!call->status.code)
 		return nghttp2_submit_response(session, call->id, headers, 2, &provider);
 	snprintf(code, sizeof(code), "%d", call->status.code);
-	encode(call->status.why, why, sizeof(why));
+	/* Percent-encodes the percent sign and all bytes that are not printable ASCII. */
+	for (const unsigned char *c = (const unsigned char *)call->status.why; *c; c++)
+		to += sprintf(to, isprint(*c) && *c != '%' ? "%c" : "%%%02X", *c);
 	headers[2] = header("grpc-status", code);
 	headers[3] = header("grpc-message", why);
 	return nghttp2_submit_response(session, call->id, headers, 4, NULL);

@@ -60,20 +60,6 @@ static int read_config(const char *path)
 	return found ? failure("%s", gpupart_error(cmd_gp)) : 0;
 }
 
-/* Returns the path of the command, which is in the same directory as this program. */
-static int command_path(char *path, size_t len)
-{
-	ssize_t n = readlink("/proc/self/exe", path, len - sizeof("gpupart"));
-	char *slash;
-
-	path[n > 0 ? n : 0] = 0;
-	slash = strrchr(path, '/');
-	if (!slash)
-		return failure("/proc/self/exe does not name this program's path");
-	strcpy(slash, "/gpupart");
-	return 0;
-}
-
 /* Reads the node's GPUs again. Simulated GPUs do not change. */
 static int look(const char *command)
 {
@@ -110,10 +96,14 @@ static int read_edits(unsigned int gpu, const char *command)
 
 int node_open(const char *config)
 {
-	char command[4096];
-	int status = read_config(config) ?: command_path(command, sizeof(command)) ?:
-		     look(command) ?: node_gpus_read(&node.boards);
+	char command[4096] = "";
+	int status = read_config(config);
 
+	/* The command is in the same directory as this program. */
+	if (readlink("/proc/self/exe", command, sizeof(command) - sizeof("gpupart")) < 0)
+		return failure("/proc/self/exe does not name this program's path");
+	strcpy(strrchr(command, '/'), "/gpupart");
+	status = status ?: look(command) ?: node_gpus_read(&node.boards);
 	for (unsigned int i = 0; !status && i < node.boards.nr; i++) {
 		const struct node_gpu *board = &node.boards.gpus[i];
 		const char *uuid = gpupart_topology_info(board->topo)->uuid;
@@ -136,31 +126,27 @@ char *node_id(unsigned int gpu, unsigned int tpc)
 	return alloc_text("%s/%u", node.names[gpu], tpc);
 }
 
-static bool find(const char *id, struct gpupart_tpcset *ids)
-{
-	const char *slash = strrchr(id, '/');
-	unsigned int tpc = slash ? strtoul(slash + 1, NULL, 10) : 0;
-
-	for (unsigned int g = 0; g < node.boards.nr; g++) {
-		char *again = node_id(g, tpc);
-		bool same = !strcmp(id, again);
-
-		free(again);
-		if (!same || tpc >= gpupart_topology_nr_tpcs(node.boards.gpus[g].topo))
-			continue;
-		gpupart_tpcset_add(&ids[g], tpc);
-		return true;
-	}
-	return false;
-}
-
 char *node_sort(char **list, size_t nr, struct gpupart_tpcset *ids)
 {
 	char *unknown = NULL;
 
-	for (size_t i = 0; i < nr; i++)
-		if (!find(list[i], ids))
+	for (size_t i = 0; i < nr; i++) {
+		const char *slash = strrchr(list[i], '/');
+		unsigned int tpc = slash ? strtoul(slash + 1, NULL, 10) : 0, g = 0;
+
+		for (; g < node.boards.nr; g++) {
+			char *id = node_id(g, tpc);
+			bool same = !strcmp(list[i], id);
+
+			free(id);
+			if (same && tpc < gpupart_topology_nr_tpcs(node.boards.gpus[g].topo))
+				break;
+		}
+		if (g < node.boards.nr)
+			gpupart_tpcset_add(&ids[g], tpc);
+		else
 			unknown = list[i];
+	}
 	return unknown;
 }
 

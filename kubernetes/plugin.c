@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #include "cli/mps/mps_daemon.h"
 #include "cli/util/alloc.h"
@@ -32,6 +33,7 @@
 #define LIST_MS 2000
 #define WATCH_MS 500	/* ms between two checks of the plugin's socket and of kubelet's
 			 * socket */
+#define START_SECONDS 60	/* after this time since its start, kubelet knows its pods */
 #define POLL_TURNS 2	/* kubelet's list of allocations is read once in this number of
 			 * checks */
 
@@ -47,6 +49,7 @@ static const char help[] =
 static struct grpc_server *server;
 static char plugins[PATH_MAX], lister[PATH_MAX];
 static volatile sig_atomic_t ended;
+static struct timespec lister_made;	/* time when kubelet made @lister */
 static struct pods looked;	/* the pods at the last poll_kubelet() */
 
 static void on_end(int sig)
@@ -136,17 +139,23 @@ static void prefer_ids(const Kubelet__PreferredContainer *asked, const struct po
 		       Kubelet__Ids *chosen)
 {
 	struct gpupart_tpcset ids[NODE_GPUS_MAX] = { 0 }, included[NODE_GPUS_MAX] = { 0 };
+	struct gpupart_tpcset order[3];
 	unsigned int gpu, size = asked->size > 0 ? asked->size : 0;
 
-	if (node_sort(asked->available, asked->n_available, ids) ||
-	    node_sort(asked->included, asked->n_included, included))
-		return;
+	node_sort(asked->available, asked->n_available, ids);
+	node_sort(asked->included, asked->n_included, included);
 	gpu = prefer_gpu(pods, ids, included, size);
 	chosen->ids = alloc_zeroed(GPUPART_MAX_TPCS, sizeof(*chosen->ids));
-	ids[gpu] = gpupart_tpcset_andnot(&ids[gpu], &included[gpu]);
-	for (int pass = 0; pass < 2; pass++)
+	for (unsigned int g = 0; g < node.boards.nr; g++) {
+		ids[g] = gpupart_tpcset_andnot(&ids[g], &included[g]);
+		order[g == gpu] = pods_offer(pods, g, &ids[g]);
+	}
+	/* Ids without a grant are second. */
+	order[0] = included[gpu];
+	order[2] = gpupart_tpcset_andnot(&ids[gpu], &order[1]);
+	for (int pass = 0; pass < 3; pass++)
 		for (int t = -1; chosen->n_ids < size &&
-		     (t = gpupart_tpcset_next(pass ? &ids[gpu] : &included[gpu], t + 1)) >= 0;)
+		     (t = gpupart_tpcset_next(&order[pass], t + 1)) >= 0;)
 			chosen->ids[chosen->n_ids++] = node_id(gpu, t);
 }
 
@@ -245,11 +254,14 @@ static void add_json(json_t *value, struct gpupart_tpcset *ids)
 
 /*
  * Adds the ids in kubelet's checkpoint file. If the file cannot be parsed, adds all ids. If the
- * file does not exist, adds none.
+ * file does not exist, adds none. kubelet writes the file only when it allocates. So the ids of a
+ * pod whose directory kubelet has removed are ignored. But kubelet may have been killed before it
+ * made the directory, so these ids count for some time after a start of kubelet.
  */
 static void read_notes(struct gpupart_tpcset *ids)
 {
-	char path[PATH_MAX + 32];
+	bool is_new = time(NULL) < lister_made.tv_sec + START_SECONDS;
+	char path[PATH_MAX + 32], dir[2 * PATH_MAX];
 	json_t *root, *list = NULL, *entry;
 	const char *resource;
 	size_t i;
@@ -261,7 +273,9 @@ static void read_notes(struct gpupart_tpcset *ids)
 	json_unpack(root, "{s:{s:o}}", "Data", "PodDeviceEntries", &list);
 	json_array_foreach(list, i, entry) {
 		resource = json_string_value(json_object_get(entry, "ResourceName"));
-		if (resource && !strcmp(resource, NODE_RESOURCE))
+		snprintf(dir, sizeof(dir), "%s/../pods/%s", plugins,
+			 json_string_value(json_object_get(entry, "PodUID")));
+		if (resource && !strcmp(resource, NODE_RESOURCE) && (is_new || !access(dir, F_OK)))
 			add_json(json_object_get(entry, "DeviceIDs"), ids);
 	}
 	/* kubelet writes an empty list as null. */
@@ -274,14 +288,29 @@ static void read_notes(struct gpupart_tpcset *ids)
 /* Frees the TPCs of containers that have ended. */
 static void poll_kubelet(void)
 {
-	struct gpupart_tpcset now[NODE_GPUS_MAX] = { 0 }, noted[NODE_GPUS_MAX] = { 0 };
+	struct gpupart_tpcset now[NODE_GPUS_MAX], noted[NODE_GPUS_MAX] = { 0 };
 	static bool told;
+	struct timespec before;
 	struct grpc_status status;
+	struct stat st;
+	bool listed;
 
 	free(looked.list);
 	if (pods_read(&looked))
 		return;
-	if (!read_list(now, &status)) {
+	/*
+	 * A new kubelet may replace @lister before its other socket. Its list is empty until it
+	 * knows its pods.
+	 */
+	do {
+		memset(now, 0, sizeof(now));
+		before = lister_made;
+		listed = read_list(now, &status) && !stat(lister, &st);
+		lister_made = listed ? st.st_ctim : before;
+		if (memcmp(&before, &lister_made, sizeof(before)))
+			pods_forget_lists(0);
+	} while (memcmp(&before, &lister_made, sizeof(before)));
+	if (!listed) {
 		if (!told && !access(lister, F_OK))
 			remark("cannot find out which containers have ended: %s: %s", lister,
 			       status.why);
@@ -421,7 +450,7 @@ static void watch_sockets(void)
 		remark("kubelet is at %s", path);
 	waits = false;
 	if (memcmp(&registered, &st.st_ctim, sizeof(registered))) {
-		pods_forget_lists();
+		pods_forget_lists(st.st_ctim.tv_sec * 1000000000ull + st.st_ctim.tv_nsec);
 		is_known = false;
 	}
 	registered = st.st_ctim;
@@ -445,42 +474,13 @@ static void serve(void)
 	}
 }
 
-/* Two plugins would remove each other's grants. So a lock is held until the process ends. */
-static int lock_node(void)
-{
-	char why[256];
-	int fd = node_lock(LOCK, LOCK_SECONDS, why, sizeof(why));
-
-	if (fd == -EBUSY)
-		return failure(
-			"another gpupart-device-plugin runs on this node and holds " LOCK
-			": stop it first; lslocks(8) shows its process");
-	return fd < 0 ? failure("%s", why) : 0;
-}
-
-/*
- * Allocations must not depend on environment variables, except for those that are used to find
- * programs and libraries.
- */
-static void clear_environment(void)
-{
-	static const char *const kept[] = { "PATH", "LD_LIBRARY_PATH" };
-	char *values[2];
-
-	for (int i = 0; i < 2; i++)
-		values[i] = getenv(kept[i]) ? alloc_text("%s", getenv(kept[i])) : NULL;
-	clearenv();
-	for (int i = 0; i < 2; i++) {
-		if (values[i])
-			setenv(kept[i], values[i], 1);
-		free(values[i]);
-	}
-}
-
 int main(int argc, char **argv)
 {
-	const char *folder = FOLDER, *config = NODE_CONFIG;
+	const char *folder = FOLDER, *config = NODE_CONFIG, *path = getenv("PATH");
+	const char *libraries = getenv("LD_LIBRARY_PATH");
 	struct sigaction end = { .sa_handler = on_end };
+	char why[256];
+	int fd;
 
 	cmd_name = "device-plugin";
 	for (int i = 1; i < argc; i++) {
@@ -500,9 +500,22 @@ int main(int argc, char **argv)
 	snprintf(lister, sizeof(lister), "%s/pod-resources/kubelet.sock", folder);
 	sigaction(SIGTERM, &end, NULL);
 	sigaction(SIGINT, &end, NULL);
-	clear_environment();
+	/* Allocations depend on no other variables. */
+	clearenv();
+	if (path)
+		setenv("PATH", path, 1);
+	if (libraries)
+		setenv("LD_LIBRARY_PATH", libraries, 1);
 	cmd_gp = alloc_gpupart();
-	if (lock_node() || node_open(config))
+	/* Two plugins would remove each other's grants. The lock is held until the process ends. */
+	fd = node_lock(LOCK, LOCK_SECONDS, why, sizeof(why));
+	if (fd == -EBUSY)
+		return failure(
+			"another gpupart-device-plugin runs on this node and holds " LOCK
+			": stop it first; lslocks(8) shows its process");
+	if (fd < 0)
+		return failure("%s", why);
+	if (node_open(config))
 		return EXIT_FAILED;
 	server = grpc_open(methods);
 	serve();

@@ -27,13 +27,22 @@
 #define LOCK_SECONDS 3
 #define RUN_LOCK_SECONDS 1
 #define GRACE_NS 10000000000ull	/* kubelet lists an allocation within this time after Allocate */
+#define LIST_NS 3000000000ull	/* the same for a container whose ids kubelet offers as free */
 
-/* The ids that kubelet has listed since it started. */
-static struct gpupart_tpcset seen[NODE_GPUS_MAX];
+/* What is known about the ids of each GPU since kubelet started. */
+static struct {
+	struct gpupart_tpcset listed;	/* ids in kubelet's last list */
+	struct gpupart_tpcset seen;	/* ids that kubelet has listed since their last Allocate */
+	struct gpupart_tpcset held;	/* ids that kubelet has not offered as free since their
+					 * last Allocate */
+} known[NODE_GPUS_MAX];
+static uint64_t kubelet_since, listed_at;	/* @listed_at: 0: not yet */
 
-void pods_forget_lists(void)
+void pods_forget_lists(uint64_t since)
 {
-	memset(seen, 0, sizeof(seen));
+	memset(known, 0, sizeof(known));
+	listed_at = 0;
+	kubelet_since = since ?: kubelet_since;
 }
 
 static uint64_t now_ns(void)
@@ -42,24 +51,6 @@ static uint64_t now_ns(void)
 
 	clock_gettime(CLOCK_REALTIME, &now);
 	return now.tv_sec * 1000000000ull + now.tv_nsec;
-}
-
-/* Returns the GPU of a grant, or node.boards.nr if the GPU is not on this node. */
-static unsigned int gpu_of(const struct gpupart_grant *grant)
-{
-	unsigned int g = 0;
-
-	while (g < node.boards.nr && strcmp(node.boards.gpus[g].pci, grant->pci))
-		g++;
-	return g;
-}
-
-static void read_pod(const struct gpupart_grant *grant, unsigned int gpu, struct pod *pod)
-{
-	*pod = (struct pod){ .grant = *grant, .gpu = gpu };
-	gpupart_tpcset_parse_hex(NULL, grant->asked + strlen(IDS), &pod->ids);
-	pod->born = strtoull(grant->id + strlen(PREFIX), NULL, 16);
-	pod->is_young = now_ns() < pod->born + GRACE_NS;
 }
 
 static ino_t namespace_of(int pid)
@@ -141,24 +132,31 @@ int pods_read(struct pods *pods)
 	struct gpupart_grant *list;
 	int nr = shown_grants(cmd_gp, &list);
 
-	memset(pods, 0, sizeof(*pods));
+	*pods = (struct pods){ .read_at = now_ns() };
 	if (nr < 0) {
 		remark("%s", gpupart_error(cmd_gp));
 		return nr;
 	}
 	pods->list = alloc_zeroed(nr + 1, sizeof(*pods->list));
 	for (int i = 0; i < nr; i++) {
-		unsigned int g = gpu_of(&list[i]);
+		struct pod *pod = &pods->list[pods->nr];
+		unsigned int g = 0;
 
+		while (g < node.boards.nr && strcmp(node.boards.gpus[g].pci, list[i].pci))
+			g++;
 		if (g == node.boards.nr)
 			continue;
-		if (!strncmp(list[i].id, PREFIX, strlen(PREFIX)) &&
-		    !strncmp(list[i].asked, IDS, strlen(IDS))) {
-			read_pod(&list[i], g, &pods->list[pods->nr++]);
+		if (strncmp(list[i].id, PREFIX, strlen(PREFIX)) ||
+		    strncmp(list[i].asked, IDS, strlen(IDS))) {
+			pods->taken[g] = gpupart_tpcset_or(&pods->taken[g], &list[i].set);
+			pods->memory[g] += list[i].memory;
 			continue;
 		}
-		pods->taken[g] = gpupart_tpcset_or(&pods->taken[g], &list[i].set);
-		pods->memory[g] += list[i].memory;
+		*pod = (struct pod){ .grant = list[i], .gpu = g };
+		gpupart_tpcset_parse_hex(NULL, pod->grant.asked + strlen(IDS), &pod->ids);
+		pod->born = strtoull(pod->grant.id + strlen(PREFIX), NULL, 16);
+		pod->is_young = now_ns() < pod->born + GRACE_NS && pod->born > kubelet_since;
+		pods->nr++;
 	}
 	free(list);
 	/* If kubelet has allocated ids again, these ids belong to the later grant. */
@@ -237,6 +235,18 @@ static int drop(const struct pod *pod)
 	return err;
 }
 
+struct gpupart_tpcset pods_offer(const struct pods *pods, unsigned int gpu,
+				 const struct gpupart_tpcset *ids)
+{
+	struct gpupart_tpcset left = *ids;
+
+	known[gpu].held = gpupart_tpcset_andnot(&known[gpu].held, ids);
+	for (unsigned int i = 0; i < pods->nr; i++)
+		if (pods->list[i].gpu == gpu)
+			left = gpupart_tpcset_andnot(&left, &pods->list[i].own);
+	return left;
+}
+
 struct gpupart_tpcset pods_free(const struct pods *pods, unsigned int gpu)
 {
 	struct gpupart_tpcset left = gpupart_topology_all(node.boards.gpus[gpu].topo);
@@ -271,8 +281,11 @@ void pods_reap(struct pods *pods, const struct gpupart_tpcset *listed,
 	       const struct gpupart_tpcset *noted)
 {
 	look_for_processes(pods);
-	for (unsigned int g = 0; g < NODE_GPUS_MAX; g++)
-		seen[g] = gpupart_tpcset_or(&seen[g], &listed[g]);
+	listed_at = pods->read_at;
+	for (unsigned int g = 0; g < NODE_GPUS_MAX; g++) {
+		known[g].listed = listed[g];
+		known[g].seen = gpupart_tpcset_or(&known[g].seen, &listed[g]);
+	}
 	for (unsigned int i = 0; i < pods->nr; i++) {
 		struct pod *pod = &pods->list[i];
 		bool is_back = gpupart_tpcset_empty(&pod->own);
@@ -287,9 +300,9 @@ void pods_reap(struct pods *pods, const struct gpupart_tpcset *listed,
 		 * them.
 		 */
 		if (pod->lives || gpupart_tpcset_intersects(ids, &listed[pod->gpu]) ||
-		    (!gpupart_tpcset_empty(ids) && pod->is_young) ||
-		    (!gpupart_tpcset_intersects(ids, &seen[pod->gpu]) &&
-		     gpupart_tpcset_intersects(ids, &noted[pod->gpu])))
+		    (!gpupart_tpcset_empty(ids) &&
+		     !gpupart_tpcset_intersects(ids, &known[pod->gpu].seen) &&
+		     (pod->is_young || gpupart_tpcset_intersects(ids, &noted[pod->gpu]))))
 			continue;
 		if (!drop(pod))
 			pods->list[i--] = pods->list[--pods->nr];
@@ -309,10 +322,23 @@ static struct gpupart_tpcset packed(unsigned int gpu,
 }
 
 /*
- * Handles ids that kubelet allocates again. Their earlier container has ended, or is an init
- * container of the same pod, which shares its ids with the other containers of the pod. For each
- * id that was allocated again, a young grant passes one TPC to *@shared. The young grant keeps
- * its other TPCs. A container that still runs keeps its TPCs.
+ * Returns whether kubelet may allocate @ids of @pod again: either the container is an init
+ * container of the same pod, or it has ended. kubelet offers the ids of an ended container as
+ * free first, but never those of an init container. kubelet can also forget ids if its list is
+ * read while it waits for Allocate. Then it offers ids of a container that may start at any time.
+ */
+static bool is_reuse(const struct pod *pod, const struct gpupart_tpcset *ids)
+{
+	return gpupart_tpcset_subset(ids, &known[pod->gpu].held) ||
+	       (listed_at && !gpupart_tpcset_intersects(ids, &known[pod->gpu].listed) &&
+		(!pod->is_young || listed_at > pod->born + LIST_NS ||
+		 gpupart_tpcset_subset(ids, &known[pod->gpu].seen)));
+}
+
+/*
+ * Handles ids that kubelet allocates again. For each such id, a young grant passes one TPC to
+ * *@shared. The young grant keeps its other TPCs. A container that still runs keeps its TPCs.
+ * Returns -EEXIST if kubelet must not allocate the ids again.
  */
 static int take_ids_back(struct pods *pods, unsigned int gpu,
 			 const struct gpupart_tpcset *ids, struct gpupart_tpcset *shared)
@@ -330,7 +356,9 @@ static int take_ids_back(struct pods *pods, unsigned int gpu,
 		if (!looked)
 			look_for_processes(pods);
 		looked = true;
-		if (pod->lives) {
+		if (!is_reuse(pod, &both)) {
+			err = -EEXIST;
+		} else if (pod->lives) {
 			strcpy(pod->grant.asked, IDS "0");
 			err = gpupart_grant_put(cmd_gp, &pod->grant);
 		} else if (pod->is_young && gpupart_tpcset_count(&pod->grant.set) >= nr) {
@@ -344,26 +372,6 @@ static int take_ids_back(struct pods *pods, unsigned int gpu,
 		}
 	}
 	return err;
-}
-
-static void name_grant(unsigned int gpu, const struct gpupart_tpcset *ids,
-		       struct gpupart_grant *grant)
-{
-	const struct node_gpu *board = &node.boards.gpus[gpu];
-	unsigned long long number = now_ns();
-	char hex[GPUPART_TPCSET_STRLEN];
-
-	memset(grant, 0, sizeof(*grant));
-	snprintf(grant->id, sizeof(grant->id), PREFIX "%016llx", number);
-	snprintf(grant->name, sizeof(grant->name), "pod-%016llx", number);
-	strcpy(grant->pci, board->pci);
-	strcpy(grant->source, board->source);
-	strcpy(grant->key, board->key);
-	gpupart_tpcset_format_hex(ids, hex, sizeof(hex));
-	snprintf(grant->asked, sizeof(grant->asked), IDS "%.100s", hex);
-	grant->nr_tpcs = gpupart_topology_nr_tpcs(board->topo);
-	grant->memory = gpupart_tpcset_count(ids) * node.memory_per_tpc;
-	grant->strict = config_is_strict(gpupart_config_strict(cmd_gp));
 }
 
 /* The caller holds the locks. */
@@ -380,6 +388,11 @@ static int place(struct pods *pods, unsigned int gpu,
 	shared = gpupart_tpcset_andnot(&shared, &pods->taken[gpu]);
 	nr_shared = gpupart_tpcset_count(&shared);
 	room = nr_shared + gpupart_tpcset_count(&left);
+	if (err == -EEXIST) {
+		snprintf(why, len, "kubelet has given an id of GPU %s to two containers",
+			 grant->pci);
+		return -ENOSPC;
+	}
 	if (!err && nr > room) {
 		char *most = pods_most();
 
@@ -397,8 +410,12 @@ static int place(struct pods *pods, unsigned int gpu,
 	for (unsigned int i = 0; !err && i < pods->nr; i++)
 		if (pods->list[i].gave_on)
 			err = gpupart_grant_put(cmd_gp, &pods->list[i].grant);
-	if (err)
+	if (err) {
 		snprintf(why, len, "%s", gpupart_error(cmd_gp));
+	} else {
+		known[gpu].seen = gpupart_tpcset_andnot(&known[gpu].seen, ids);
+		known[gpu].held = gpupart_tpcset_or(&known[gpu].held, ids);
+	}
 	return err;
 }
 
@@ -427,17 +444,31 @@ static int lock(int fds[2], char *why, size_t len)
 int pods_give(unsigned int gpu, const struct gpupart_tpcset *ids,
 	      struct gpupart_grant *grant, char folder[PODS_FOLDER_LEN], char *why, size_t len)
 {
+	const struct node_gpu *board = &node.boards.gpus[gpu];
+	unsigned long long number;
+	char hex[GPUPART_TPCSET_STRLEN];
 	struct pods pods;
 	int fds[2], err = lock(fds, why, len);
 
 	if (err)
 		return err;
-	name_grant(gpu, ids, grant);
+	number = now_ns();
+	*grant = (struct gpupart_grant){
+		.nr_tpcs = gpupart_topology_nr_tpcs(board->topo),
+		.memory = gpupart_tpcset_count(ids) * node.memory_per_tpc,
+		.strict = config_is_strict(gpupart_config_strict(cmd_gp)),
+	};
+	snprintf(grant->id, sizeof(grant->id), PREFIX "%016llx", number);
+	snprintf(grant->name, sizeof(grant->name), "pod-%016llx", number);
+	strcpy(grant->pci, board->pci);
+	strcpy(grant->source, board->source);
+	strcpy(grant->key, board->key);
+	gpupart_tpcset_format_hex(ids, hex, sizeof(hex));
+	snprintf(grant->asked, sizeof(grant->asked), IDS "%.100s", hex);
 	err = pods_read(&pods);
 	if (err)
 		snprintf(why, len, "%s", gpupart_error(cmd_gp));
-	else if (grant->memory &&
-		 pods.memory[gpu] + grant->memory > node.boards.gpus[gpu].memory)
+	else if (grant->memory && pods.memory[gpu] + grant->memory > board->memory)
 		err = -ENOSPC;
 	if (err == -ENOSPC)
 		snprintf(why, len, "no %llu MiB are free on GPU %s: other jobs have %llu MiB of it",

@@ -16,7 +16,8 @@ struct pod {
 	struct gpupart_tpcset ids;
 	struct gpupart_tpcset own;	/* the ids in @ids that kubelet has not allocated again */
 	uint64_t born;		/* CLOCK_REALTIME in ns; the grant's id contains this time */
-	bool is_young;		/* the grant is so new that kubelet may not list it yet */
+	bool is_young;		/* the grant is so new that kubelet may not list it yet, and
+				 * kubelet has not restarted since */
 	bool lives;		/* the container has a process; set by pods_reap() */
 	bool gave_on;		/* another grant has some of this grant's TPCs now */
 };
@@ -24,6 +25,7 @@ struct pod {
 struct pods {
 	struct pod *list;
 	unsigned int nr;
+	uint64_t read_at;	/* CLOCK_REALTIME in ns */
 	struct gpupart_tpcset taken[NODE_GPUS_MAX];	/* TPCs that other grants and other
 							 * programs have */
 	uint64_t memory[NODE_GPUS_MAX];	/* memory that other grants have, in bytes */
@@ -58,8 +60,18 @@ char *pods_most(void);
 void pods_reap(struct pods *pods, const struct gpupart_tpcset *listed,
 	       const struct gpupart_tpcset *noted);
 
-/* After a restart of kubelet, this function must be called. */
-void pods_forget_lists(void);
+/*
+ * Must be called after a restart of kubelet. @since: the time in ns of CLOCK_REALTIME, or 0 if
+ * kubelet has not allocated anything yet.
+ */
+void pods_forget_lists(uint64_t since);
+
+/*
+ * kubelet has offered the @ids of GPU @gpu as free. Returns those of these ids that belong to no
+ * grant.
+ */
+struct gpupart_tpcset pods_offer(const struct pods *pods, unsigned int gpu,
+				 const struct gpupart_tpcset *ids);
 
 /* Copies changed grants into the containers' folders, and removes folders without a grant. */
 void pods_follow(const struct pods *pods);

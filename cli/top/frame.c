@@ -136,35 +136,29 @@ static bool has_text(const struct top *top, const struct model_row *row, const c
 	       strstr(pid, text) || strcasestr(set_text(set, top, row), text);
 }
 
-/*
- * A job is shown if its row, or the row of one of its programs, contains the text of the filter.
- */
-static bool is_wanted(const struct top_view *view, const struct top *top, unsigned int job)
-{
-	bool wanted = !*view->filter || has_text(top, &top->model.rows[job], view->filter);
-
-	for (unsigned int i = 0; !wanted && i < top->model.nr_rows; i++)
-		wanted = top->model.rows[i].job == (int)job &&
-			 has_text(top, &top->model.rows[i], view->filter);
-	return wanted && top->model.rows[job].job < 0 && top->model.rows[job].gpu == view->gpu;
-}
-
 unsigned int top_shown(const struct top_view *view, const struct top *top,
 		       const struct model_row ***shown)
 {
-	const struct model_row **jobs = alloc_zeroed(top->model.nr_rows + 1, sizeof(*jobs));
+	const struct model_row *rows = top->model.rows, *end = rows + top->model.nr_rows, *row;
+	const struct model_row **jobs = alloc_zeroed(end - rows + 1, sizeof(*jobs));
 	unsigned int nr_jobs = 0, nr = 0;
 
-	*shown = alloc_zeroed(top->model.nr_rows + 1, sizeof(**shown));
-	for (unsigned int i = 0; i < top->model.nr_rows; i++)
-		if (is_wanted(view, top, i))
-			jobs[nr_jobs++] = &top->model.rows[i];
+	*shown = alloc_zeroed(end - rows + 1, sizeof(**shown));
+	/* A job is shown if its row, or the row of one of its programs, contains the text. */
+	for (const struct model_row *job = rows; job < end; job++) {
+		for (row = rows; row < end && *view->filter; row++)
+			if ((row == job || row->job == job - rows) &&
+			    has_text(top, row, view->filter))
+				break;
+		if (row < end && job->job < 0 && job->gpu == view->gpu)
+			jobs[nr_jobs++] = job;
+	}
 	qsort_r(jobs, nr_jobs, sizeof(*jobs), compare, (void *)view);
 	for (unsigned int n = 0; n < nr_jobs; n++) {
 		(*shown)[nr++] = jobs[n];
-		for (unsigned int i = 0; jobs[n]->open && i < top->model.nr_rows; i++)
-			if (top->model.rows[i].job == jobs[n] - top->model.rows)
-				(*shown)[nr++] = &top->model.rows[i];
+		for (row = rows; jobs[n]->open && row < end; row++)
+			if (row->job == jobs[n] - rows)
+				(*shown)[nr++] = row;
 	}
 	free(jobs);
 	return nr;
@@ -291,21 +285,6 @@ static int by_ns(const void *a, const void *b)
 	return (x->ns < y->ns) - (x->ns > y->ns);
 }
 
-static void add_kernel(struct gpupart_records_function *list, unsigned int *nr,
-		       const struct gpupart_records_function *from)
-{
-	unsigned int n = 0;
-
-	while (n < *nr && strcmp(list[n].name, from->name))
-		n++;
-	if (n == *nr)
-		strcpy(list[(*nr)++].name, from->name);
-	list[n].count += from->count;
-	list[n].ns += from->ns;
-	if (from->longest_ns > list[n].longest_ns)
-		list[n].longest_ns = from->longest_ns;
-}
-
 static void put_kernels(struct top_view *view, const struct top *top, const struct model_row *of,
 			unsigned int y)
 {
@@ -322,8 +301,19 @@ static void put_kernels(struct top_view *view, const struct top *top, const stru
 			continue;
 		nr_recorded++;
 		ns += records->kernels_ns;
-		for (unsigned int n = 0; n < records->nr_functions; n++)
-			add_kernel(list, &nr, &records->functions[n]);
+		for (unsigned int f = 0; f < records->nr_functions; f++) {
+			const struct gpupart_records_function *from = &records->functions[f];
+			unsigned int n = 0;
+
+			while (n < nr && strcmp(list[n].name, from->name))
+				n++;
+			if (n == nr)
+				strcpy(list[nr++].name, from->name);
+			list[n].count += from->count;
+			list[n].ns += from->ns;
+			if (from->longest_ns > list[n].longest_ns)
+				list[n].longest_ns = from->longest_ns;
+		}
 	}
 	qsort(list, nr, sizeof(*list), by_ns);
 	top_put(view, y, 0, TOP_BOLD, nr_recorded ? "  TIME   LAUNCHES   MEAN us  LONGEST  KERNEL" :
@@ -337,11 +327,23 @@ static void put_kernels(struct top_view *view, const struct top *top, const stru
 	free(list);
 }
 
+/* Writes @text from line @y, each line after @label. Returns the line after the text. */
+static unsigned int put_text(struct top_view *view, unsigned int y, const char *label,
+			     const char *text)
+{
+	char line[1024];
+
+	do {
+		text = picture_line(text, view->width - strlen(label), line, sizeof(line));
+		top_put(view, y++, 0, TOP_PLAIN, "%s%s", label, line);
+	} while (*text && y + 5 < view->height);
+	return y;
+}
+
 static void put_details(struct top_view *view, const struct top *top, unsigned int y)
 {
 	const struct model_row *row = model_find(&top->model, view->key);
-	char text[LENDING_STRLEN], set[OUT_SET_STRLEN], tag[PICTURE_TAG_LEN], name[64], line[1024];
-	const char *rest = text;
+	char text[LENDING_STRLEN], set[OUT_SET_STRLEN], tag[PICTURE_TAG_LEN], name[64];
 
 	if (!row) {
 		top_put(view, y, 0, TOP_DIM, "It has ended.");
@@ -363,17 +365,10 @@ static void put_details(struct top_view *view, const struct top *top, unsigned i
 			row->goal_met ? "met" : "missed");
 	snprintf(text, sizeof(text), "%s%s%s", set_text(set, top, row), *row->problem ? ": " : "",
 		 row->problem);
-	do {
-		rest = picture_line(rest, view->width - 5, line, sizeof(line));
-		top_put(view, y++, 0, TOP_PLAIN, "Set: %s", line);
-	} while (*rest && y + 5 < view->height);
-	if (row->lending) {
-		rest = lending_text(text, top->model.gpus[row->gpu].topo, row->lending);
-		do {
-			rest = picture_line(rest, view->width, line, sizeof(line));
-			top_put(view, y++, 0, TOP_PLAIN, "%s", line);
-		} while (*rest && y + 5 < view->height);
-	}
+	y = put_text(view, y, "Set: ", text);
+	if (row->lending)
+		y = put_text(view, y, "",
+			     lending_text(text, top->model.gpus[row->gpu].topo, row->lending));
 	put_kernels(view, top, row, y + 1);
 }
 

@@ -20,24 +20,21 @@ static char asked[MODEL_KEY_STRLEN];
 
 /* ------------------------------------------------------------------- choosing */
 
-/* Chooses row @n of the list. If the list is shorter, chooses its last row. */
-static void choose(const struct top *top, struct top_view *view, long n)
+/* Moves the text of the help, or chooses the row that is @by rows below, if there is one. */
+static void go(const struct top *top, struct top_view *view, long by)
 {
 	const struct model_row **shown;
-	long nr = top_shown(view, top, &shown);
+	long nr, n = *view->key ? (long)view->row + by : 0;
 
+	if (view->page == TOP_HELP) {
+		view->first = (long)view->first + by < 0 ? 0 : view->first + by;
+		return;
+	}
+	nr = top_shown(view, top, &shown);
 	n = n >= nr ? nr - 1 : n;
 	view->row = n < 0 ? 0 : n;
 	strcpy(view->key, nr ? shown[view->row]->key : "");
 	free(shown);
-}
-
-static void go(const struct top *top, struct top_view *view, long by)
-{
-	if (view->page == TOP_HELP)
-		view->first = (long)view->first + by < 0 ? 0 : view->first + by;
-	else
-		choose(top, view, *view->key ? (long)view->row + by : 0);
 }
 
 /* ------------------------------------------------------------------- changing */
@@ -167,10 +164,25 @@ static void ask(const struct top *top, struct top_view *view, int what)
 	show_question(top, view);
 }
 
-static void do_answer(const struct top *top, struct top_view *view, int what, int key)
+static void answer_key(const struct top *top, struct top_view *view, int key)
 {
 	const struct model_row *row = model_find(&top->model, asked);
+	size_t len = strlen(answer), room = question == ASK_FILTER ? sizeof(view->filter) :
+								      sizeof(answer);
+	int what = question;
 
+	if (key == 27)
+		*answer = 0;
+	else if ((key == KEY_BACKSPACE || key == 127 || key == '\b') && len)
+		answer[len - 1] = 0;
+	else if (key >= ' ' && key <= '~' && len + 1 < room)
+		memcpy(answer + len, (char[]){ key, 0 }, 2);
+	if (what == ASK_FILTER)
+		strcpy(view->filter, answer);
+	if (key != 27 && key != '\n' && key != '\r' && key != KEY_ENTER && what != ASK_END) {
+		show_question(top, view);
+		return;
+	}
 	question = ASK_NOTHING;
 	*view->footer = 0;
 	if (key == 27 || what == ASK_FILTER || (what == ASK_SET && !*answer))
@@ -184,38 +196,19 @@ static void do_answer(const struct top *top, struct top_view *view, int what, in
 		end_all(top, view, row, key == 'y' ? SIGTERM : SIGKILL);
 }
 
-static void answer_key(const struct top *top, struct top_view *view, int key)
-{
-	size_t len = strlen(answer), room = question == ASK_FILTER ? sizeof(view->filter) :
-								      sizeof(answer);
-	int what = question;
-
-	if (key == 27 || key == '\n' || key == '\r' || key == KEY_ENTER || what == ASK_END) {
-		if (key == 27)
-			*answer = 0;
-		do_answer(top, view, what, key);
-	} else {
-		if ((key == KEY_BACKSPACE || key == 127 || key == '\b') && len)
-			answer[len - 1] = 0;
-		else if (key >= ' ' && key <= '~' && len + 1 < room)
-			memcpy(answer + len, (char[]){ key, 0 }, 2);
-		show_question(top, view);
-	}
-	if (what == ASK_FILTER)
-		strcpy(view->filter, answer);
-}
-
 /* ------------------------------------------------------------------- keys */
 
-static void turn_page(struct top_view *view, enum top_page page)
+bool top_key(struct top *top, struct top_view *view, int key)
 {
-	view->page = view->page == page ? TOP_LIST : page;
-	view->first = 0;
-}
+	struct model_row *row = model_find(&top->model, view->key);
 
-/* If @key moves the choice, handles @key and returns true. Otherwise returns false. */
-static bool moved_by(const struct top *top, struct top_view *view, int key)
-{
+	if (key == KEY_RESIZE)
+		return true;
+	if (question != ASK_NOTHING) {
+		answer_key(top, view, key);
+		return true;
+	}
+	*view->footer = 0;
 	switch (key) {
 	case KEY_UP:	go(top, view, -1); return true;
 	case KEY_DOWN:	go(top, view, 1); return true;
@@ -223,23 +216,7 @@ static bool moved_by(const struct top *top, struct top_view *view, int key)
 	case KEY_NPAGE:	go(top, view, view->room); return true;
 	case KEY_HOME:	go(top, view, -(1l << 30)); return true;
 	case KEY_END:	go(top, view, 1l << 30); return true;
-	case KEY_RESIZE: return true;
-	default:	return false;
 	}
-}
-
-bool top_key(struct top *top, struct top_view *view, int key)
-{
-	struct model_row *row = model_find(&top->model, view->key);
-
-	if (key != KEY_RESIZE && question != ASK_NOTHING) {
-		answer_key(top, view, key);
-		return true;
-	}
-	if (key != KEY_RESIZE)
-		*view->footer = 0;
-	if (moved_by(top, view, key))
-		return true;
 	/* The help page hides the effect of other keys, so any key only closes this page. */
 	if (view->page == TOP_HELP) {
 		view->page = TOP_LIST;
@@ -258,7 +235,8 @@ bool top_key(struct top *top, struct top_view *view, int key)
 		break;
 	case '\n': case '\r': case KEY_ENTER:
 		if (row)
-			turn_page(view, TOP_DETAILS);
+			view->page = view->page == TOP_DETAILS ? TOP_LIST : TOP_DETAILS;
+		view->first = 0;
 		break;
 	case ' ':
 		if (row && row->job < 0)
@@ -271,7 +249,10 @@ bool top_key(struct top *top, struct top_view *view, int key)
 	case '/': case KEY_F(4): ask(top, view, ASK_FILTER); break;
 	case 's':	ask(top, view, ASK_SET); break;
 	case 'k':	ask(top, view, ASK_END); break;
-	case 'h': case '?': case KEY_F(1): turn_page(view, TOP_HELP); break;
+	case 'h': case '?': case KEY_F(1):
+		view->page = TOP_HELP;
+		view->first = 0;
+		break;
 	case 'I':	view->reverse = !view->reverse; break;
 	case '>': case KEY_F(6): view->sort = (view->sort + 1) % TOP_NR_SORTS; break;
 	case '<':	view->sort = (view->sort + TOP_NR_SORTS - 1) % TOP_NR_SORTS; break;

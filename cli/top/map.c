@@ -12,26 +12,6 @@
 
 #define LABEL 7		/* "uGPU 0 " at the start of a line, "GPC 12 " before a GPC */
 
-/* A tenant for each letter. Jobs without a limit get the TPCs that are in no job's limit. */
-static void find_owners(struct picture *picture, const struct top *top, unsigned int gpu)
-{
-	struct picture_tenant *tenants = alloc_zeroed(top->nr_letters + 1, sizeof(*tenants));
-	struct gpupart_tpcset taken = { { 0 } };
-
-	picture->tenants = tenants;
-	picture->nr_tenants = top->nr_letters;
-	for (unsigned int pass = 0; pass < 2; pass++)
-		for (unsigned int i = 0; i < top->model.nr_rows; i++) {
-			const struct model_row *job = &top->model.rows[i];
-
-			if (job->job >= 0 || job->gpu != gpu || job->limited == pass)
-				continue;
-			tenants[job->letter].set = pass ? gpupart_tpcset_andnot(&job->set, &taken) :
-							  job->set;
-			taken = pass ? taken : gpupart_tpcset_or(&taken, &job->set);
-		}
-}
-
 /*
  * Prints a TPC in @width columns. With 1 column, prints the letter of its first job; with 2
  * columns, the letters of its jobs; with 6 columns, its number and these letters.
@@ -100,15 +80,27 @@ unsigned int top_map(struct top_view *view, const struct top *top, unsigned int 
 		     unsigned int lines)
 {
 	static const unsigned int widths[] = { 6, 2, 1 };
-	struct picture picture = { .topo = top->model.gpus[view->gpu].topo };
-	unsigned int nr = 0;
+	/* A tenant for each letter */
+	struct picture_tenant *tenants = alloc_zeroed(top->nr_letters + 1, sizeof(*tenants));
+	const struct picture picture = { .topo = top->model.gpus[view->gpu].topo,
+					 .nr_tenants = top->nr_letters, .tenants = tenants };
+	struct gpupart_tpcset taken = { { 0 } };
+	unsigned int nr = !picture.topo;
 
-	if (!picture.topo)
-		return 0;
-	find_owners(&picture, top, view->gpu);
+	/* Jobs without a limit get the TPCs that are in no job's limit. */
+	for (unsigned int pass = 0; pass < 2; pass++)
+		for (unsigned int i = 0; i < top->model.nr_rows; i++) {
+			const struct model_row *job = &top->model.rows[i];
+
+			if (job->job >= 0 || job->gpu != view->gpu || job->limited == pass)
+				continue;
+			tenants[job->letter].set = pass ? gpupart_tpcset_andnot(&job->set, &taken) :
+							  job->set;
+			taken = pass ? taken : gpupart_tpcset_or(&taken, &job->set);
+		}
 	for (unsigned int i = 0; i < sizeof(widths) / sizeof(widths[0]) && !nr; i++)
 		if (put_map(view, &picture, y, 0, widths[i]) <= lines)
 			nr = put_map(view, &picture, y, lines, widths[i]);
-	free((void *)picture.tenants);
-	return nr;
+	free(tenants);
+	return picture.topo ? nr : 0;
 }

@@ -21,15 +21,8 @@
 #define PAIR_RED	1
 #define PAIR_TENANT	2
 
-static volatile sig_atomic_t ended;
 static int real_stderr = -1;
 static bool coloured;
-
-static void on_end(int sig)
-{
-	(void)sig;
-	ended = 1;
-}
 
 bool top_has_screen(void)
 {
@@ -64,17 +57,6 @@ static void begin_colours(void)
 	}
 }
 
-/* Messages on stderr would overwrite the frame, so they are stored until the end. */
-static void keep_words(void)
-{
-	int fd = memfd_create("words", MFD_CLOEXEC);
-
-	real_stderr = fd < 0 ? -1 : dup(2);
-	if (real_stderr >= 0)
-		dup2(fd, 2);
-	close(fd);
-}
-
 static void leave(void)
 {
 	char words[4096];
@@ -94,12 +76,19 @@ static void leave(void)
 
 static bool enter(void)
 {
+	int fd;
+
 	/* These variables would override the real size of the terminal. */
 	unsetenv("COLUMNS");
 	unsetenv("LINES");
 	if (!newterm(NULL, stdout, stdin))
 		return false;
-	keep_words();
+	/* Messages on stderr would overwrite the frame, so they are stored until the end. */
+	fd = memfd_create("words", MFD_CLOEXEC);
+	real_stderr = fd < 0 ? -1 : dup(2);
+	if (real_stderr >= 0)
+		dup2(fd, 2);
+	close(fd);
 	atexit(leave);
 	set_escdelay(50);
 	cbreak();
@@ -119,16 +108,6 @@ static int attributes(unsigned int style)
 		return plain[style < TOP_TENANT ? style : TOP_TENANT];
 	return style == TOP_RED ? A_BOLD | COLOR_PAIR(PAIR_RED) :
 				  COLOR_PAIR(PAIR_TENANT + style - TOP_TENANT);
-}
-
-/* Returns the first GPU that has a job. */
-static unsigned int first_gpu(const struct top *top)
-{
-	unsigned int gpu = top->model.nr_gpus;
-
-	for (unsigned int i = 0; i < top->model.nr_rows; i++)
-		gpu = top->model.rows[i].gpu < gpu ? top->model.rows[i].gpu : gpu;
-	return gpu < top->model.nr_gpus ? gpu : 0;
 }
 
 static void show(const struct top_view *view)
@@ -171,23 +150,24 @@ static bool do_keys(struct top *top, struct top_view *view, uint64_t until)
 int top_show(struct top *top, double seconds, unsigned long count)
 {
 	struct top_view view = { .gpu = 0 };
-	struct sigaction action = { .sa_handler = on_end };
 	uint64_t next = process_now_ns();
 	unsigned long n = 0;
 	int status = 0;
 
-	for (int i = 0; i < 3; i++)
-		sigaction((const int[]){ SIGINT, SIGTERM, SIGHUP }[i], &action, NULL);
+	top_end_on(SIGHUP);
 	if (!enter())
 		return failure("the terminal %s cannot be used", getenv("TERM"));
-	while (!status && !ended) {
+	while (!status && !top_ended) {
 		if (process_now_ns() >= next || view.stale) {
 			if (count && n == count)
 				break;
 			status = top_take(top, view.stale ? 0 : TOP_LISTS_AGE);
 			view.stale = false;
-			if (!n++)
-				view.gpu = first_gpu(top);
+			/* Begin with the first GPU that has a job. */
+			for (unsigned int i = 0; !n && i < top->model.nr_rows; i++)
+				if (!i || top->model.rows[i].gpu < view.gpu)
+					view.gpu = top->model.rows[i].gpu;
+			n++;
 			next = process_now_ns() + (uint64_t)(seconds * 1e9);
 		}
 		top_frame(&view, top, COLS, LINES);

@@ -7,6 +7,18 @@
 #include "cli/top/top.h"
 #include "cli/util/alloc.h"
 
+volatile sig_atomic_t top_ended;
+
+static void on_end(int sig)
+{
+	top_ended = sig;
+}
+
+void top_end_on(int sig)
+{
+	sigaction(sig, &(const struct sigaction){ .sa_handler = on_end }, NULL);
+}
+
 /* On each GPU, a known job keeps its letter, and a new job gets the lowest free letter. */
 static void give_letters(struct top *top)
 {
@@ -31,22 +43,10 @@ static void give_letters(struct top *top)
 	free(taken);
 }
 
-/*
- * Returns whether the libcuda.so.1 of this process simulates this GPU. If it does, the
- * management library simulates this GPU, too.
- */
-static bool is_simulated_here(const struct model_gpu *gpu)
-{
-	struct cuda_simulated found;
-
-	return getenv("GPUPART_SIM") && !cuda_find_simulated(gpu->pci, &found) &&
-	       found.simulated && !strcmp(found.pci, gpu->pci) &&
-	       !strcmp(found.capture, gpu->source);
-}
-
 int top_take(struct top *top, double age)
 {
 	int status = model_take(&top->model, age);
+	struct cuda_simulated found;
 
 	if (status)
 		return status;
@@ -55,8 +55,15 @@ int top_take(struct top *top, double age)
 		const struct model_gpu *of = &top->model.gpus[i];
 		struct top_gpu *gpu = &top->gpus[i];
 
+		/*
+		 * If the libcuda.so.1 of this process simulates this GPU, the management library
+		 * simulates this GPU, too.
+		 */
 		if (i >= top->nr_gpus)
-			gpu->told = !of->simulated || is_simulated_here(of);
+			gpu->told = !of->simulated ||
+				    (getenv("GPUPART_SIM") && !cuda_find_simulated(of->pci, &found) &&
+				     found.simulated && !strcmp(found.pci, of->pci) &&
+				     !strcmp(found.capture, of->source));
 		gpu->state = (struct nvml_state){ -1, -1, -1 };
 		if (gpu->told)
 			nvml_state(of->pci, &gpu->state);

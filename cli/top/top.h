@@ -3,6 +3,7 @@
 #ifndef GPUPART_CLI_TOP_TOP_H
 #define GPUPART_CLI_TOP_TOP_H
 
+#include <signal.h>
 #include "cli/target/model.h"
 #include "cli/target/nvml.h"
 
@@ -95,6 +96,10 @@ unsigned int top_map(struct top_view *view, const struct top *top, unsigned int 
 		     unsigned int lines);
 
 /* ------------------------------------------------------------- the terminal: screen.c, keys.c */
+
+/* A signal of top_end_on() has arrived. */
+extern volatile sig_atomic_t top_ended;
+void top_end_on(int sig);
 
 /* Returns whether stdin and stdout are a terminal that can show frames. */
 bool top_has_screen(void);

@@ -87,7 +87,13 @@ def begin(name):
 
 
 def end():
-    name = random.choice(sorted(containers))
+    # kubelet finds out once a second which containers have ended. So it lists each one before.
+    names = sorted(set(containers) & kubelet.shown)
+    while not names:
+        seen = kubelet.lists_seen
+        until(lambda: kubelet.lists_seen > seen, 1)
+        names = sorted(set(containers) & kubelet.shown)
+    name = random.choice(names)
     process = containers[name][2]
     if process:
         process.kill()
@@ -126,6 +132,10 @@ for step in range(number):
             faults.append("step %d, %s: the plugin did not come back" % (step, kind))
             break
         kubelet.knows_pods = True
+    if kind == "plugin":
+        # The plugin forgot which containers kubelet has listed. For 3 s after such a container
+        # got its ids, it refuses to give them again.
+        time.sleep(3)
     check()
 print(
     "# %s; %d refused; %d TPCs of one GPU at most; %d containers at the end"

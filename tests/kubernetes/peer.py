@@ -72,10 +72,12 @@ class Kubelet:
         os.makedirs(self.plugins, exist_ok=True)
         os.makedirs(self.lists, exist_ok=True)
         self.given = {}  # container: ids
+        self.stale = {}  # the same, for pods that only the checkpoint still has
         self.knows_pods = True  # false: it was restarted and its pods are not known yet
         self.devices, self.registered, self.lost = {}, [], threading.Event()
         self.server = self.channel = self.stream = None
         self.lists_seen = 0
+        self.shown = set()  # all containers that a list had
 
     def start(self):
         for name in os.listdir(self.plugins):
@@ -151,6 +153,7 @@ class Kubelet:
 
     def list(self, request, context):
         self.lists_seen += 1
+        self.shown |= set(self.given if self.knows_pods else {})
         reply = self.pb.PodList()
         for name, ids in (self.given if self.knows_pods else {}).items():
             pod = reply.pods.add(name=name, name_space="default")
@@ -167,8 +170,10 @@ class Kubelet:
                 "ResourceName": RESOURCE,
                 "DeviceIDs": {"-1": sorted(ids)},
             }
-            for name, ids in self.given.items()
+            for name, ids in {**self.given, **self.stale}.items()
         ]
+        for name in self.given:
+            os.makedirs(self.folder + "/pods/" + name, exist_ok=True)
         text = json.dumps(
             {"Data": {"PodDeviceEntries": entries or None, "RegisteredDevices": {}}, "Checksum": 1}
         )

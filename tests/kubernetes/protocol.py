@@ -313,6 +313,47 @@ del kubelet.given["beside"]
 kubelet.note()
 ok(until(lambda: len(held()) == 2), "and what the container had is free", held())
 
+# ----------------------------------------------------- ids that kubelet gives twice
+# If kubelet's list is read while kubelet waits for a reply to Allocate, kubelet can forget the
+# ids of this request, and offers them as free to the next pod.
+twice = ids[1][:3]
+kubelet.preferred(twice, 3)
+early = kubelet.allocate(twice).containers[0]
+name = peer.variables(early)["GPUPART_NAME"]
+chosen = kubelet.preferred(ids[1][:6], 3)
+ok(set(chosen) == set(ids[1][3:6]), "preferred: not the ids of another container", chosen)
+
+
+def offered_again(gpu, n, words):
+    kubelet.preferred(ids[gpu][n : n + 1], 1)
+    before = held()
+    refused(
+        lambda: kubelet.allocate(ids[gpu][n : n + 1]),
+        "kubelet has given an id of GPU %s to two containers" % gpus[gpu],
+        words,
+        code.RESOURCE_EXHAUSTED,
+    )
+    ok(held() == before, "and the other container keeps its TPCs", (held(), before))
+
+
+offered_again(1, 0, "an id that is given twice at once is refused")
+kubelet.given["early"] = set(twice)
+kubelet.note()
+lists = kubelet.lists_seen
+until(lambda: kubelet.lists_seen > lists + 1)
+offered_again(1, 0, "and when kubelet lists the first container")
+del kubelet.given["early"]
+kubelet.preferred(twice, 3)
+again = kubelet.give("again", twice)
+ok(
+    name not in held() or not held()[name]["nr_tpcs"],
+    "a container that kubelet listed and does not list any more leaves its ids at once",
+    held(),
+)
+del kubelet.given["again"]
+kubelet.note()
+ok(until(lambda: len(held()) == 2), "and then nothing of both is left", held())
+
 
 # ------------------------------------------------------------------- bytes
 def raw():
@@ -454,6 +495,8 @@ ok(
 )
 sets = [peer.tpcs(peer.variables(e)["GPUPART_SET"]) for e in (first, second, third)]
 ok(len(set.union(*sets)) == 66, "a third container gets what the two have not", sets)
+kubelet.preferred(ids[1][:5], 5)
+lost = peer.variables(kubelet.allocate(ids[1][:5]).containers[0])["GPUPART_NAME"]
 kubelet.stop()
 kubelet.knows_pods = False
 kubelet.start()
@@ -462,7 +505,18 @@ ok(
     "a kubelet that begins anew, and removed the plugin's socket, is registered with",
     plugin.said(),
 )
-# Both are older than the last allocations that kubelet may not have stored yet.
+until(lambda: len(kubelet.devices) == 132)
+kubelet.preferred(ids[1][:5], 5)
+reply = kubelet.give("fourth", ids[1][:5])
+ok(
+    lost not in held() and len(peer.tpcs(peer.variables(reply)["GPUPART_SET"])) == 5,
+    "ids that the earlier kubelet did not store are given again at once",
+    held(),
+)
+del kubelet.given["fourth"]
+kubelet.note()
+given = time.monotonic()
+# All are older than the last allocations that kubelet may not have stored yet.
 until(lambda: time.monotonic() > given + 11)
 lists = kubelet.lists_seen
 until(lambda: kubelet.lists_seen > lists + 1)
@@ -470,6 +524,7 @@ ok(len(held()) == 3, "while it knows of no pods nothing is taken back", held())
 kubelet.knows_pods = True
 lists = kubelet.lists_seen
 until(lambda: kubelet.lists_seen > lists + 1)
+offered_again(0, 16, "an id of a container that has no process yet is refused after 10 s too")
 os.unlink(folder + "/device-plugins/gpupart.sock")
 kubelet.registered = []
 ok(until(lambda: kubelet.registered), "its own socket is deleted: it is made anew", plugin.said())
@@ -503,12 +558,36 @@ ok(
     os.listdir("/run/gpupart/kubernetes"),
 )
 
+# A pod that ends while kubelet is down stays in kubelet's checkpoint, but its directory goes.
+gone = peer.variables(kubelet.give("gone", ids[1][40:44]))["GPUPART_NAME"]
+kubelet.stop()
+kubelet.stale = {"gone": kubelet.given.pop("gone")}
+os.rmdir(folder + "/pods/gone")
+kubelet.start()
+until(lambda: kubelet.registered)
+lists = kubelet.lists_seen
+until(lambda: kubelet.lists_seen > lists + 1)
+until(lambda: len(kubelet.devices) == 132)
+ok(gone in held(), "a pod of kubelet's checkpoint keeps its TPCs while kubelet starts", held())
+
 # An init container shares the ids of the pod's other containers.
+# kubelet does not ask for preferred ids if those of the init containers suffice.
 init = peer.variables(kubelet.give("pod", ids[1][:10]))
 main = peer.variables(kubelet.give("pod", ids[1][:20]))
 ok(
     peer.tpcs(init["GPUPART_SET"]) <= peer.tpcs(main["GPUPART_SET"]),
     "an init container's TPCs are those of its pod",
+    (init, main),
+)
+chosen = kubelet.preferred(ids[1][20:40], 6)
+init = peer.variables(kubelet.give("pod2", chosen))
+more = kubelet.preferred(ids[1][20:40], 8, chosen)
+main = peer.variables(kubelet.give("pod2", more))
+ok(
+    set(chosen) < set(more)
+    and peer.tpcs(init["GPUPART_SET"]) < peer.tpcs(main["GPUPART_SET"])
+    and len(peer.tpcs(main["GPUPART_SET"])) == 8,
+    "also if kubelet asks for preferred ids, which must have those of the init container",
     (init, main),
 )
 
@@ -542,6 +621,11 @@ ok(
     env,
 )
 ok("GPUPART_MEM" not in env, "without a ratio there is no quota")
+ok(
+    until(lambda: gone not in held(), 100) and env["GPUPART_NAME"] in held(),
+    "but not for ever, if kubelet has removed its directory",
+    held(),
+)
 plugin.stop()
 for text, part in (
     ("colour = red\n", ":1: 'colour = red'"),
