@@ -90,7 +90,7 @@ int gpupart_limit_cap(struct gpupart *gp, struct gpupart_gpu *gpu, const struct 
 	int err = set ? gpu_may_set(gp, gpu, set)
 		      : ctx_fail(gp, -EINVAL, "the set for the cap is missing");
 
-	if (err || scope_limit_cap(gpu, set))
+	if (err || scope_limit_set(gpu, LIMIT_CAP, set))
 		return err;
 	return limit_refused(gp, gpu, "has no TPC in common with the cap");
 }
