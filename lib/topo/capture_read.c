@@ -524,29 +524,26 @@ static int open_regular(struct gpupart *gp, const char *path)
 static int read_file(struct gpupart *gp, const char *path, char **text, size_t *len)
 {
 	int fd = open_regular(gp, path), err = 0;
-	ssize_t got = 0;
+	FILE *file;
 
 	if (fd < 0)
 		return fd;
-	*len = 0;
+	file = fdopen(fd, "r");
 	*text = malloc(FILE_MAX + 1);
-	if (!*text)
+	if (!file || !*text)
 		err = ctx_fail(gp, -ENOMEM, "%s: no memory to read this file", path);
-	while (!err && *len <= FILE_MAX) {
-		got = read(fd, *text + *len, FILE_MAX + 1 - *len);
-		if (!got)
-			break;
-		if (got > 0)
-			*len += got;
-		else if (errno != EINTR)
-			err = ctx_fail(gp, -errno, "%s: %s", path, strerror(errno));
-	}
-	if (!err && *len > FILE_MAX)
+	*len = err ? 0 : fread(*text, 1, FILE_MAX + 1, file);
+	if (!err && ferror(file))
+		err = ctx_fail(gp, -errno, "%s: %s", path, strerror(errno));
+	else if (*len > FILE_MAX)
 		err = ctx_fail(gp, -EFBIG, "%s is larger than %u MiB, the limit for a capture",
 			       path, FILE_MAX >> 20);
 	if (err)
 		free(*text);
-	close(fd);
+	if (file)
+		fclose(file);
+	else
+		close(fd);
 	return err;
 }
 

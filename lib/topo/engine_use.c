@@ -367,7 +367,7 @@ static void close_source(struct source *s)
 	if (s->kernel.sock)
 		nl_socket_free(s->kernel.sock);
 	if (s->rm)
-		topo_rm_regs_close(s->rm);
+		rm_conn_close(s->rm);
 	if (s->recorded.file)
 		fclose(s->recorded.file);
 	free(s->recorded.regs);
@@ -456,6 +456,6 @@ int gpupart_engine_owner(struct gpupart *gp, const char *pci)
 			owner = pids.pids[j];
 		}
 	}
-	topo_rm_regs_close(rm);
+	rm_conn_close(rm);
 	return known ? owner : 0;
 }
