@@ -56,21 +56,14 @@ static int device_of_pci(struct gpupart *gp, const struct cuda_api *cuda, const 
 static int device_number(struct gpupart *gp, const char *selector, int *device)
 {
 	const char *digits = selector + 5;
-	long n = 0;
+	unsigned long n = strtoul(digits, NULL, 10);
 
-	for (const char *c = digits; *c; c++) {
-		if (*c < '0' || *c > '9' || n > 9999)
-			goto bad;
-		n = n * 10 + *c - '0';
-	}
-	if (!*digits)
-		goto bad;
+	if (!*digits || digits[strspn(digits, "0123456789")] || n > 99999)
+		return ctx_fail(gp, -ENODEV,
+				"\"%.100s\" is not a GPU: write cuda:N, where N is CUDA's device number",
+				selector);
 	*device = n;
 	return 0;
-bad:
-	return ctx_fail(gp, -ENODEV,
-			"\"%.100s\" is not a GPU: write cuda:N, where N is CUDA's device number",
-			selector);
 }
 
 /* Reads the topology of a GPU of the simulated driver. */
