@@ -63,20 +63,18 @@ static void probe_free(struct probe *probe)
 /* Modules and device memory are freed with their context. */
 static void on_resource(int cbid, const struct resource_params *params)
 {
-	struct probe **at, *gone = NULL;
+	struct probe **at, *gone;
 
 	if (cbid != DRIVER_CTX_DESTROYED)
 		return;
-	pthread_mutex_lock(&probes_lock);
+	FORK_HOLD(&probes_lock);
 	for (at = &probes; *at && (*at)->ctx != params->ctx; )
 		at = &(*at)->next;
-	if (*at) {
-		gone = *at;
+	gone = *at;
+	if (gone) {
 		*at = gone->next;
-	}
-	pthread_mutex_unlock(&probes_lock);
-	if (gone)
 		probe_free(gone);
+	}
 }
 
 static int failed(struct gpupart *gp, const struct cuda_api *cuda, const char *what, int result)

@@ -152,13 +152,6 @@ void rules_match_graph(const struct cuda_api *cuda, void *graph)
 
 /* ------------------------------------------------------------------- setting */
 
-static void rule_drop(struct rules *rules, unsigned int n)
-{
-	rules->nr--;
-	memmove(&rules->list[n], &rules->list[n + 1],
-		(rules->nr - n) * sizeof(rules->list[0]));
-}
-
 /* The caller holds the lock. */
 static int change(struct gpupart *gp, struct rules *rules, const char *pattern,
 		  const struct gpupart_tpcset *set)
@@ -172,8 +165,10 @@ static int change(struct gpupart *gp, struct rules *rules, const char *pattern,
 	while (n < rules->nr && strcmp(rules->list[n].pattern, pattern))
 		n++;
 	if (!set) {
+		rules->nr -= n < rules->nr;
 		if (n < rules->nr)
-			rule_drop(rules, n);
+			memmove(&rules->list[n], &rules->list[n + 1],
+				(rules->nr - n) * sizeof(rules->list[0]));
 		return 0;
 	}
 	if (n == RULES_MAX)

@@ -250,32 +250,17 @@ static void keep_offsets(uint64_t object, uint64_t tmd, uint64_t offsets[OBJECT_
 			offsets[i / 64] &= ~(1ull << (i % 64));
 }
 
-static _Atomic uint64_t last_stream_gone[4];
-static atomic_uint nr_streams_gone;
+/* The object of a stream; 0 when the driver has reported that this stream was destroyed. */
+static _Atomic uint64_t awaited;
 
 static void on_resource(int cbid, const struct resource_params *params)
 {
-	unsigned int n;
+	uint64_t object;
 
 	if (cbid != DRIVER_STREAM_DESTROYED || !RESOURCE_HAS(params, object))
 		return;
-	n = atomic_fetch_add(&nr_streams_gone, 1) % 4;
-	atomic_store_explicit(&last_stream_gone[n], params->object, memory_order_release);
-}
-
-/*
- * Returns true if the driver reported that the stream with the object at @object was destroyed.
- * The function also clears this report.
- */
-static bool saw_stream_go(uint64_t object)
-{
-	for (int i = 0; i < 4; i++) {
-		uint64_t expected = object;
-
-		if (atomic_compare_exchange_strong(&last_stream_gone[i], &expected, 0))
-			return true;
-	}
-	return false;
+	object = params->object;
+	atomic_compare_exchange_strong(&awaited, &object, 0);
 }
 
 #define NR_STREAMS 5
@@ -360,6 +345,7 @@ static int learn_streams(struct gpupart *gp, struct gpupart_gpu *gpu, struct pro
 	 * The first stream is destroyed last. The driver must report that this stream is
 	 * destroyed.
 	 */
+	atomic_store(&awaited, l.object[0]);
 	for (int i = NR_STREAMS; i-- > 0; )
 		if (l.stream[i]) {
 			cuda->stream_sync(l.stream[i]);
@@ -367,7 +353,7 @@ static int learn_streams(struct gpupart *gp, struct gpupart_gpu *gpu, struct pro
 		}
 	if (err)
 		return err;
-	if (!why && !saw_stream_go(l.object[0]))
+	if (!why && atomic_load(&awaited))
 		why = "this driver does not report destroyed streams: sets could reach others";
 	gpu->stream_tmd_offset = at * 8;
 	gpu->check.streams = why ? why : "";
