@@ -150,14 +150,6 @@ static int lock_page(struct gpupart *gp, const struct gpupart_remote *remote)
 			      strerror(-err)) : 0;
 }
 
-static struct state_gpu *find_gpu(struct state_page *page, const char *pci)
-{
-	for (uint32_t g = 0; g < state_nr_gpus(page); g++)
-		if (!strncmp(page->gpus[g].pci, pci, sizeof(page->gpus[g].pci)))
-			return &page->gpus[g];
-	return NULL;
-}
-
 static int check_outside(struct gpupart *gp, int pid, const struct state_gpu *gpu,
 			 const struct gpupart_tpcset *set)
 {
@@ -201,10 +193,15 @@ static int keep_given(struct gpupart *gp, int pid, const struct state_gpu *gpu,
 
 static int find_remote_gpu(struct gpupart *gp, struct gpupart_remote *remote, void *pci)
 {
-	remote->gpu = find_gpu(remote->page, pci);
-	return remote->gpu ? check_outside(gp, remote->pid, remote->gpu, NULL)
-			   : ctx_fail(gp, -ENODEV, "process %d does not use the GPU at %s",
-				      remote->pid, (const char *)pci);
+	struct state_page *page = remote->page;
+
+	for (uint32_t g = 0; g < state_nr_gpus(page); g++) {
+		remote->gpu = &page->gpus[g];
+		if (!strncmp(remote->gpu->pci, pci, sizeof(remote->gpu->pci)))
+			return check_outside(gp, remote->pid, remote->gpu, NULL);
+	}
+	return ctx_fail(gp, -ENODEV, "process %d does not use the GPU at %s", remote->pid,
+			(const char *)pci);
 }
 
 int gpupart_remote_open(struct gpupart *gp, int pid, const char *pci,
