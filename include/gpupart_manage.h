@@ -235,8 +235,7 @@ struct gpupart_plan {
  *
  * -EINVAL: a demand contradicts itself or names a tenant that does not exist. An example of a
  * contradiction is a tenant that asks for GPCs of each uGPU but is bound to one uGPU.
- * -EOPNOTSUPP: the source does not report GPCs, or a demand needs uGPUs and the source does not
- * report uGPUs. -ENOSPC: a demand cannot be met. The error sentence names the tenant, and it
+ * -EOPNOTSUPP: a demand needs uGPUs and the source does not report uGPUs. -ENOSPC: a demand cannot be met. The error sentence names the tenant, and it
  * lists changes of the tenant's demand that make a plan possible. The function has tested each
  * of these changes by making a plan with the change. The list does not contain changes for which
  * planning takes too long. -E2BIG: the search was not finished after 100 million steps, which
