@@ -178,7 +178,9 @@ static int gpu_get(struct gpupart *gp, const struct cuda_api *cuda, const char *
 	if (err)
 		goto close_topo;
 	gpu = calloc(1, sizeof(*gpu));
-	if (!gpu) {
+	if (gpu)
+		gpu->shared = state_add_gpu(&topo->info, gpupart_topology_hash(topo));
+	if (!gpu || !gpu->shared) {
 		err = ctx_fail(gp, -ENOMEM, "out of memory for a GPU");
 		goto free_gpu;
 	}
@@ -189,11 +191,6 @@ static int gpu_get(struct gpupart *gp, const struct cuda_api *cuda, const char *
 	gpu->check.streams = "not attached yet";
 	gpu->check.graphs = "not attached yet";
 	gpu->driver.compute_class = compute_class;
-	gpu->shared = state_add_gpu(&topo->info, gpupart_topology_hash(topo));
-	if (!gpu->shared) {
-		err = ctx_fail(gp, -ENOMEM, "out of memory for a GPU");
-		goto free_gpu;
-	}
 	err = driver_gpu_start(gp, cuda);
 	if (!err)
 		err = launch_watch(gp, cuda);

@@ -36,7 +36,7 @@ struct reader {
 	const char *path;
 	unsigned int line, nr_lines; /* counted from 1 */
 	int section;
-	bool has_source[NR_SECTIONS], has_columns[NR_SECTIONS], seen_key[MAX_VALUES];
+	bool has_columns[NR_SECTIONS], seen_key[MAX_VALUES];
 	unsigned int section_line[NR_SECTIONS];	/* 0: the section was not seen */
 	struct capture_gpu gpu;
 	char source[NR_SECTIONS][SOURCE_LEN];
@@ -155,14 +155,13 @@ static int read_key(struct reader *r, const char *key, const char *value)
 	if (r->section == IN_GPU)
 		return read_gpu_key(r, key, value);
 	if (!strcmp(key, "source")) {
-		if (r->has_source[r->section])
+		if (*r->source[r->section])
 			return refuse(r, -EINVAL, "\"source\" appears twice in [%s]",
 				      section->name);
 		if (strlen(value) >= SOURCE_LEN)
 			return refuse(r, -EINVAL, "source is longer than %zu bytes",
 				      SOURCE_LEN - 1);
 		strcpy(r->source[r->section], value);
-		r->has_source[r->section] = true;
 		return 0;
 	}
 	if (!strcmp(key, "columns")) {
@@ -401,7 +400,7 @@ static int check_whole(struct reader *r)
 
 	for (i = 0; i < NR_SECTIONS; i++) {
 		r->line = r->section_line[i];
-		if (r->line && capture_sections[i].columns && !r->has_source[i])
+		if (r->line && capture_sections[i].columns && !*r->source[i])
 			return refuse(r, -EINVAL, "[%s] does not name its source",
 				      capture_sections[i].name);
 	}
