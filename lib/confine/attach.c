@@ -59,9 +59,10 @@ static int device_number(struct gpupart *gp, const char *selector, int *device)
 	unsigned long n = strtoul(digits, NULL, 10);
 
 	if (!*digits || digits[strspn(digits, "0123456789")] || n > 99999)
-		return ctx_fail(gp, -ENODEV,
-				"\"%.100s\" is not a GPU: write cuda:N, where N is CUDA's device number",
-				selector);
+		return ctx_fail(
+			gp, -ENODEV,
+			"\"%.100s\" is not a GPU: write cuda:N, where N is CUDA's device number",
+			selector);
 	*device = n;
 	return 0;
 }

@@ -292,7 +292,8 @@ static int list_gpus(struct kernel_conn *conn, struct kernel_gpus *list)
 
 	do {
 		list->nr = 0;
-		err = kernel_ask(conn, kernel_request(conn, NLM_F_DUMP, GPUPART_CMD_GPU_GET, 0, NULL),
+		err = kernel_ask(conn,
+				 kernel_request(conn, NLM_F_DUMP, GPUPART_CMD_GPU_GET, 0, NULL),
 				 parse_gpu, list);
 	} while (err == -EAGAIN && --tries);
 	return err;
