@@ -239,12 +239,12 @@ struct gpupart_plan {
  *
  * -EINVAL: a demand contradicts itself or names a tenant that does not exist. An example of a
  * contradiction is a tenant that asks for GPCs of each uGPU but is bound to one uGPU.
- * -EOPNOTSUPP: the source does not report GPCs, or a demand needs uGPUs and the source does not
- * report uGPUs. -ENOSPC: a demand cannot be met. The error sentence names the tenant, and it
- * lists changes of the tenant's demand that make a plan possible. The function has tested each
- * listed change: it made a plan with the change. The list does not contain changes for which
- * planning takes too long. -E2BIG: the search was not finished after 100 million steps, which
- * take about half a second. If the function returns a plan, the plan is always the best plan.
+ * -EOPNOTSUPP: a demand needs uGPUs and the source does not report uGPUs. -ENOSPC: a demand
+ * cannot be met. The error sentence names the tenant, and it lists changes of the tenant's
+ * demand that make a plan possible. The function has tested each listed change: it made a plan
+ * with the change. The list does not contain changes for which planning takes too long. -E2BIG:
+ * the search was not finished after 100 million steps, which take about half a second. If the
+ * function returns a plan, the plan is always the best plan.
  *
  * On GPUs with up to 12 GPCs, a call takes a few milliseconds, even if no plan exists. Calls with
  * random demands of 16 tenants took less than 3 ms. We also searched for demands that make a call

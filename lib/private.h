@@ -410,7 +410,7 @@ int gpupart_strict_start(struct gpupart *gp, bool refuse);
  * for a cluster of GPUPART_PORTABLE_CLUSTER blocks, even if the TPCs are then less evenly
  * distributed. The same arguments always give the same result. -ENOSPC: @from has no such set.
  * The error sentence gives the numbers of TPCs that are possible. -EOPNOTSUPP: the source does
- * not report GPCs or uGPUs.
+ * not report uGPUs.
  */
 enum gpupart_shape {
 	GPUPART_SHAPE_PACKED,

@@ -56,21 +56,15 @@ static int device_of_pci(struct gpupart *gp, const struct cuda_api *cuda, const 
 static int device_number(struct gpupart *gp, const char *selector, int *device)
 {
 	const char *digits = selector + 5;
-	long n = 0;
+	unsigned long n = strtoul(digits, NULL, 10);
 
-	for (const char *c = digits; *c; c++) {
-		if (*c < '0' || *c > '9' || n > 9999)
-			goto bad;
-		n = n * 10 + *c - '0';
-	}
-	if (!*digits)
-		goto bad;
-	*device = n;
-	return 0;
-bad:
-	return ctx_fail(gp, -ENODEV,
+	if (!*digits || digits[strspn(digits, "0123456789")] || n > 99999)
+		return ctx_fail(
+			gp, -ENODEV,
 			"\"%.100s\" is not a GPU: write cuda:N, where N is CUDA's device number",
 			selector);
+	*device = n;
+	return 0;
 }
 
 /* Reads the topology of a GPU of the simulated driver. */
@@ -185,7 +179,9 @@ static int gpu_get(struct gpupart *gp, const struct cuda_api *cuda, const char *
 	if (err)
 		goto close_topo;
 	gpu = calloc(1, sizeof(*gpu));
-	if (!gpu) {
+	if (gpu)
+		gpu->shared = state_add_gpu(&topo->info, gpupart_topology_hash(topo));
+	if (!gpu || !gpu->shared) {
 		err = ctx_fail(gp, -ENOMEM, "out of memory for a GPU");
 		goto free_gpu;
 	}
@@ -196,11 +192,6 @@ static int gpu_get(struct gpupart *gp, const struct cuda_api *cuda, const char *
 	gpu->check.streams = "not attached yet";
 	gpu->check.graphs = "not attached yet";
 	gpu->driver.compute_class = compute_class;
-	gpu->shared = state_add_gpu(&topo->info, gpupart_topology_hash(topo));
-	if (!gpu->shared) {
-		err = ctx_fail(gp, -ENOMEM, "out of memory for a GPU");
-		goto free_gpu;
-	}
 	err = driver_gpu_start(gp, cuda);
 	if (!err)
 		err = launch_watch(gp, cuda);

@@ -90,7 +90,7 @@ int gpupart_limit_cap(struct gpupart *gp, struct gpupart_gpu *gpu, const struct 
 	int err = set ? gpu_may_set(gp, gpu, set)
 		      : ctx_fail(gp, -EINVAL, "the set for the cap is missing");
 
-	if (err || scope_limit_cap(gpu, set))
+	if (err || scope_limit_set(gpu, LIMIT_CAP, set))
 		return err;
 	return limit_refused(gp, gpu, "has no TPC in common with the cap");
 }
@@ -297,27 +297,18 @@ bool gpupart_sm_count_get(struct gpupart_gpu *gpu, unsigned int *nr_sms)
 int gpupart_census(struct gpupart *gp, struct gpupart_gpu *gpu, void *stream,
 		   struct gpupart_tpcset *seen)
 {
-	const struct cuda_api *cuda = cuda_loaded();
-	unsigned int sm_blocks[TOPO_MAX_SMS];
+	struct gpupart_tpcset whole;
 	struct probe *probe;
 	int err, mode;
 
 	if (gpu->driver.device < 0)
 		return untrusted(gp, gpu);
-	err = probe_get(gp, cuda, gpu, gpu->driver.device, &probe);
-	if (!err)
-		err = probe_enter(gp, probe, &mode);
+	err = probe_begin(gp, gpu, &probe, &mode);
 	if (err)
 		return err;
 	err = check_no_capture(gp, probe, stream);
 	if (!err)
-		err = probe_census(gp, probe, stream, NULL, sm_blocks);
+		err = probe_census(gp, probe, stream, NULL, seen, &whole);
 	probe_leave(probe, mode);
-	if (err)
-		return err;
-	memset(seen, 0, sizeof(*seen));
-	for (unsigned int sm = 0; sm < gpu->driver.topo->nr_sms; sm++)
-		if (sm_blocks[sm])
-			gpupart_tpcset_add(seen, gpupart_topology_sm_tpc(gpu->driver.topo, sm));
-	return 0;
+	return err;
 }

@@ -155,20 +155,18 @@ static struct executable *executable_use(const void *exec)
 {
 	struct executable *e;
 
-	pthread_mutex_lock(&graph_lock);
+	FORK_HOLD(&graph_lock);
 	e = executable_of(exec);
 	if (e)
 		e->nr_users++;
-	pthread_mutex_unlock(&graph_lock);
 	return e;
 }
 
 static void executable_unuse(struct executable *e)
 {
-	pthread_mutex_lock(&graph_lock);
+	FORK_HOLD(&graph_lock);
 	if (!--e->nr_users && e->gone)
 		executable_free(e);
-	pthread_mutex_unlock(&graph_lock);
 }
 
 void graph_exec_created(void *exec, void *source)
@@ -180,26 +178,23 @@ void graph_exec_created(void *exec, void *source)
 		return;
 	e->builds.build[0].exec = exec;
 	e->builds.most = atomic_load_explicit(&most_builds, memory_order_relaxed);
-	pthread_mutex_lock(&graph_lock);
+	FORK_HOLD(&graph_lock);
 	e->origin = origin_of(source);
 	executable_free(put(executables, &e->entry, exec));
-	pthread_mutex_unlock(&graph_lock);
 }
 
 void graph_exec_destroyed(void *exec)
 {
-	pthread_mutex_lock(&graph_lock);
+	FORK_HOLD(&graph_lock);
 	executable_free(take(executables, exec));
-	pthread_mutex_unlock(&graph_lock);
 }
 
 void graph_destroyed(void *graph)
 {
 	struct captured *gone;
 
-	pthread_mutex_lock(&graph_lock);
+	FORK_HOLD(&graph_lock);
 	gone = take(captures, graph);
-	pthread_mutex_unlock(&graph_lock);
 	free(gone);
 }
 
@@ -243,7 +238,7 @@ static void origin_gone(struct origin *origin, uint64_t object, const void *ctx,
 
 void graph_stream_destroyed(uint64_t object, const void *ctx, const void *thread)
 {
-	pthread_mutex_lock(&graph_lock);
+	FORK_HOLD(&graph_lock);
 	for (int b = 0; b < NR_BUCKETS; b++) {
 		for (struct entry *c = captures[b]; c; c = c->next)
 			origin_gone(&((struct captured *)c)->origin, object, ctx, thread);
@@ -256,7 +251,6 @@ void graph_stream_destroyed(uint64_t object, const void *ctx, const void *thread
 			graph_builds_lost(&e->builds, ctx);
 		}
 	}
-	pthread_mutex_unlock(&graph_lock);
 }
 
 /* The GPU of the set that @e's capture stream has, or had when it was destroyed; NULL: none. */
@@ -264,14 +258,13 @@ static struct gpupart_gpu *origin_set(struct executable *e, struct tmd_allow *al
 {
 	struct gpupart_gpu *gpu = NULL;
 
-	pthread_mutex_lock(&graph_lock);
+	FORK_HOLD(&graph_lock);
 	if (e->origin.gone) {
 		gpu = e->origin.gpu;
 		*allow = e->origin.set;
 	} else if (e->origin.known) {
 		gpu = find_stream_set(&e->origin.id, allow);
 	}
-	pthread_mutex_unlock(&graph_lock);
 	return gpu;
 }
 
@@ -294,9 +287,8 @@ void graph_captured(const struct scope_id *stream, void *graph)
 	if (!c)
 		return;
 	c->origin = (struct origin){ .known = true, .id = *stream, .object = object };
-	pthread_mutex_lock(&graph_lock);
+	FORK_HOLD(&graph_lock);
 	old = put(captures, &c->entry, graph);
-	pthread_mutex_unlock(&graph_lock);
 	free(old);
 }
 
@@ -600,10 +592,9 @@ unsigned int graph_sets(const void *exec)
 	const struct executable *e;
 	unsigned int nr;
 
-	pthread_mutex_lock(&graph_lock);
+	FORK_HOLD(&graph_lock);
 	e = executable_of(exec);
 	nr = !e ? 0 : e->builds.clone ? e->builds.most : 1;
-	pthread_mutex_unlock(&graph_lock);
 	return nr;
 }
 
@@ -614,7 +605,7 @@ static void clone_replace(void *exec, void *clone, const void *graph)
 {
 	struct executable *e;
 
-	pthread_mutex_lock(&graph_lock);
+	FORK_HOLD(&graph_lock);
 	e = executable_of(exec);
 	if (e) {
 		graph_throw_away(GARBAGE_GRAPH, e->builds.clone);
@@ -627,7 +618,6 @@ static void clone_replace(void *exec, void *clone, const void *graph)
 	} else {
 		graph_throw_away(GARBAGE_GRAPH, clone);
 	}
-	pthread_mutex_unlock(&graph_lock);
 }
 
 void graph_changes_unseen(void)

@@ -77,38 +77,20 @@ void graph_node_end(struct graph_node *node, const struct tmd_map *map,
 		node->left = mask_hash(&mask);
 }
 
-/* The number of kernels, fills and copies in @graph and its child graphs. */
-static unsigned int count_nodes(const struct cuda_api *cuda, void *graph)
+static int count_node(const struct cuda_api *cuda, void *node, int type, void *nr)
 {
-	size_t nr = 0;
-	unsigned int count = 0;
-	void **node;
-
-	if (!cuda->graph_nodes || cuda->graph_nodes(graph, NULL, &nr) || !nr)
-		return 0;
-	node = calloc(nr, sizeof(*node));
-	if (!node)
-		return 0;
-	if (!cuda->graph_nodes(graph, node, &nr))
-		for (size_t n = 0; n < nr; n++) {
-			int type = -1;
-			void *child;
-
-			cuda->node_type(node[n], &type);
-			if (type == CUDA_NODE_GRAPH && !cuda->graph_child(node[n], &child))
-				count += count_nodes(cuda, child);
-			count++;
-		}
-	free(node);
-	return count;
+	(void)cuda, (void)node, (void)type;
+	++*(unsigned int *)nr;
+	return 0;
 }
 
 /* The table also has room for nodes that the driver sometimes adds. */
 struct graph_nodes *graph_nodes_new(const struct cuda_api *cuda, void *graph)
 {
-	unsigned int size = 64, nr = count_nodes(cuda, graph);
+	unsigned int size = 64, nr = 0;
 	struct graph_nodes *nodes;
 
+	cuda_graph_walk(cuda, graph, count_node, &nr);
 	while (size < nr * 3 && size < 1u << 24)
 		size *= 2;
 	nodes = calloc(1, sizeof(*nodes) + size * sizeof(nodes->node[0]));

@@ -58,6 +58,12 @@ static struct before *list_add(struct list *list)
 	return &list->node[list->nr++];
 }
 
+struct changes {
+	bool less;		/* request less shared memory */
+	bool some;		/* some nodes could not be changed */
+	struct list list;
+};
+
 /*
  * This is for kernels whose shared memory cannot be changed. The priority of every kernel can be
  * changed.
@@ -145,40 +151,14 @@ static int change_node(const struct cuda_api *cuda, void *node, int type, bool l
 	return result;
 }
 
-/*
- * If the driver refuses to change a node, the function leaves the node unchanged and sets *some.
- */
-static int change_all(const struct cuda_api *cuda, void *graph, bool less, struct list *list,
-		      bool *some)
+/* If the driver refuses to change a node, leaves the node unchanged and sets @some. */
+static int see_node(const struct cuda_api *cuda, void *node, int type, void *arg)
 {
-	size_t nr = 0;
-	int result = cuda->graph_nodes(graph, NULL, &nr);
-	void **node;
+	struct changes *changes = arg;
 
-	if (result || !nr)
-		return result;
-	node = calloc(nr, sizeof(*node));
-	if (!node)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	result = cuda->graph_nodes(graph, node, &nr);
-	for (size_t n = 0; !result && n < nr; n++) {
-		int type = -1;
-		void *child;
-
-		result = cuda->node_type(node[n], &type);
-		if (result)
-			break;
-		if (type == CUDA_NODE_GRAPH) {
-			result = cuda->graph_child(node[n], &child);
-			if (!result)
-				result = change_all(cuda, child, less, list, some);
-		} else if (type == CUDA_NODE_KERNEL || type == CUDA_NODE_MEMSET ||
-			   type == CUDA_NODE_MEMCPY) {
-			*some |= change_node(cuda, node[n], type, less, list) != 0;
-		}
-	}
-	free(node);
-	return result;
+	if (type == CUDA_NODE_KERNEL || type == CUDA_NODE_MEMSET || type == CUDA_NODE_MEMCPY)
+		changes->some |= change_node(cuda, node, type, changes->less, &changes->list) != 0;
+	return 0;
 }
 
 static int change_back(const struct cuda_api *cuda, const struct list *list)
@@ -213,19 +193,21 @@ static int change_back(const struct cuda_api *cuda, const struct list *list)
 bool graph_rebuild(const struct cuda_api *cuda, void *exec, void *clone, bool *some)
 {
 	struct cuda_graph_update info = { 0 };
-	struct list list = { 0 };
+	struct changes changes = { 0 };
 	bool changed = false, back = true;
 
 	for (int less = 0; less < 2 && !changed && back; less++) {
-		list.nr = 0;
-		*some = false;
-		changed = !change_all(cuda, clone, less, &list, some) &&
+		changes.list.nr = 0;
+		changes.less = less;
+		changes.some = false;
+		changed = !cuda_graph_walk(cuda, clone, see_node, &changes) &&
 			  !cuda->graph_update(exec, clone, &info);
-		back = !change_back(cuda, &list);
+		back = !change_back(cuda, &changes.list);
 	}
 	if (changed)
 		back = back && (!cuda->graph_update(exec, clone, &info) ||
 				!cuda->graph_update(exec, clone, &info));
-	free(list.node);
+	*some = changes.some;
+	free(changes.list.node);
 	return changed && back;
 }

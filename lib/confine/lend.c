@@ -330,7 +330,7 @@ void lend_ends(int result)
 	scope_lend_begin(NULL);
 	if (kept && call.got)
 		atomic_fetch_add_explicit(&report_lend->lent, 1, memory_order_relaxed);
-	pthread_mutex_lock(&lock);
+	FORK_HOLD(&lock);
 	nr_calls--;
 	kept = kept && nr_outstanding < MAX_OUTSTANDING;
 	if (kept)
@@ -342,5 +342,4 @@ void lend_ends(int result)
 		counted_ns -= call.ns;
 	if (reserved && !(kept && call.got))
 		lent_ns -= call.ns;
-	pthread_mutex_unlock(&lock);
 }

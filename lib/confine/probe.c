@@ -63,20 +63,18 @@ static void probe_free(struct probe *probe)
 /* Modules and device memory are freed with their context. */
 static void on_resource(int cbid, const struct resource_params *params)
 {
-	struct probe **at, *gone = NULL;
+	struct probe **at, *gone;
 
 	if (cbid != DRIVER_CTX_DESTROYED)
 		return;
-	pthread_mutex_lock(&probes_lock);
+	FORK_HOLD(&probes_lock);
 	for (at = &probes; *at && (*at)->ctx != params->ctx; )
 		at = &(*at)->next;
-	if (*at) {
-		gone = *at;
+	gone = *at;
+	if (gone) {
 		*at = gone->next;
-	}
-	pthread_mutex_unlock(&probes_lock);
-	if (gone)
 		probe_free(gone);
+	}
 }
 
 static int failed(struct gpupart *gp, const struct cuda_api *cuda, const char *what, int result)
@@ -257,6 +255,13 @@ int probe_enter(struct gpupart *gp, struct probe *probe, int *capture_mode)
 	return failed(gp, probe->cuda, "cuThreadExchangeStreamCaptureMode", result);
 }
 
+int probe_begin(struct gpupart *gp, const struct gpupart_gpu *gpu, struct probe **probe,
+		int *capture_mode)
+{
+	return probe_get(gp, cuda_loaded(), gpu, gpu->driver.device, probe) ?:
+	       probe_enter(gp, *probe, capture_mode);
+}
+
 void probe_leave(struct probe *probe, int capture_mode)
 {
 	probe->cuda->capture_mode(&capture_mode);
@@ -365,15 +370,25 @@ int probe_census_as(struct gpupart *gp, struct probe *probe, struct probe_launch
 }
 
 int probe_census(struct gpupart *gp, struct probe *probe, void *stream, struct scope_own *own,
-		 unsigned int *sm_blocks)
+		 struct gpupart_tpcset *some, struct gpupart_tpcset *whole)
 {
+	const struct gpupart_topology *topo = probe->gpu->driver.topo;
+	unsigned int sm_blocks[TOPO_MAX_SMS];
 	/*
 	 * Each SM runs one block at a time. The launch has twice as many blocks as the GPU has
 	 * SMs. The second half of the blocks can run on SMs that were busy at the start.
 	 */
-	struct probe_launch launch = {
-		.stream = stream, .blocks = probe->gpu->driver.topo->nr_sms * 2,
-	};
+	struct probe_launch launch = { .stream = stream, .blocks = topo->nr_sms * 2 };
+	int err = probe_census_as(gp, probe, &launch, own, sm_blocks);
 
-	return probe_census_as(gp, probe, &launch, own, sm_blocks);
+	if (err)
+		return err;
+	memset(some, 0, sizeof(*some));
+	*whole = gpupart_topology_all(topo);
+	for (unsigned int sm = 0; sm < topo->nr_sms; sm++)
+		if (sm_blocks[sm])
+			gpupart_tpcset_add(some, topo->sms[sm].tpc);
+		else
+			gpupart_tpcset_del(whole, topo->sms[sm].tpc);
+	return 0;
 }

@@ -79,6 +79,9 @@ GPUPART_PRIVATE
 int probe_enter(struct gpupart *gp, struct probe *probe, int *capture_mode);
 GPUPART_PRIVATE
 void probe_leave(struct probe *probe, int capture_mode);
+/* Calls probe_get() and probe_enter() for a GPU whose device number is known. */
+int probe_begin(struct gpupart *gp, const struct gpupart_gpu *gpu, struct probe **probe,
+		int *capture_mode);
 
 /*
  * Starts a probe launch. @own determines how the callback handles the launch. @own may be NULL.
@@ -100,17 +103,16 @@ GPUPART_PRIVATE
 int probe_finish(struct gpupart *gp, struct probe *probe, void *stream, unsigned int blocks);
 
 /*
- * Makes a launch that runs a block on every SM that the launch may use. Counts the blocks on
- * each SM in @sm_blocks, an array of TOPO_MAX_SMS entries that the function first sets to 0.
- * Each SM runs one block at a time.
+ * Makes a launch that runs a block on every SM that the launch may use. *some is set to the TPCs
+ * that ran a block, and *whole to the TPCs that ran a block on each of their SMs.
  */
 int probe_census(struct gpupart *gp, struct probe *probe, void *stream, struct scope_own *own,
-		 unsigned int *sm_blocks);
+		 struct gpupart_tpcset *some, struct gpupart_tpcset *whole);
 
 /*
- * Does the same as the function above, but with the launch that @launch describes. @launch
- * contains the number of blocks and the cluster size, and says whether the launch is
- * cooperative.
+ * Makes such a launch with the number of blocks and the cluster size of @launch. Counts the
+ * blocks on each SM in @sm_blocks, an array of TOPO_MAX_SMS entries that the function first sets
+ * to 0. Each SM runs one block at a time.
  */
 GPUPART_PRIVATE
 int probe_census_as(struct gpupart *gp, struct probe *probe, struct probe_launch *launch,

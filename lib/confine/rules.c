@@ -117,60 +117,40 @@ void rules_match(const struct cuda_api *cuda, void *function, void *ctx, uint64_
  * Returns the driver's result. The function uses the kernels of the node's own context, even if
  * this context is not current.
  */
-static int match_node(const struct cuda_api *cuda, void *node)
+static int match_node(const struct cuda_api *cuda, void *node, int type, void *none)
 {
 	struct cuda_kernel_node kernel;
-	void *function, *child;
+	void *function;
 	uint64_t key;
-	int type, result = cuda->node_type(node, &type);
+	int result;
 
-	if (!result && type == CUDA_NODE_GRAPH) {
-		result = cuda->graph_child(node, &child);
-		if (!result)
-			rules_match_graph(cuda, child);
-	} else if (!result && type == CUDA_NODE_CONDITIONAL) {
+	(void)none;
+	if (type == CUDA_NODE_CONDITIONAL)
 		unnamed("the driver does not list the kernels of conditional nodes");
-	} else if (!result && type == CUDA_NODE_KERNEL) {
-		result = cuda->kernel_get(node, &kernel);
-		if (result || (!kernel.ctx && cuda->ctx_current(&kernel.ctx)))
-			return result;
-		function = kernel.function ? kernel.function : kernel.kernel;
-		key = rules_key(function, kernel.ctx);
-		if (!rules_known(key) && !cuda->ctx_push(kernel.ctx)) {
-			rules_match(cuda, function, kernel.ctx, key);
-			cuda->ctx_pop(&kernel.ctx);
-		}
+	if (type != CUDA_NODE_KERNEL)
+		return 0;
+	result = cuda->kernel_get(node, &kernel);
+	if (result || (!kernel.ctx && cuda->ctx_current(&kernel.ctx)))
+		return result;
+	function = kernel.function ? kernel.function : kernel.kernel;
+	key = rules_key(function, kernel.ctx);
+	if (!rules_known(key) && !cuda->ctx_push(kernel.ctx)) {
+		rules_match(cuda, function, kernel.ctx, key);
+		cuda->ctx_pop(&kernel.ctx);
 	}
-	return result;
+	return 0;
 }
 
 __attribute__((cold))
 void rules_match_graph(const struct cuda_api *cuda, void *graph)
 {
-	void **nodes;
-	size_t nr = 0;
-	int result;
+	int result = cuda_graph_walk(cuda, graph, match_node, NULL);
 
-	/* The handle is not a graph, so the program's call will fail too. */
-	if (cuda->graph_nodes(graph, NULL, &nr) || !nr)
-		return;
-	nodes = calloc(nr, sizeof(*nodes));
-	result = nodes ? cuda->graph_nodes(graph, nodes, &nr) : CUDA_ERROR_OUT_OF_MEMORY;
-	for (size_t n = 0; !result && n < nr; n++)
-		result = match_node(cuda, nodes[n]);
 	if (result)
 		unnamed(cuda_strerror(cuda, result));
-	free(nodes);
 }
 
 /* ------------------------------------------------------------------- setting */
-
-static void rule_drop(struct rules *rules, unsigned int n)
-{
-	rules->nr--;
-	memmove(&rules->list[n], &rules->list[n + 1],
-		(rules->nr - n) * sizeof(rules->list[0]));
-}
 
 /* The caller holds the lock. */
 static int change(struct gpupart *gp, struct rules *rules, const char *pattern,
@@ -185,8 +165,10 @@ static int change(struct gpupart *gp, struct rules *rules, const char *pattern,
 	while (n < rules->nr && strcmp(rules->list[n].pattern, pattern))
 		n++;
 	if (!set) {
+		rules->nr -= n < rules->nr;
 		if (n < rules->nr)
-			rule_drop(rules, n);
+			memmove(&rules->list[n], &rules->list[n + 1],
+				(rules->nr - n) * sizeof(rules->list[0]));
 		return 0;
 	}
 	if (n == RULES_MAX)

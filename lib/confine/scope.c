@@ -52,31 +52,26 @@ void scope_used(struct gpupart_gpu *gpu, unsigned char how)
 {
 	if ((scope_in_use(gpu) & how) == how)
 		return;
-	pthread_mutex_lock(&set_lock);
+	FORK_HOLD(&set_lock);
 	mark_used(gpu, how);
-	pthread_mutex_unlock(&set_lock);
 }
 
 void scope_ring_set(struct gpupart_gpu *gpu, struct ring *ring, const struct gpupart_tpcset *set)
 {
-	pthread_mutex_lock(&set_lock);
+	FORK_HOLD(&set_lock);
 	publish(ring, &gpu->driver.map, set);
 	mark_used(gpu, SCOPE_USED);
-	pthread_mutex_unlock(&set_lock);
 }
 
 bool scope_ring_get(const struct ring *ring, const struct gpupart_gpu *gpu,
 		    struct gpupart_tpcset *set)
 {
-	bool has;
-
-	/* The caller holds the writers' lock, so the result is never a mix of two sets. */
-	pthread_mutex_lock(&set_lock);
-	has = ring_get(ring, set);
-	pthread_mutex_unlock(&set_lock);
-	if (!has)
-		*set = gpupart_topology_all(gpu->driver.topo);
-	return has;
+	/* Hold the writers' lock, so the result is never a mix of two sets. */
+	FORK_HOLD(&set_lock);
+	if (ring_get(ring, set))
+		return true;
+	*set = gpupart_topology_all(gpu->driver.topo);
+	return false;
 }
 
 void scope_hold(void)
@@ -94,21 +89,9 @@ bool scope_limit_set(struct gpupart_gpu *gpu, enum limit_part part,
 {
 	bool good;
 
-	pthread_mutex_lock(&set_lock);
+	FORK_HOLD(&set_lock);
 	good = limit_set_inside(&gpu->shared->limit, part, &gpu->driver.map, set);
 	mark_used(gpu, SCOPE_USED);
-	pthread_mutex_unlock(&set_lock);
-	return good;
-}
-
-bool scope_limit_cap(struct gpupart_gpu *gpu, const struct gpupart_tpcset *set)
-{
-	bool good;
-
-	pthread_mutex_lock(&set_lock);
-	good = limit_cap(&gpu->shared->limit, &gpu->driver.map, set);
-	mark_used(gpu, SCOPE_USED);
-	pthread_mutex_unlock(&set_lock);
 	return good;
 }
 
@@ -224,7 +207,7 @@ bool scope_set_known(struct gpupart_gpu *gpu, struct scope_table *table, const s
 {
 	struct scope_entry *entry;
 
-	pthread_mutex_lock(&set_lock);
+	FORK_HOLD(&set_lock);
 	entry = entry_of_id(table, id);
 	if (entry && entry->ctx == SCOPE_BY_RULE)
 		entry->ctx = NULL;
@@ -239,7 +222,6 @@ bool scope_set_known(struct gpupart_gpu *gpu, struct scope_table *table, const s
 	}
 	if (entry)
 		table_changed(gpu, table);
-	pthread_mutex_unlock(&set_lock);
 	return entry;
 }
 
@@ -248,10 +230,9 @@ bool scope_get_known(const struct scope_table *table, const struct scope_id *id,
 {
 	struct scope_entry *entry;
 
-	pthread_mutex_lock(&set_lock);
+	FORK_HOLD(&set_lock);
 	entry = entry_of_id(table, id);
 	*has_set = entry && ring_get(&entry->ring, set);
-	pthread_mutex_unlock(&set_lock);
 	return entry;
 }
 
@@ -262,15 +243,12 @@ int scope_add(struct gpupart *gp, struct gpupart_gpu *gpu, struct scope_table *t
 {
 	struct scope_entry *entry = NULL;
 	unsigned int at = scope_table_start(key);
-	int err = 0;
 
-	pthread_mutex_lock(&set_lock);
+	FORK_HOLD(&set_lock);
 	if (!table->entries)
 		table->entries = calloc(SCOPE_TABLE_SIZE, sizeof(*table->entries));
-	if (!table->entries) {
-		err = ctx_fail(gp, -ENOMEM, "out of memory while giving sets to %s", what);
-		goto unlock;
-	}
+	if (!table->entries)
+		return ctx_fail(gp, -ENOMEM, "out of memory while giving sets to %s", what);
 	for (int probe = 0; probe < SCOPE_MAX_PROBES; probe++, at = (at + 1) % SCOPE_TABLE_SIZE) {
 		uint64_t found =
 			atomic_load_explicit(&table->entries[at].key, memory_order_relaxed);
@@ -288,11 +266,9 @@ int scope_add(struct gpupart *gp, struct gpupart_gpu *gpu, struct scope_table *t
 		if (found == SCOPE_KEY_NEVER)
 			break;
 	}
-	if (!entry || (!entry_used(entry) && nr_entries(table) >= SCOPE_MAX_ENTRIES)) {
-		err = ctx_fail(gp, -ENOSPC, "more than %u %s have sets: remove some of the sets",
-			       SCOPE_MAX_ENTRIES, what);
-		goto unlock;
-	}
+	if (!entry || (!entry_used(entry) && nr_entries(table) >= SCOPE_MAX_ENTRIES))
+		return ctx_fail(gp, -ENOSPC, "more than %u %s have sets: remove some of the sets",
+				SCOPE_MAX_ENTRIES, what);
 	publish(&entry->ring, &gpu->driver.map, set);
 	mark_used(gpu, table == &gpu->functions ? SCOPE_USED_FUNCTIONS : SCOPE_USED);
 	entry->id = *id;
@@ -304,9 +280,7 @@ int scope_add(struct gpupart *gp, struct gpupart_gpu *gpu, struct scope_table *t
 	}
 	atomic_store_explicit(&entry->key, key, memory_order_release);
 	table_changed(gpu, table);
-unlock:
-	pthread_mutex_unlock(&set_lock);
-	return err;
+	return 0;
 }
 
 __attribute__((cold))
@@ -339,7 +313,7 @@ void scope_destroyed(struct gpupart_gpu *gpu, struct scope_table *table, uint64_
 
 	if (!nr_entries(table))
 		return;
-	pthread_mutex_lock(&set_lock);
+	FORK_HOLD(&set_lock);
 	for (unsigned int n = 0; n < nr_entries(table); ) {
 		const struct scope_entry *entry = &table->entries[table->used[n]];
 
@@ -349,7 +323,6 @@ void scope_destroyed(struct gpupart_gpu *gpu, struct scope_table *table, uint64_
 		else
 			n++;
 	}
-	pthread_mutex_unlock(&set_lock);
 }
 
 /* -------------------------------------------------------------------- threads */

@@ -235,7 +235,6 @@ bool scope_ring_get(const struct ring *ring, const struct gpupart_gpu *gpu,
 GPUPART_PRIVATE
 bool scope_limit_set(struct gpupart_gpu *gpu, enum limit_part part,
 		     const struct gpupart_tpcset *set);
-bool scope_limit_cap(struct gpupart_gpu *gpu, const struct gpupart_tpcset *set);
 GPUPART_PRIVATE
 void scope_limit_get(const struct gpupart_gpu *gpu, struct limit_sets *sets);
 /*

@@ -71,15 +71,6 @@ static bool under_mps(const struct cuda_api *cuda, int device)
 	return !access(path, F_OK);
 }
 
-static bool tpc_seen(const struct gpupart_tpc *tpc, const unsigned int *sm_blocks, bool any)
-{
-	unsigned int nr = 0;
-
-	for (unsigned int i = 0; i < tpc->nr_sms; i++)
-		nr += sm_blocks[tpc->sms[i]] != 0;
-	return any ? nr : nr == tpc->nr_sms;
-}
-
 int check_no_capture(struct gpupart *gp, const struct probe *probe, void *stream)
 {
 	const struct cuda_api *cuda = probe->cuda;
@@ -96,6 +87,23 @@ int check_no_capture(struct gpupart *gp, const struct probe *probe, void *stream
 	return 0;
 }
 
+int check_without(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe, void *stream,
+		  unsigned int tpc, struct gpupart_tpcset *some, struct gpupart_tpcset *whole)
+{
+	struct gpupart_tpcset left_out = { { 0 } };
+	struct scope_own own = { .mode = OWN_LEAVE_OUT, .gpu = gpu, .left_out = &left_out };
+	int err;
+
+	gpupart_tpcset_add(&left_out, tpc);
+	err = probe_census(gp, probe, stream, &own, some, whole);
+	if (!err && (!own.seen || own.outcome != TMD_CONFINED))
+		err = ctx_fail(gp, -EPROTO,
+			       "mask bit %u could not be set in a probe launch, because the launch's TMD was not of version %s",
+			       gpu->driver.map.bit_of_tpc[tpc],
+			       tmd_layout_name(gpu->driver.map.layout));
+	return err;
+}
+
 /*
  * Proves the map by launches. Each launch leaves out one TPC, and every TPC is left out in turn.
  * The function checks on which SMs each launch ran. The launches are safe even if the map is
@@ -103,61 +111,41 @@ int check_no_capture(struct gpupart *gp, const struct probe *probe, void *stream
  */
 int check_map(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe, void *stream)
 {
-	const struct gpupart_topology *topo = gpu->driver.topo;
-	unsigned int sm_blocks[TOPO_MAX_SMS];
-	uint16_t absent[GPUPART_MAX_TPCS] = { 0 }, present[GPUPART_MAX_TPCS] = { 0 };
-	unsigned int nr_launches = 0, nr_proven = 0;
+	const unsigned int nr_tpcs = gpu->driver.topo->nr_tpcs;
+	unsigned int nr_rounds = 0, nr_proven = 0, present[GPUPART_MAX_TPCS] = { 0 };
+	struct gpupart_tpcset some, whole;
 	int err;
 
 	err = check_no_capture(gp, probe, NULL);
 	if (err)
 		return err;
-	for (int round = 0; round < MAX_ROUNDS && nr_proven < topo->nr_tpcs; round++) {
-		for (unsigned int out = 0; out < topo->nr_tpcs; out++) {
-			struct gpupart_tpcset left_out = { { 0 } };
-			struct scope_own own = {
-				.mode = OWN_LEAVE_OUT, .gpu = gpu, .left_out = &left_out,
-			};
-
-			if (topo->nr_tpcs == 1)
-				break;	/* no launch can leave out the only TPC, so nothing is
-					 * masked */
-			gpupart_tpcset_add(&left_out, out);
-			err = probe_census(gp, probe, stream, &own, sm_blocks);
+	/* No launch can leave out the only TPC, so nothing is masked. */
+	if (nr_tpcs == 1)
+		nr_proven = 1;
+	for (; nr_rounds < MAX_ROUNDS && nr_proven < nr_tpcs; nr_rounds++) {
+		for (unsigned int out = 0; out < nr_tpcs; out++) {
+			err = check_without(gp, gpu, probe, stream, out, &some, &whole);
 			if (err)
 				return err;
-			nr_launches++;
-			if (!own.seen || own.outcome != TMD_CONFINED)
+			if (gpupart_tpcset_has(&some, out))
 				return ctx_fail(gp, -EPROTO,
-						"TPC %u could not be disabled in a probe launch, because the launch's TMD was not of version %s",
-						out, tmd_layout_name(gpu->driver.map.layout));
-			for (unsigned int tpc = 0; tpc < topo->nr_tpcs; tpc++) {
-				if (tpc != out) {
-					present[tpc] +=
-						tpc_seen(&topo->tpcs[tpc], sm_blocks, false);
-				} else if (!tpc_seen(&topo->tpcs[tpc], sm_blocks, true)) {
-					absent[tpc]++;
-				} else {
-					return ctx_fail(gp, -EPROTO,
 						"mask bit %u of TMD %s does not disable TPC %u on this GPU: all SMs of this TPC ran blocks of a launch with this bit set; no launch is confined; try `gpupart verify --learn`",
-						gpu->driver.map.bit_of_tpc[tpc],
-						tmd_layout_name(gpu->driver.map.layout),
-						tpc);
-				}
-			}
+						gpu->driver.map.bit_of_tpc[out],
+						tmd_layout_name(gpu->driver.map.layout), out);
+			for (unsigned int tpc = 0; tpc < nr_tpcs; tpc++)
+				present[tpc] += gpupart_tpcset_has(&whole, tpc);
 		}
 		nr_proven = 0;
-		for (unsigned int tpc = 0; tpc < topo->nr_tpcs; tpc++)
-			nr_proven += (absent[tpc] >= NR_ROUNDS && present[tpc] >= NR_ROUNDS) ||
-				     topo->nr_tpcs == 1;
+		for (unsigned int tpc = 0; tpc < nr_tpcs; tpc++)
+			nr_proven += nr_rounds + 1 >= NR_ROUNDS && present[tpc] >= NR_ROUNDS;
 	}
-	for (unsigned int tpc = 0; tpc < topo->nr_tpcs && topo->nr_tpcs > 1; tpc++)
+	for (unsigned int tpc = 0; tpc < nr_tpcs && nr_tpcs > 1; tpc++)
 		if (present[tpc] < NR_ROUNDS)
 			return ctx_fail(gp, -EPROTO,
 					"the mask bit of TPC %u could not be proven: this TPC ran blocks in only %u of the %u launches that were allowed to use it; is another program using the GPU?",
-					tpc, present[tpc], nr_launches - absent[tpc]);
+					tpc, present[tpc], nr_rounds * (nr_tpcs - 1));
 	gpu->check.nr_proven = nr_proven;
-	gpu->check.nr_launches = nr_launches;
+	gpu->check.nr_launches = nr_rounds * nr_tpcs;
 	return 0;
 }
 
@@ -262,32 +250,17 @@ static void keep_offsets(uint64_t object, uint64_t tmd, uint64_t offsets[OBJECT_
 			offsets[i / 64] &= ~(1ull << (i % 64));
 }
 
-static _Atomic uint64_t last_stream_gone[4];
-static atomic_uint nr_streams_gone;
+/* The object of a stream; 0 when the driver has reported that this stream was destroyed. */
+static _Atomic uint64_t awaited;
 
 static void on_resource(int cbid, const struct resource_params *params)
 {
-	unsigned int n;
+	uint64_t object;
 
 	if (cbid != DRIVER_STREAM_DESTROYED || !RESOURCE_HAS(params, object))
 		return;
-	n = atomic_fetch_add(&nr_streams_gone, 1) % 4;
-	atomic_store_explicit(&last_stream_gone[n], params->object, memory_order_release);
-}
-
-/*
- * Returns true if the driver reported that the stream with the object at @object was destroyed.
- * The function also clears this report.
- */
-static bool saw_stream_go(uint64_t object)
-{
-	for (int i = 0; i < 4; i++) {
-		uint64_t expected = object;
-
-		if (atomic_compare_exchange_strong(&last_stream_gone[i], &expected, 0))
-			return true;
-	}
-	return false;
+	object = params->object;
+	atomic_compare_exchange_strong(&awaited, &object, 0);
 }
 
 #define NR_STREAMS 5
@@ -372,6 +345,7 @@ static int learn_streams(struct gpupart *gp, struct gpupart_gpu *gpu, struct pro
 	 * The first stream is destroyed last. The driver must report that this stream is
 	 * destroyed.
 	 */
+	atomic_store(&awaited, l.object[0]);
 	for (int i = NR_STREAMS; i-- > 0; )
 		if (l.stream[i]) {
 			cuda->stream_sync(l.stream[i]);
@@ -379,7 +353,7 @@ static int learn_streams(struct gpupart *gp, struct gpupart_gpu *gpu, struct pro
 		}
 	if (err)
 		return err;
-	if (!why && !saw_stream_go(l.object[0]))
+	if (!why && atomic_load(&awaited))
 		why = "this driver does not report destroyed streams: sets could reach others";
 	gpu->stream_tmd_offset = at * 8;
 	gpu->check.streams = why ? why : "";
@@ -398,9 +372,7 @@ static int launch_one(struct gpupart *gp, struct gpupart_gpu *gpu, bool *told)
 	struct probe *probe;
 	int err, result, mode;
 
-	err = probe_get(gp, cuda, gpu, gpu->driver.device, &probe);
-	if (!err)
-		err = probe_enter(gp, probe, &mode);
+	err = probe_begin(gp, gpu, &probe, &mode);
 	if (err)
 		return err;
 	result = cuda->stream_create(&launch.stream, CUDA_STREAM_NON_BLOCKING);

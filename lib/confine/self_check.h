@@ -34,6 +34,14 @@ typedef int check_learner(struct gpupart *gp, struct gpupart_gpu *gpu, struct pr
 			  void *stream, unsigned int nr_bits, uint8_t bits[GPUPART_MAX_TPCS]);
 GPUPART_PRIVATE extern check_learner *check_learn;
 
+/*
+ * Makes a launch without TPC @tpc, which means that only the mask bit that the map has for this
+ * TPC is set. *some and *whole are set to the TPCs that ran blocks, as in probe_census().
+ */
+GPUPART_PRIVATE
+int check_without(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe, void *stream,
+		  unsigned int tpc, struct gpupart_tpcset *some, struct gpupart_tpcset *whole);
+
 /* Makes the launches of the check on @stream, even if the cache has a result. */
 GPUPART_PRIVATE
 int check_map(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe, void *stream);

@@ -133,9 +133,7 @@ static int default_stream_tmd(struct gpupart *gp, struct gpupart_gpu *gpu,
 	if (err)
 		return ctx_fail_because(gp, err,
 			"gpupart must make an empty launch before a default stream can have a set");
-	err = probe_get(gp, cuda, gpu, gpu->driver.device, &probe);
-	if (!err)
-		err = probe_enter(gp, probe, &mode);
+	err = probe_begin(gp, gpu, &probe, &mode);
 	if (err)
 		return err;
 	err = probe_start(gp, probe, &launch, &own);

@@ -13,6 +13,7 @@
 #include "lib/core/state_dir.h"
 
 #define LOCK_SECONDS 5
+#define SKIP_4 " %*s %*s %*s %*s "	/* for sscanf(): four fields */
 
 bool state_dir_name_valid(const char *name)
 {
@@ -50,9 +51,9 @@ static int64_t ticks_ahead(void)
 
 uint64_t state_dir_process_start(pid_t pid)
 {
-	char path[32], text[1024], *at, state = 0;
-	unsigned long long start = 0;
-	long nr_threads = 0;
+	char path[32], text[1024], *at, state;
+	unsigned long long start;
+	long nr_threads;
 	ssize_t len;
 	int fd;
 
@@ -74,24 +75,20 @@ uint64_t state_dir_process_start(pid_t pid)
 		return 0;
 	text[len] = 0;
 	/*
-	 * The name in field 2 may contain blanks and brackets, so count the fields after the
-	 * last bracket.
+	 * The name in field 2 may contain blanks and brackets, so read the fields after the last
+	 * bracket. These are the state, the number of threads in field 20, and the start time in
+	 * field 22.
 	 */
 	at = strrchr(text, ')');
-	for (int field = 2; at && field < 22; field++) {
-		at = strchr(at + 1, ' ');
-		if (at && field + 1 == 3)
-			state = at[1];
-		else if (at && field + 1 == 20)
-			nr_threads = strtol(at + 1, NULL, 10);
-	}
+	if (!at || sscanf(at + 1, " %c" SKIP_4 SKIP_4 SKIP_4 SKIP_4 "%ld %*s %llu", &state,
+			  &nr_threads, &start) != 3)
+		return 0;
 	/*
 	 * This process is dead, but its parent has not reaped it yet. If only the first thread
 	 * of a process has ended, the process is still alive.
 	 */
-	if (!at || state == 'X' || (state == 'Z' && nr_threads <= 1))
+	if (state == 'X' || (state == 'Z' && nr_threads <= 1))
 		return 0;
-	start = strtoull(at + 1, NULL, 10);
 	return start - ticks_ahead();
 }
 
@@ -300,7 +297,7 @@ uint64_t state_dir_namespace_of(int pid)
 	return stat(path, &st) ? 0 : st.st_ino;
 }
 
-void state_dir_nested_create(struct state_dir_nested *nested)
+bool state_dir_nested_create(struct state_dir_nested *nested)
 {
 	DIR *proc = !nested->made && state_dir_proc_is_own() ? opendir("/proc") : NULL;
 	struct state_dir_nested_row *rows;
@@ -308,13 +305,17 @@ void state_dir_nested_create(struct state_dir_nested *nested)
 	struct dirent *entry;
 	int pid;
 
+	if (nested->made)
+		return nested->complete;
 	nested->made = true;
+	nested->complete = proc;
 	while (proc && (entry = readdir(proc))) {
 		pid = atoi(entry->d_name);
 		if (pid <= 0 || !state_dir_read_status(pid, &status) || !status.nested)
 			continue;
 		rows = nested->nr % 256 ? nested->rows :
 		       realloc(nested->rows, (nested->nr + 256) * sizeof(*rows));
+		nested->complete = rows;
 		if (!rows)
 			break;
 		nested->rows = rows;
@@ -325,6 +326,7 @@ void state_dir_nested_create(struct state_dir_nested *nested)
 	}
 	if (proc)
 		closedir(proc);
+	return nested->complete;
 }
 
 void state_dir_nested_free(struct state_dir_nested *nested)

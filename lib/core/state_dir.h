@@ -143,7 +143,7 @@ uint64_t state_dir_namespace_of(int pid);
  * members must be zero at the start.
  */
 struct state_dir_nested {
-	bool made;
+	bool made, complete;
 	unsigned int nr;
 	struct state_dir_nested_row {
 		int pid, inner;		/* pid in our namespace, and in its own namespace */
@@ -152,10 +152,10 @@ struct state_dir_nested {
 };
 
 /*
- * Reads the list if it was not read yet. The list is empty if there is not enough memory, or if
- * /proc belongs to another pid namespace.
+ * Reads the list if it was not read yet. Returns false if the list may lack processes, because
+ * there is not enough memory or /proc belongs to another pid namespace.
  */
-void state_dir_nested_create(struct state_dir_nested *nested);
+bool state_dir_nested_create(struct state_dir_nested *nested);
 void state_dir_nested_free(struct state_dir_nested *nested);
 
 #endif

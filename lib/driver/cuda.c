@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "lib/core/fork.h"
 #include "lib/driver/cuda.h"
@@ -77,4 +78,31 @@ const char *cuda_strerror(const struct cuda_api *api, cuda_result result)
 		name = "CUDA error";
 	snprintf(words, sizeof(words), "%s (%d)", name, result);
 	return words;
+}
+
+int cuda_graph_walk(const struct cuda_api *api, void *graph,
+		    int (*see)(const struct cuda_api *api, void *node, int type, void *arg),
+		    void *arg)
+{
+	void **nodes, *child;
+	size_t nr = 0;
+	int type, result;
+
+	/* CUDA 10.0 introduced this function and the other functions that are used here. */
+	if (!api->graph_nodes)
+		return CUDA_ERROR_NOT_FOUND;
+	if (api->graph_nodes(graph, NULL, &nr) || !nr)
+		return 0;
+	nodes = calloc(nr, sizeof(*nodes));
+	result = nodes ? api->graph_nodes(graph, nodes, &nr) : CUDA_ERROR_OUT_OF_MEMORY;
+	for (size_t n = 0; !result && n < nr; n++) {
+		result = api->node_type(nodes[n], &type);
+		if (!result && type != CUDA_NODE_GRAPH)
+			result = see(api, nodes[n], type, arg);
+		else if (!result)
+			result = api->graph_child(nodes[n], &child) ?:
+				 cuda_graph_walk(api, child, see, arg);
+	}
+	free(nodes);
+	return result;
 }

@@ -32,8 +32,6 @@ typedef uint64_t cuda_ptr;		/* CUdeviceptr */
 enum {
 	CUDA_ATTR_MULTIPROCESSORS = 16,
 	CUDA_ATTR_THREADS_PER_SM = 39,
-	CUDA_ATTR_CC_MAJOR = 75,
-	CUDA_ATTR_CC_MINOR = 76,
 	CUDA_ATTR_SHARED_PER_SM = 81,
 	CUDA_ATTR_REGISTERS_PER_SM = 82,
 	CUDA_ATTR_SHARED_OPTIN = 97,
@@ -335,5 +333,14 @@ const struct cuda_api *cuda_loaded(void);
  */
 GPUPART_PRIVATE
 const char *cuda_strerror(const struct cuda_api *api, cuda_result result);
+
+/*
+ * Calls @see for each node of @graph and of its child graphs, except for the nodes that are
+ * child graphs. Ends when a call does not return 0. Returns the result of this call or of the
+ * driver, or 0. If @graph is not a graph, returns 0.
+ */
+int cuda_graph_walk(const struct cuda_api *api, void *graph,
+		    int (*see)(const struct cuda_api *api, void *node, int type, void *arg),
+		    void *arg);
 
 #endif

@@ -21,11 +21,6 @@ static struct memory_gpu *by_device[MEMORY_MAX_DEVICES];
 #define REST_LEAST_NS	1000000000ull
 static uint64_t rest_until;
 
-void memory_device_start(const struct cuda_api *cuda)
-{
-	memory_cuda = cuda;
-}
-
 void memory_device_lock(void)
 {
 	pthread_mutex_lock(&lock);
@@ -165,7 +160,7 @@ void memory_device_pool_destroyed(void *pool)
 	unsigned int at;
 
 	for (int device = 0; device < MEMORY_MAX_DEVICES; device++) {
-		gpu = memory_device_known(device);
+		gpu = by_device[device];
 		if (!gpu)
 			continue;
 		gpu->pool = NULL;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The GPUs that this process uses, and the memory pools of each GPU. The caller of each function
- * holds memory_device_lock(), except for memory_device_start(), memory_device_forked() and
- * memory_device_ns().
+ * holds memory_device_lock(), except for memory_device_forked() and memory_device_ns().
  */
 #ifndef GPUPART_LIB_MEMORY_DEVICE_H
 #define GPUPART_LIB_MEMORY_DEVICE_H
@@ -51,10 +50,8 @@ struct memory_gpu {
 	unsigned int nr_pools;
 };
 
+/* Must be set before the functions are called. */
 extern const struct cuda_api *memory_cuda __attribute__((visibility("hidden")));
-
-/* Must be called once, before the other functions. */
-void memory_device_start(const struct cuda_api *cuda);
 
 /*
  * A thread must not hold the lock while it waits for the GPU. The work on the GPU may wait for

@@ -613,7 +613,7 @@ static int watch(struct gpupart *gp)
 	if (err)
 		return err == -ENOENT ? 0 : err;
 	memory_real_open(cuda);
-	memory_device_start(cuda);
+	memory_cuda = cuda;
 	err = driver_observe(gp, cuda, &observer);
 	if (err)
 		return err;

@@ -198,43 +198,29 @@ void memory_own_foreign_ends(struct memory_now *now)
 	now->gpu->foreign += own;
 }
 
-/*
- * Returns the bytes that all nodes of a graph allocate together. *@device is set to the GPU of
- * this memory.
- */
-static uint64_t graph_bytes(void *graph, int *device, unsigned int depth)
-{
-	struct cuda_alloc_node params;
-	void *child, **nodes;
-	uint64_t bytes = 0;
-	size_t nr = 0;
-	int type;
+/* The memory that the nodes of a graph allocate, and the GPU of this memory. */
+struct graph_memory {
+	uint64_t bytes;
+	int device;
+};
 
-	if (depth > 8 || memory_cuda->graph_nodes(graph, NULL, &nr) || !nr)
-		return 0;
-	nodes = calloc(nr, sizeof(*nodes));
-	if (!nodes || memory_cuda->graph_nodes(graph, nodes, &nr))
-		nr = 0;
-	for (size_t i = 0; i < nr; i++) {
-		if (memory_cuda->node_type(nodes[i], &type))
-			continue;
-		if (type == CUDA_NODE_ALLOC && !memory_cuda->alloc_node_get(nodes[i], &params) &&
-		    params.pool.location.type == CUDA_LOCATION_DEVICE) {
-			bytes += memory_gpu_rounded(params.bytes);
-			*device = params.pool.location.id;
-		} else if (type == CUDA_NODE_GRAPH && !memory_cuda->graph_child(nodes[i], &child)) {
-			bytes += graph_bytes(child, device, depth + 1);
-		}
+static int add_node(const struct cuda_api *cuda, void *node, int type, void *arg)
+{
+	struct graph_memory *memory = arg;
+	struct cuda_alloc_node params;
+
+	if (type == CUDA_NODE_ALLOC && !cuda->alloc_node_get(node, &params) &&
+	    params.pool.location.type == CUDA_LOCATION_DEVICE) {
+		memory->bytes += memory_gpu_rounded(params.bytes);
+		memory->device = params.pool.location.id;
 	}
-	free(nodes);
-	return bytes;
+	return 0;
 }
 
 void memory_own_graph_made(struct memory_now *now)
 {
 	struct memory_gpu *gpu = memory_now_gpu();
-	uint64_t bytes;
-	int device = -1;
+	struct graph_memory memory = { 0, -1 };
 
 	/*
 	 * The memory that the driver allocates for the graph's nodes is measured before the
@@ -242,18 +228,16 @@ void memory_own_graph_made(struct memory_now *now)
 	 */
 	if (gpu)
 		gpu->due = true;
-	if (!memory_cuda->graph_nodes || !memory_cuda->node_type ||
-	    !memory_cuda->alloc_node_get || !memory_cuda->graph_child)
-		return;
-	bytes = graph_bytes((void *)(uintptr_t)now->words[1], &device, 0);
-	now->gpu = bytes ? memory_now_device(device) : NULL;
-	if (bytes && !now->gpu)
+	if (memory_cuda->alloc_node_get)
+		cuda_graph_walk(memory_cuda, (void *)(uintptr_t)now->words[1], add_node, &memory);
+	now->gpu = memory.bytes ? memory_now_device(memory.device) : NULL;
+	if (memory.bytes && !now->gpu)
 		memory_uncounted(now->params->name);
 	if (!now->gpu)
 		return;
 	now->gpu->has_graphs = true;
 	memory_now_note(now, MEMORY_BY_EXEC, memory_now_out(now),
-			(bytes + MEMORY_SLAB - 1) / MEMORY_SLAB * MEMORY_SLAB);
+			(memory.bytes + MEMORY_SLAB - 1) / MEMORY_SLAB * MEMORY_SLAB);
 }
 
 void memory_own_graph_begins(struct memory_now *now)

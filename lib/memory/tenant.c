@@ -318,60 +318,52 @@ static void fill_tenant(struct gpupart_tenant *tenant, uid_t uid, const struct l
 	tenant->other_version = view->other_version;
 }
 
+static void add_row(struct visit *visit, const void *row, size_t size)
+{
+	if (visit->nr < visit->max)
+		memcpy((char *)visit->list + visit->nr * size, row, size);
+	visit->nr++;
+}
+
 static void see_tenant(struct visit *visit, uid_t uid, const struct ledger_view *view)
 {
-	struct gpupart_tenant *list = visit->list, row;
-	bool shown = false;
+	struct gpupart_tenant row;
+	unsigned int before = visit->nr;
 
 	fill_tenant(&row, uid, view);
 	row.simulated = is_simulated(&visit->living, uid, view);
-	for (unsigned int gpu = 0; gpu <= view->nr_gpus; gpu++) {
-		bool last = gpu == view->nr_gpus;
-
-		if (last && shown)
-			break;
-		if (!last && !topo_address_read(view->gpus[gpu].pci, row.pci))
-			continue;
-		row.quota = last ? 0 : view->gpus[gpu].quota;
-		row.used = last ? 0 : view->gpus[gpu].used;
-		if (last)
-			row.pci[0] = 0;
-		if (!last && !row.quota && !row.used)
-			continue;
-		if (visit->nr < visit->max)
-			list[visit->nr] = row;
-		visit->nr++;
-		shown = true;
+	for (unsigned int gpu = 0; gpu < view->nr_gpus; gpu++) {
+		row.quota = view->gpus[gpu].quota;
+		row.used = view->gpus[gpu].used;
+		if ((row.quota || row.used) && topo_address_read(view->gpus[gpu].pci, row.pci))
+			add_row(visit, &row, sizeof(row));
 	}
+	row.quota = row.used = row.pci[0] = 0;
+	if (visit->nr == before)
+		add_row(visit, &row, sizeof(row));
 }
 
 static void see_processes(struct visit *visit, uid_t uid, const struct ledger_view *view)
 {
-	struct gpupart_tenant_process *list = visit->list, row = { .uid = uid };
+	struct gpupart_tenant_process row = { .uid = uid };
 
 	snprintf(row.tenant, sizeof(row.tenant), "%s", view->tenant);
 	for (unsigned int i = 0; i < view->nr_processes; i++) {
 		const struct ledger_process *process = &view->processes[i];
-		bool shown = false;
+		unsigned int before = visit->nr;
 
 		row.pid = process->pid;
 		row.uncounted = process->uncounted;
 		row.inner_pid = process->inner;
 		snprintf(row.program, sizeof(row.program), "%s", process->program);
-		for (unsigned int gpu = 0; gpu <= view->nr_gpus; gpu++) {
-			bool last = gpu == view->nr_gpus;
-
-			if (last ? shown : !process->used[gpu] ||
-					   !topo_address_read(view->gpus[gpu].pci, row.pci))
-				continue;
-			if (last)
-				row.pci[0] = 0;
-			row.used = last ? 0 : process->used[gpu];
-			if (visit->nr < visit->max)
-				list[visit->nr] = row;
-			visit->nr++;
-			shown = true;
+		for (unsigned int gpu = 0; gpu < view->nr_gpus; gpu++) {
+			row.used = process->used[gpu];
+			if (row.used && topo_address_read(view->gpus[gpu].pci, row.pci))
+				add_row(visit, &row, sizeof(row));
 		}
+		row.used = row.pci[0] = 0;
+		if (visit->nr == before)
+			add_row(visit, &row, sizeof(row));
 	}
 }
 

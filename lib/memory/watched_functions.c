@@ -10,6 +10,9 @@
 #define NOW(name, kind)			ROW(name, 0, kind, 0)
 #define NOW_AT(name, kind, device_at)	ROW(name, 0, kind, device_at)
 #define LATER(name, kind)		ROW(name, MEMORY_LATER, kind, 0)
+/* Rows for @name and @name_ptsz. In the second function, stream 0 is the thread's own stream. */
+#define BOTH(name, group, kind, own) \
+	ROW(name, group, kind, 0), ROW(name##_ptsz, group, kind, own)
 
 /* Every driver has the first of these functions. */
 const struct memory_call memory_calls[] = {
@@ -22,14 +25,13 @@ const struct memory_call memory_calls[] = {
 	NOW(cuMemImportFromShareableHandle, IMPORT), NOW(cuIpcOpenMemHandle, IPC_OPEN),
 	NOW(cuIpcOpenMemHandle_v2, IPC_OPEN), NOW(cuIpcCloseMemHandle, IPC_CLOSE),
 	NOW(cuImportExternalMemory, EXTERNAL), NOW(cuDestroyExternalMemory, EXTERNAL_FREE),
-	NOW(cuMemAllocAsync, ASYNC), NOW_AT(cuMemAllocAsync_ptsz, ASYNC, MEMORY_OWN_STREAM),
-	NOW(cuMemAllocFromPoolAsync, ASYNC_POOL),
-	NOW_AT(cuMemAllocFromPoolAsync_ptsz, ASYNC_POOL, MEMORY_OWN_STREAM),
+	BOTH(cuMemAllocAsync, 0, ASYNC, MEMORY_OWN_STREAM),
+	BOTH(cuMemAllocFromPoolAsync, 0, ASYNC_POOL, MEMORY_OWN_STREAM),
 	/*
 	 * These functions also free memory from cuMemAlloc(). Memory of a pool is charged by the
 	 * size of the pool.
 	 */
-	NOW(cuMemFreeAsync, FREE), NOW(cuMemFreeAsync_ptsz, FREE),
+	BOTH(cuMemFreeAsync, 0, FREE, 0),
 	NOW(cuMemPoolCreate, POOL_MADE), NOW(cuMemPoolDestroy, POOL_GOES),
 	NOW(cuMemPoolTrimTo, POOL_CHANGED), NOW(cuMemPoolSetAttribute, POOL_CHANGED),
 	NOW(cuDeviceSetMemPool, POOL_CHANGED), NOW(cuMemSetMemPool, POOL_CHANGED),
@@ -47,20 +49,17 @@ const struct memory_call memory_calls[] = {
 	NOW(cuModuleLoadFatBinary, MODULE_MADE), NOW(cuModuleUnload, MODULE_GOES),
 	NOW(cuLibraryLoadData, LIBRARY_MADE), NOW(cuLibraryLoadFromFile, LIBRARY_MADE),
 	NOW(cuLibraryUnload, LIBRARY_GOES), NOW(cuCtxSetLimit, LIMIT_SET),
-	NOW(cuStreamBeginCapture, CAPTURE_BEGINS), NOW(cuStreamBeginCapture_ptsz, CAPTURE_BEGINS),
-	NOW(cuStreamBeginCapture_v2, CAPTURE_BEGINS),
-	NOW(cuStreamBeginCapture_v2_ptsz, CAPTURE_BEGINS),
-	NOW(cuStreamBeginCaptureToGraph, CAPTURE_BEGINS),
-	NOW(cuStreamBeginCaptureToGraph_ptsz, CAPTURE_BEGINS),
-	NOW(cuStreamEndCapture, CAPTURE_ENDS), NOW(cuStreamEndCapture_ptsz, CAPTURE_ENDS),
+	BOTH(cuStreamBeginCapture, 0, CAPTURE_BEGINS, 0),
+	BOTH(cuStreamBeginCapture_v2, 0, CAPTURE_BEGINS, 0),
+	BOTH(cuStreamBeginCaptureToGraph, 0, CAPTURE_BEGINS, 0),
+	BOTH(cuStreamEndCapture, 0, CAPTURE_ENDS, 0),
 	NOW(cuGraphInstantiate, GRAPH_MADE), NOW(cuGraphInstantiate_v2, GRAPH_MADE),
 	NOW(cuGraphInstantiateWithFlags, GRAPH_MADE),
-	NOW(cuGraphInstantiateWithParams, GRAPH_MADE),
-	NOW(cuGraphInstantiateWithParams_ptsz, GRAPH_MADE), LATER(cuGraphLaunch, GRAPH_RUNS),
-	LATER(cuGraphLaunch_ptsz, GRAPH_RUNS), LATER(cuGraphUpload, GRAPH_RUNS),
-	LATER(cuGraphUpload_ptsz, GRAPH_RUNS), LATER(cuGraphExecDestroy, GRAPH_GOES),
-	LATER(cuDeviceGraphMemTrim, GRAPH_TRIMMED), NOW(cuMemGetInfo_v2, ASK_FREE),
-	NOW(cuDeviceTotalMem_v2, ASK_TOTAL),
+	BOTH(cuGraphInstantiateWithParams, 0, GRAPH_MADE, 0),
+	BOTH(cuGraphLaunch, MEMORY_LATER, GRAPH_RUNS, 0),
+	BOTH(cuGraphUpload, MEMORY_LATER, GRAPH_RUNS, 0),
+	LATER(cuGraphExecDestroy, GRAPH_GOES), LATER(cuDeviceGraphMemTrim, GRAPH_TRIMMED),
+	NOW(cuMemGetInfo_v2, ASK_FREE), NOW(cuDeviceTotalMem_v2, ASK_TOTAL),
 	/* Old functions for 32-bit addresses. Programs of today cannot call them. */
 	NOW(cuMemAlloc, UNCOUNTED), NOW(cu64MemAlloc, UNCOUNTED), NOW(cuMemAllocPitch, UNCOUNTED),
 	NOW(cu64MemAllocPitch, UNCOUNTED), NOW(cuArrayCreate, UNCOUNTED),

@@ -49,7 +49,7 @@ EXPORT unsigned int la_objclose(uintptr_t *cookie)
 	struct copy *copy = copy_of(*cookie);
 
 	if (copy)
-		copy_close(copy);
+		copy->taken = false;
 	return 0;
 }
 

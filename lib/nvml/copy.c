@@ -114,11 +114,6 @@ struct copy *copy_of(uintptr_t cookie)
 	return cookie >= first && cookie < first + sizeof(copies) ? (struct copy *)cookie : NULL;
 }
 
-void copy_close(struct copy *copy)
-{
-	copy->taken = false;
-}
-
 uintptr_t copy_bind(struct copy *copy, const char *name, uintptr_t address)
 {
 	for (size_t i = 0; i < COPY_NR_FUNCTIONS; i++)

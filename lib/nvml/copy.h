@@ -59,14 +59,12 @@ bool copy_is_nvml(const char *path);
 
 /*
  * Reserves an entry for the copy of the library that @map describes. Returns NULL if no entry is
- * free or the library cannot report PCI addresses. The loader calls copy_open() when it opens a
- * library, and copy_close() when it closes a library. Only one thread at a time makes these
- * calls.
+ * free or the library cannot report PCI addresses. When the loader closes the library, the
+ * caller sets @taken to false. Only one thread at a time opens or closes libraries.
  */
 struct copy *copy_open(const struct link_map *map);
 /* Returns the copy to which @cookie belongs, or NULL. */
 struct copy *copy_of(uintptr_t cookie);
-void copy_close(struct copy *copy);
 
 /*
  * Returns the replacement of the function @name, which is at @address in @copy. Returns @address

@@ -3,7 +3,7 @@
 #include <string.h>
 #include "lib/plan/pack.h"
 
-static struct gpupart_tpcset lowest(const struct gpupart_tpcset *from, unsigned int nr)
+struct gpupart_tpcset pack_lowest(const struct gpupart_tpcset *from, unsigned int nr)
 {
 	struct gpupart_tpcset set = { 0 };
 
@@ -58,14 +58,8 @@ struct gpupart_tpcset pack_gpcs(const struct gpupart_topology *topo,
 		}
 	}
 	/* Each GPC that was not taken has more TPCs than are still needed. */
-	if (nr && rest >= 0) {
-		part = lowest(&parts[rest], nr);
-		set = gpupart_tpcset_or(&set, &part);
-		nr = 0;
-	}
-	if (nr) {	/* TPCs whose GPC is unknown */
-		part = gpupart_tpcset_andnot(from, &set);
-		part = lowest(&part, nr);
+	if (rest >= 0) {
+		part = pack_lowest(&parts[rest], nr);
 		set = gpupart_tpcset_or(&set, &part);
 	}
 	return set;

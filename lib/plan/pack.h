@@ -14,11 +14,14 @@
  * - In the last of these uGPUs, as many TPCs as possible are in whole GPCs, in as few GPCs as
  *   possible.
  * - The rest are the lowest TPCs of the smallest GPC that was not chosen.
- * A GPC is whole if all its TPCs in @from are chosen. If the source reports no uGPUs or no GPCs,
- * the whole GPU counts as one uGPU or as one GPC.
+ * A GPC is whole if all its TPCs in @from are chosen. If the source reports no uGPUs, the whole
+ * GPU counts as one uGPU.
  */
 struct gpupart_tpcset pack_tpcs(const struct gpupart_topology *topo,
 				const struct gpupart_tpcset *from, unsigned int nr);
+
+/* Returns the @nr lowest TPCs of @from, or all of them if @from has fewer. */
+struct gpupart_tpcset pack_lowest(const struct gpupart_tpcset *from, unsigned int nr);
 
 /* Like pack_tpcs(), but ignores uGPUs, so it applies only the last two rules. */
 struct gpupart_tpcset pack_gpcs(const struct gpupart_topology *topo,

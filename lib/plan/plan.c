@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "lib/core/state_dir.h"
+#include "lib/plan/pack.h"
 #include "lib/plan/plan.h"
 #include "lib/topo/cluster.h"
 
@@ -20,12 +21,9 @@ struct members {
 	struct gpupart_tpcset all[PLAN_MAX_GPCS], main[PLAN_MAX_GPCS];
 };
 
-static int describe_gpu(struct gpupart *gp, const struct gpupart_topology *topo,
-			const struct gpupart_tpcset *within, struct plan_gpu *gpu,
-			struct members *members)
+static void describe_gpu(const struct gpupart_topology *topo, const struct gpupart_tpcset *within,
+			 struct plan_gpu *gpu, struct members *members)
 {
-	struct gpupart_tpcset known = { 0 }, all = gpupart_topology_all(topo);
-
 	gpu->nr_gpcs = gpupart_topology_nr_gpcs(topo);
 	gpu->nr_bindable = gpupart_topology_nr_ugpus(topo);
 	gpu->nr_ugpus = gpu->nr_bindable + 1;
@@ -42,13 +40,7 @@ static int describe_gpu(struct gpupart *gp, const struct gpupart_topology *topo,
 		g->whole = gpupart_tpcset_equal(&members->all[i], &gpc->tpcs);
 		if (gpupart_tpcset_count(&gpc->tpcs) > gpu->largest)
 			gpu->largest = gpupart_tpcset_count(&gpc->tpcs);
-		known = gpupart_tpcset_or(&known, &gpc->tpcs);
 	}
-	if (!gpupart_tpcset_subset(&all, &known) || !gpu->sms_per_tpc)
-		return ctx_fail(gp, -EOPNOTSUPP,
-				"%s does not report the GPC of each TPC: no plan is possible",
-				gpupart_topology_info(topo)->source);
-	return 0;
 }
 
 static int check_names(struct gpupart *gp, const struct gpupart_demand *demands, unsigned int nr)
@@ -179,14 +171,11 @@ static int read_demands(struct gpupart *gp, const struct gpupart_topology *topo,
 static unsigned int move_lowest(struct gpupart_tpcset *from, struct gpupart_tpcset *to,
 				unsigned int nr)
 {
-	unsigned int moved = 0;
+	struct gpupart_tpcset moved = pack_lowest(from, nr);
 
-	for (int tpc = gpupart_tpcset_next(from, 0); tpc >= 0 && moved < nr;
-	     tpc = gpupart_tpcset_next(from, tpc + 1), moved++) {
-		gpupart_tpcset_add(to, tpc);
-		gpupart_tpcset_del(from, tpc);
-	}
-	return moved;
+	*to = gpupart_tpcset_or(to, &moved);
+	*from = gpupart_tpcset_andnot(from, &moved);
+	return gpupart_tpcset_count(&moved);
 }
 
 static void name_tpcs(const struct plan_ask *ask, const struct plan_counts *counts,
@@ -326,12 +315,9 @@ int gpupart_plan_make(struct gpupart *gp, const struct gpupart_topology *topo,
 {
 	struct gpupart_tpcset all = gpupart_topology_all(topo);
 	struct making m = { .steps = 0 };
-	int err;
+	int err = within && !gpupart_tpcset_empty(within) ? gpupart_set_check(gp, topo, within) : 0;
 
-	err = within && !gpupart_tpcset_empty(within) ?
-	      gpupart_set_check(gp, topo, within) : 0;
-	if (!err)
-		err = describe_gpu(gp, topo, within ? within : &all, &m.ask.gpu, &m.members);
+	describe_gpu(topo, within ? within : &all, &m.ask.gpu, &m.members);
 	if (!err)
 		err = read_demands(gp, topo, demands, nr, &m.ask);
 	if (!err)

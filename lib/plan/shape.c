@@ -159,10 +159,7 @@ static struct gpupart_tpcset shape_spread(const struct gpupart_topology *topo,
 		part = cluster_tpcs(topo, &part);
 		if (gpupart_tpcset_count(&part) < home)
 			continue;
-		with = gpupart_tpcset_first(0);
-		for (int tpc = gpupart_tpcset_next(&part, 0);
-		     gpupart_tpcset_count(&with) < home; tpc = gpupart_tpcset_next(&part, tpc + 1))
-			gpupart_tpcset_add(&with, tpc);
+		with = pack_lowest(&part, home);
 		/*
 		 * Return now: a different GPC of the same size would give an equally even
 		 * result.
@@ -177,15 +174,12 @@ int gpupart_set_shape(struct gpupart *gp, const struct gpupart_topology *topo,
 		      enum gpupart_shape shape, const struct gpupart_tpcset *from, unsigned int nr,
 		      struct gpupart_tpcset *set)
 {
-	struct gpupart_tpcset known = { 0 };
+	struct gpupart_tpcset all = gpupart_topology_all(topo);
 
+	all = gpupart_tpcset_and(from, &all);
+	from = &all;
 	if (!nr || nr > gpupart_tpcset_count(from))
 		return ctx_fail(gp, -ENOSPC, "%u TPCs of %u", nr, gpupart_tpcset_count(from));
-	for (unsigned int gpc = 0; gpc < gpupart_topology_nr_gpcs(topo); gpc++)
-		known = gpupart_tpcset_or(&known, &gpupart_topology_gpc(topo, gpc)->tpcs);
-	if (shape != GPUPART_SHAPE_PACKED && !gpupart_tpcset_subset(from, &known))
-		return ctx_fail(gp, -EOPNOTSUPP, "%s does not report the GPC of each TPC",
-				gpupart_topology_info(topo)->source);
 	switch (shape) {
 	case GPUPART_SHAPE_PACKED:
 		*set = pack_tpcs(topo, from, nr);

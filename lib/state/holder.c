@@ -174,28 +174,23 @@ bool holder_none(int fd, int pid, uint64_t start, uint64_t pid_namespace)
 
 bool holder_namespace_gone(uint64_t pid_namespace)
 {
-	bool gone = state_dir_pid_namespace() == STATE_DIR_FIRST_PID_NAMESPACE &&
-		    state_dir_proc_is_own();
-	struct dirent *entry;
+	bool gone = state_dir_pid_namespace() == STATE_DIR_FIRST_PID_NAMESPACE;
+	struct state_dir_nested nested = { .made = false };
 	struct state_dir_status status;
-	DIR *proc;
 
 	/* /proc may be mounted so that it hides other users' processes. */
-	if (!gone || !state_dir_read_status(1, &status))
+	if (!gone || !state_dir_proc_is_own() || !state_dir_read_status(1, &status))
 		return false;
-	proc = opendir("/proc");
-	if (!proc)
-		return false;
-	while (gone && (entry = readdir(proc))) {
-		int pid = atoi(entry->d_name);
-		uint64_t of;
+	gone = state_dir_nested_create(&nested);
+	for (unsigned int i = 0; gone && i < nested.nr; i++) {
+		const struct state_dir_nested_row *row = &nested.rows[i];
 
-		if (pid <= 0 || !state_dir_read_status(pid, &status) || !status.nested)
-			continue;
-		of = state_dir_namespace_of(pid);
-		gone = of ? of != pid_namespace : !has_uid(&status, geteuid());
+		if (row->pid_namespace)
+			gone = row->pid_namespace != pid_namespace;
+		else if (state_dir_read_status(row->pid, &status))
+			gone = !has_uid(&status, geteuid());
 	}
-	closedir(proc);
+	state_dir_nested_free(&nested);
 	return gone;
 }
 

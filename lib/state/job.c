@@ -225,19 +225,6 @@ static void look_for_started(struct living *living)
 		closedir(proc);
 }
 
-static void living_init(struct living *living)
-{
-	memset(living, 0, sizeof(*living));
-	living->shown = job_processes(&living->nr_shown);
-	living->unsure = !living->shown;
-}
-
-static void living_fini(struct living *living)
-{
-	free(living->shown);
-	free(living->started);
-}
-
 /*
  * Returns true if any process of a job is alive. This may be the process that started the job,
  * or a process of the job with a published state page. It may also be a process whose
@@ -328,7 +315,7 @@ static int list_jobs(struct gpupart *gp, const void *arg, void *rows, unsigned i
 	struct gpupart_job *list = rows;
 	int fd = state_dir_open(geteuid(), false);
 	DIR *dir = state_dir_read(fd);
-	struct living living;
+	struct living living = { 0 };
 	unsigned int nr = 0;
 	struct dirent *entry;
 	struct job_record record;
@@ -339,7 +326,8 @@ static int list_jobs(struct gpupart *gp, const void *arg, void *rows, unsigned i
 	/* If the directory does not exist, the user has started no job. */
 	if (!dir)
 		return nr;
-	living_init(&living);
+	living.shown = job_processes(&living.nr_shown);
+	living.unsure = !living.shown;
 	while ((entry = readdir(dir))) {
 		if (entry->d_name[0] == '.')
 			sweep_unfinished(fd, entry->d_name);
@@ -354,7 +342,8 @@ static int list_jobs(struct gpupart *gp, const void *arg, void *rows, unsigned i
 			fill(fd, &record, &list[nr]);
 		nr++;
 	}
-	living_fini(&living);
+	free(living.shown);
+	free(living.started);
 	closedir(dir);
 	return nr;
 }

@@ -49,20 +49,22 @@ bool limit_get(const struct limit *limit, struct limit_sets *sets)
 }
 
 /*
- * Replaces one part and computes the intersection of both parts. Words above @nr_words are 0.
- * The code calls no functions, because it takes most of the time that is needed to set a limit.
- * Returns false if the new part is an inner set that is not a subset of the outer set.
+ * Changes one part and computes the intersection of both parts. Words above @nr_words are 0. The
+ * code calls no functions, because it takes most of the time that is needed to set a limit.
+ * Returns false if the set is refused.
  */
 static inline __attribute__((always_inline))
 bool combine(struct limit_sets *sets, enum limit_part part, const struct gpupart_tpcset *set,
 	     unsigned int nr_words)
 {
 	uint64_t *outer = sets->outer.allowed, *inner = sets->inner.allowed;
-	uint64_t *changed = part == LIMIT_OUTER ? outer : inner;
-	uint64_t any_outer = 0, any_both = 0, beyond = 0;
+	uint64_t *changed = part == LIMIT_INNER ? inner : outer;
+	uint64_t any_outer = 0, any_both = 0, beyond = 0, had_outer = 0;
 
+	for (unsigned int i = 0; part == LIMIT_CAP && i < nr_words; i++)
+		had_outer |= outer[i];
 	for (unsigned int i = 0; i < nr_words; i++)
-		changed[i] = set ? set->allowed[i] : 0;
+		changed[i] = (set ? set->allowed[i] : 0) & (had_outer ? outer[i] : ~0ull);
 	for (unsigned int i = 0; i < nr_words; i++) {
 		any_outer |= outer[i];
 		any_both |= outer[i] & inner[i];
@@ -71,7 +73,7 @@ bool combine(struct limit_sets *sets, enum limit_part part, const struct gpupart
 	for (unsigned int i = 0; i < nr_words; i++)
 		sets->in_force.allowed[i] = any_both ? outer[i] & inner[i] :
 					    any_outer ? outer[i] : inner[i];
-	return part == LIMIT_OUTER || !any_outer || !beyond;
+	return part == LIMIT_INNER ? !any_outer || !beyond : part == LIMIT_OUTER || any_outer;
 }
 
 static inline __attribute__((always_inline))
@@ -149,34 +151,6 @@ bool limit_set_inside(struct limit *limit, enum limit_part part, const struct tm
 	if (map->nr_words <= 2 && map->nr_tpcs <= 128)
 		return set_inside(limit, part, map, set, 2);
 	return set_inside(limit, part, map, set, RING_WORDS);
-}
-
-/*
- * This function is called at most twice in a process, so it needs no fast path for a small
- * number of words.
- */
-bool limit_cap(struct limit *limit, const struct tmd_map *map, const struct gpupart_tpcset *set)
-{
-	uint64_t next, now = atomic_load_explicit(&limit->published, memory_order_acquire);
-	struct gpupart_tpcset both;
-	struct limit_sets sets;
-	struct tmd_allow allow;
-
-	for (;;) {
-		read_parts(limit, now, &sets);
-		both = gpupart_tpcset_empty(&sets.outer) ? *set :
-		       gpupart_tpcset_and(&sets.outer, set);
-		if (!gpupart_tpcset_empty(&both)) {
-			combine(&sets, LIMIT_OUTER, &both, RING_WORDS);
-			tmd_map_convert(map, &sets.in_force, &allow);
-			next = next_number(now, false);
-			write_slot(limit, next, &sets, &allow, RING_WORDS);
-			if (publish(limit, &now, next))
-				return true;
-		} else if (!is_news(limit, &now)) {
-			return false;
-		}
-	}
 }
 
 bool limit_set_outside(struct limit *limit, const uint16_t *bit_of_tpc,

@@ -32,7 +32,11 @@ struct limit {
 _Static_assert(offsetof(struct limit, slot) == sizeof(uint64_t),
 	       "ring_read() expects the slots at this offset");
 
-enum limit_part { LIMIT_OUTER, LIMIT_INNER };
+/*
+ * LIMIT_CAP narrows the outer part from inside the process. The new outer part is the
+ * intersection of the old outer part and the set, or the set if there was no outer part.
+ */
+enum limit_part { LIMIT_OUTER, LIMIT_INNER, LIMIT_CAP };
 
 /* All sets are empty if there is no limit. */
 struct limit_sets {
@@ -43,21 +47,15 @@ struct limit_sets {
  * These functions set the inner or the outer part. A caller inside the process holds a lock of
  * the process, and a caller outside the process holds a lock on the file. @set must be valid for
  * the GPU; NULL removes the part. The functions store in @before the limit that was in force. In
- * two cases they return false and change nothing: an inner set is not a subset of the outer
- * limit, or writers inside the process write so often that a writer outside cannot write.
+ * three cases they return false and change nothing: an inner set is not a subset of the outer
+ * limit, a cap has no TPC in common with the outer limit, or writers inside the process write so
+ * often that a writer outside cannot write.
  */
 bool limit_set_inside(struct limit *limit, enum limit_part part, const struct tmd_map *map,
 		      const struct gpupart_tpcset *set);
 GPUPART_PRIVATE
 bool limit_set_outside(struct limit *limit, const uint16_t *bit_of_tpc,
 		       const struct gpupart_tpcset *set, struct limit_sets *before);
-
-/*
- * Narrows the outer part from inside the process. The new outer part is the intersection of the
- * old outer part and @set, or @set if there was no outer part. Returns false and changes nothing
- * if the intersection is empty.
- */
-bool limit_cap(struct limit *limit, const struct tmd_map *map, const struct gpupart_tpcset *set);
 
 /*
  * Reads the limit. All parts of the result were valid at the same moment. Tries several times,

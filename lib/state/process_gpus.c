@@ -24,7 +24,7 @@ static bool is_of(const struct shared_header *header, const struct gpupart_proce
 static struct state_page *read_listed(const struct gpupart_process *process,
 					struct shared_seen *seen)
 {
-	int dir = state_dir_open(process->uid, false), fd;
+	STATE_CLOSED int dir = state_dir_open(process->uid, false), fd = -1;
 	struct state_page *page = NULL;
 	enum shared_version version;
 	char file[48];
@@ -34,19 +34,16 @@ static struct state_page *read_listed(const struct gpupart_process *process,
 	snprintf(file, sizeof(file), "%d.%llx", process->pid,
 		 (unsigned long long)state_dir_pid_namespace());
 	fd = shared_open(dir, file, process->uid, SHARED_PROCESS, STATE_LAYOUT, seen, &version);
-	close(dir);
 	if (fd < 0)
 		return NULL;
 	if (version == SHARED_NONE || !is_of(&seen->header, process))
 		seen->nr_gpus = 0;
 	else if (version == SHARED_SAME)
 		page = aligned_alloc(_Alignof(struct state_page), sizeof(*page));
-	if (page && pread(fd, page, STATE_LISTED, 0) != STATE_LISTED) {
-		free(page);
-		page = NULL;
-	}
-	close(fd);
-	return page;
+	if (page && pread(fd, page, STATE_LISTED, 0) == STATE_LISTED)
+		return page;
+	free(page);
+	return NULL;
 }
 
 /*

@@ -16,14 +16,9 @@
 #include "lib/state/state_page.h"
 #include "lib/state/progress.h"
 
-/* A state page of another process, open for writing. */
-struct opened {
-	int fd;
-	struct state_page *page;
-};
-
 struct gpupart_remote {
-	struct opened opened;
+	int fd;				/* the state page of the process, open for writing */
+	struct state_page *page;
 	struct state_gpu *gpu;
 	int pid;
 	bool exempt;	/* grants do not limit this user */
@@ -62,10 +57,10 @@ static int with_page(struct gpupart *gp, struct gpupart_remote *remote,
 
 /* ------------------------------------------------------------------- state pages */
 
-static void close_page(struct opened *opened)
+static void close_page(struct gpupart_remote *remote)
 {
-	munmap(opened->page, sizeof(*opened->page));
-	close(opened->fd);
+	munmap(remote->page, sizeof(*remote->page));
+	close(remote->fd);
 }
 
 /*
@@ -94,38 +89,38 @@ static enum shared_version is_page_of(int dir, const char *file, int pid,
  * the page has another version, returns -EPROTO.
  */
 static int open_page(int dir, const char *file, int pid, struct holder_table *table,
-		      struct opened *opened)
+		      struct gpupart_remote *remote)
 {
 	struct stat found, st;
 	enum shared_version version = is_page_of(dir, file, pid, table, &found);
 
-	if (version != SHARED_SAME || found.st_size < (off_t)sizeof(*opened->page))
+	if (version != SHARED_SAME || found.st_size < (off_t)sizeof(*remote->page))
 		return version == SHARED_OTHER ? -EPROTO : -ESRCH;
-	opened->fd = openat(dir, file, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	if (opened->fd < 0)
+	remote->fd = openat(dir, file, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (remote->fd < 0)
 		return -ESRCH;
-	if (fstat(opened->fd, &st) || st.st_dev != found.st_dev || st.st_ino != found.st_ino)
+	if (fstat(remote->fd, &st) || st.st_dev != found.st_dev || st.st_ino != found.st_ino)
 		goto close_fd;
-	opened->page = mmap(NULL, sizeof(*opened->page), PROT_READ | PROT_WRITE, MAP_SHARED,
-			     opened->fd, 0);
-	if (opened->page != MAP_FAILED)
+	remote->page = mmap(NULL, sizeof(*remote->page), PROT_READ | PROT_WRITE, MAP_SHARED,
+			     remote->fd, 0);
+	if (remote->page != MAP_FAILED)
 		return 0;
 close_fd:
-	close(opened->fd);
+	close(remote->fd);
 	return -ESRCH;
 }
 
-static int find_page(struct gpupart *gp, int pid, struct opened *opened)
+static int find_page(struct gpupart *gp, struct gpupart_remote *remote)
 {
 	DIR *dir = state_dir_read(state_dir_open(geteuid(), false));
-	int err = -ESRCH;
+	int err = -ESRCH, pid = remote->pid;
 	struct holder_table table = { 0 };
 	struct dirent *entry;
 
 	while (dir && err == -ESRCH && pid > 0 && (entry = readdir(dir)))
 		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
 		    !state_page_is_own(dirfd(dir), entry->d_name))
-			err = open_page(dirfd(dir), entry->d_name, pid, &table, opened);
+			err = open_page(dirfd(dir), entry->d_name, pid, &table, remote);
 	holder_table_free(&table);
 	if (dir)
 		closedir(dir);
@@ -143,23 +138,16 @@ static int find_page(struct gpupart *gp, int pid, struct opened *opened)
  * Locks the state page, so that only one process writes to it at a time. If a process dies, the
  * kernel releases its lock.
  */
-static int lock_page(struct gpupart *gp, int pid, const struct opened *opened)
+static int lock_page(struct gpupart *gp, const struct gpupart_remote *remote)
 {
-	int err = state_dir_lock_file(opened->fd);
+	int err = state_dir_lock_file(remote->fd);
 
 	if (err == -EBUSY)
 		return ctx_fail(gp, err,
 				"another program has kept the state page of process %d locked for 5 s",
-				pid);
-	return err ? ctx_fail(gp, err, "the state page of process %d: %s", pid, strerror(-err)) : 0;
-}
-
-static struct state_gpu *find_gpu(struct state_page *page, const char *pci)
-{
-	for (uint32_t g = 0; g < state_nr_gpus(page); g++)
-		if (!strncmp(page->gpus[g].pci, pci, sizeof(page->gpus[g].pci)))
-			return &page->gpus[g];
-	return NULL;
+				remote->pid);
+	return err ? ctx_fail(gp, err, "the state page of process %d: %s", remote->pid,
+			      strerror(-err)) : 0;
 }
 
 static int check_outside(struct gpupart *gp, int pid, const struct state_gpu *gpu,
@@ -205,10 +193,15 @@ static int keep_given(struct gpupart *gp, int pid, const struct state_gpu *gpu,
 
 static int find_remote_gpu(struct gpupart *gp, struct gpupart_remote *remote, void *pci)
 {
-	remote->gpu = find_gpu(remote->opened.page, pci);
-	return remote->gpu ? check_outside(gp, remote->pid, remote->gpu, NULL)
-			   : ctx_fail(gp, -ENODEV, "process %d does not use the GPU at %s",
-				      remote->pid, (const char *)pci);
+	struct state_page *page = remote->page;
+
+	for (uint32_t g = 0; g < state_nr_gpus(page); g++) {
+		remote->gpu = &page->gpus[g];
+		if (!strncmp(remote->gpu->pci, pci, sizeof(remote->gpu->pci)))
+			return check_outside(gp, remote->pid, remote->gpu, NULL);
+	}
+	return ctx_fail(gp, -ENODEV, "process %d does not use the GPU at %s", remote->pid,
+			(const char *)pci);
 }
 
 int gpupart_remote_open(struct gpupart *gp, int pid, const char *pci,
@@ -227,7 +220,7 @@ int gpupart_remote_open(struct gpupart *gp, int pid, const char *pci,
 	new->pid = pid;
 	/* Check this only once, because the check takes longer than setting a limit. */
 	new->exempt = gpupart_grant_exempts(geteuid());
-	err = find_page(gp, pid, &new->opened);
+	err = find_page(gp, new);
 	if (err)
 		goto free_new;
 	fault_catch();
@@ -238,7 +231,7 @@ int gpupart_remote_open(struct gpupart *gp, int pid, const char *pci,
 	return 0;
 
 close_page:
-	close_page(&new->opened);
+	close_page(new);
 free_new:
 	free(new);
 	return err;
@@ -246,7 +239,7 @@ free_new:
 
 static int check_holds(struct gpupart *gp, const struct gpupart_remote *remote)
 {
-	return holder_is(remote->opened.fd, geteuid(), remote->pid)
+	return holder_is(remote->fd, geteuid(), remote->pid)
 		       ? 0
 		       : ctx_fail(gp, -ESRCH,
 				  "process %d has ended, or executes another program now",
@@ -286,12 +279,12 @@ static int set_limit(struct gpupart *gp, struct gpupart_remote *remote, void *ar
 int gpupart_remote_set(struct gpupart *gp, struct gpupart_remote *remote,
 		       const struct gpupart_tpcset *set, struct gpupart_tpcset *before)
 {
-	int err = check_holds(gp, remote) ?: lock_page(gp, remote->pid, &remote->opened);
+	int err = check_holds(gp, remote) ?: lock_page(gp, remote);
 
 	if (err)
 		return err;
 	err = with_page(gp, remote, set_limit, &(struct setting){ set, before });
-	flock(remote->opened.fd, LOCK_UN);
+	flock(remote->fd, LOCK_UN);
 	return err;
 }
 
@@ -329,7 +322,7 @@ void gpupart_remote_lends(struct gpupart_remote *remote)
 static int get_progress(struct gpupart *gp, struct gpupart_remote *remote, void *progress)
 {
 	(void)gp;
-	progress_read(remote->opened.page, progress);
+	progress_read(remote->page, progress);
 	return 0;
 }
 
@@ -344,7 +337,7 @@ void gpupart_remote_close(struct gpupart_remote *remote)
 {
 	if (!remote)
 		return;
-	close_page(&remote->opened);
+	close_page(remote);
 	free(remote);
 }
 

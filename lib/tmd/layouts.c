@@ -73,6 +73,17 @@
 	.release = { RELEASE_OLD(enable, 736), RELEASE_OLD((enable) + 1, 832) }, \
 }
 
+/* The members that V04_00 and V04_01 share. @top: the last bit of the threads of a block in z. */
+#define FIELDS_V04(top) \
+	.version_byte = 72, .size = 384, .valid = FIELD(31, 31), \
+	.form = TMD_BIT_BY_VGPC, .type = FIELD(25, 23), \
+	.grid = { FIELD(1055, 1024), FIELD(1071, 1056), FIELD(1103, 1088) }, \
+	.cluster = { FIELD(2149, 2144), FIELD(2157, 2152), FIELD(2165, 2160) }, \
+	.cooperative = { FIELD(2223, 2208), FIELD(2239, 2224), FIELD(2255, 2240) }, \
+	.threads = { FIELD(1167, 1152), FIELD(1183, 1168), FIELD(top, 1184) }, \
+	.registers = FIELD(1208, 1200), .barriers = FIELD(1215, 1211), .shared = FIELD(601, 584), \
+	.release = { RELEASE_V04(320, 640), RELEASE_V04(336, 768), RELEASE_V04(352, 896) }
+
 const struct tmd_layout tmd_layouts[] = {
 	{	/* cla0c0qmd.h */
 		.name = "V00_06",
@@ -112,48 +123,20 @@ const struct tmd_layout tmd_layouts[] = {
 	{	/* clcbc0qmd.h; H200 */
 		.name = "V04_00",
 		.version = 0x40,
-		.version_byte = 72,
-		.size = 384,
+		FIELDS_V04(1199),
 		.classes = { 0xcbc0 },
 		.nr_words = 2,
 		.word_byte = { 304, 312 },
-		.valid = FIELD(31, 31),
-		.form = TMD_BIT_BY_VGPC,
-		.type = FIELD(25, 23),
-		.grid = { FIELD(1055, 1024), FIELD(1071, 1056), FIELD(1103, 1088) },
-		.cluster = { FIELD(2149, 2144), FIELD(2157, 2152), FIELD(2165, 2160) },
-		.cooperative = { FIELD(2223, 2208), FIELD(2239, 2224), FIELD(2255, 2240) },
-		.threads = { FIELD(1167, 1152), FIELD(1183, 1168), FIELD(1199, 1184) },
-		.registers = FIELD(1208, 1200),
-		.barriers = FIELD(1215, 1211),
-		.shared = FIELD(601, 584),
-		.release = {
-			RELEASE_V04(320, 640), RELEASE_V04(336, 768), RELEASE_V04(352, 896),
-		},
 		.tested_on = "H200 (GH100), driver 580.159, CUDA 13.0",
 		.release_tested_on = "H200 (GH100), driver 580.159, CUDA 13.0",
 	},
 	{	/* clcdc0qmd.h */
 		.name = "V04_01",
 		.version = 0x41,
-		.version_byte = 72,
-		.size = 384,
+		FIELDS_V04(1191),
 		.classes = { 0xcdc0, 0xcec0 },
 		.nr_words = 4,
 		.word_byte = { 304, 312, 336, 344 },
-		.valid = FIELD(31, 31),
-		.form = TMD_BIT_BY_VGPC,
-		.type = FIELD(25, 23),
-		.grid = { FIELD(1055, 1024), FIELD(1071, 1056), FIELD(1103, 1088) },
-		.cluster = { FIELD(2149, 2144), FIELD(2157, 2152), FIELD(2165, 2160) },
-		.cooperative = { FIELD(2223, 2208), FIELD(2239, 2224), FIELD(2255, 2240) },
-		.threads = { FIELD(1167, 1152), FIELD(1183, 1168), FIELD(1191, 1184) },
-		.registers = FIELD(1208, 1200),
-		.barriers = FIELD(1215, 1211),
-		.shared = FIELD(601, 584),
-		.release = {
-			RELEASE_V04(320, 640), RELEASE_V04(336, 768), RELEASE_V04(352, 896),
-		},
 	},
 	{	/* clcdc0qmd.h */
 		.name = "V05_00",

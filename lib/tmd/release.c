@@ -90,33 +90,7 @@ unsigned int tmd_release_slots(const struct tmd_map *map)
 	return map->nr_releases;
 }
 
-__attribute__((cold))
-unsigned int tmd_release_payload_bits(const struct tmd_map *map)
-{
-	return map->nr_releases ? map->layout->release[0].payload.width : 0;
-}
-
-__attribute__((cold))
-unsigned int tmd_release_address_bits(const struct tmd_map *map)
-{
-	return map->nr_releases ? map->layout->release[0].address.width : 0;
-}
-
-__attribute__((cold))
-const char *tmd_release_tested_on(const struct tmd_map *map)
-{
-	return map->layout->release_tested_on;
-}
-
 /* --------------------------------------------------------------- launches */
-
-bool tmd_release_is_free(const struct tmd_map *map, const void *tmd, unsigned int slot)
-{
-	const struct tmd_release_place *p = place_of(map, slot, TMD_RELEASE_TIME);
-
-	return slot < map->nr_releases && release_is_version(p, tmd) &&
-	       !(release_get32((const char *)tmd + p->control_byte) & p->enable);
-}
 
 const struct tmd_release_place *tmd_release_place(const struct tmd_map *map, unsigned int slot,
 						  enum tmd_release_kind kind)

@@ -20,7 +20,7 @@ enum tmd_release_kind {
 	 * A record of four words, aligned to 16 bytes. The first two words are the low and the
 	 * high word of the payload. The other two are the low and the high word of the time. The
 	 * time is %globaltimer in nanoseconds. The hardware writes the time before the payload.
-	 * If tmd_release_payload_bits() is 32, the second word is 0.
+	 * If payloads have 32 bits, the second word is 0.
 	 */
 	TMD_RELEASE_TIME,
 	/*
@@ -98,25 +98,6 @@ void release_places(struct tmd_map *map);
 
 /* Returns the number of slots in a TMD of the map's layout. */
 unsigned int tmd_release_slots(const struct tmd_map *map);
-
-/* Returns the number of bits of a payload: 64 or 32, or 0 if the layout has no slots. */
-unsigned int tmd_release_payload_bits(const struct tmd_map *map);
-
-/*
- * Returns the number of bits of an address, or 0 if the layout has no slots. The number is 40 in
- * the layouts before V04_00, and 57 in later layouts. Addresses that mmap() chooses need more
- * than 40 bits.
- */
-unsigned int tmd_release_address_bits(const struct tmd_map *map);
-
-/*
- * Returns the GPU and driver on which the layout's slots were tried, or NULL if they were not
- * tried.
- */
-const char *tmd_release_tested_on(const struct tmd_map *map);
-
-/* Returns whether the slot exists and its enable bit is 0. */
-bool tmd_release_is_free(const struct tmd_map *map, const void *tmd, unsigned int slot);
 
 /*
  * Writes and enables a free slot. The function does not set a membar bit. If all slots of a

@@ -204,22 +204,21 @@ static int write_section(struct gpupart *gp, struct out *out, const struct gpupa
 static int write_all(struct gpupart *gp, struct out *out, const struct gpupart_topology *topo,
 		     const struct capture_gpu *gpu)
 {
+	const struct {
+		const void *at;
+		unsigned int nr;
+	} rows[NR_SECTIONS] = {
+		[IN_RM] = { topo->sms, topo->nr_sms },
+		[IN_GPC_MAP] = { topo->gpc_map, topo->nr_gpc_map },
+		[IN_REGISTERS] = { topo->registers, topo->nr_registers },
+		[IN_BITS] = { topo->sms, topo->nr_sms },
+	};
 	int err;
 
 	put(out, FIRST_LINE "\n");
 	err = write_gpu(gp, out, gpu);
-	if (!err)
-		err = write_section(gp, out, topo, &capture_sections[IN_RM], topo->sms,
-				    topo->nr_sms);
-	if (!err)
-		err = write_section(gp, out, topo, &capture_sections[IN_GPC_MAP], topo->gpc_map,
-				    topo->nr_gpc_map);
-	if (!err)
-		err = write_section(gp, out, topo, &capture_sections[IN_REGISTERS], topo->registers,
-				    topo->nr_registers);
-	if (!err)
-		err = write_section(gp, out, topo, &capture_sections[IN_BITS], topo->sms,
-				    topo->nr_sms);
+	for (int i = IN_RM; !err && i < NR_SECTIONS; i++)
+		err = write_section(gp, out, topo, &capture_sections[i], rows[i].at, rows[i].nr);
 	put(out, "\n");
 	return err;
 }

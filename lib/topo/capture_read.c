@@ -36,7 +36,7 @@ struct reader {
 	const char *path;
 	unsigned int line, nr_lines; /* counted from 1 */
 	int section;
-	bool has_source[NR_SECTIONS], has_columns[NR_SECTIONS], seen_key[MAX_VALUES];
+	bool has_columns[NR_SECTIONS], seen_key[MAX_VALUES];
 	unsigned int section_line[NR_SECTIONS];	/* 0: the section was not seen */
 	struct capture_gpu gpu;
 	char source[NR_SECTIONS][SOURCE_LEN];
@@ -155,14 +155,13 @@ static int read_key(struct reader *r, const char *key, const char *value)
 	if (r->section == IN_GPU)
 		return read_gpu_key(r, key, value);
 	if (!strcmp(key, "source")) {
-		if (r->has_source[r->section])
+		if (*r->source[r->section])
 			return refuse(r, -EINVAL, "\"source\" appears twice in [%s]",
 				      section->name);
 		if (strlen(value) >= SOURCE_LEN)
 			return refuse(r, -EINVAL, "source is longer than %zu bytes",
 				      SOURCE_LEN - 1);
 		strcpy(r->source[r->section], value);
-		r->has_source[r->section] = true;
 		return 0;
 	}
 	if (!strcmp(key, "columns")) {
@@ -401,7 +400,7 @@ static int check_whole(struct reader *r)
 
 	for (i = 0; i < NR_SECTIONS; i++) {
 		r->line = r->section_line[i];
-		if (r->line && capture_sections[i].columns && !r->has_source[i])
+		if (r->line && capture_sections[i].columns && !*r->source[i])
 			return refuse(r, -EINVAL, "[%s] does not name its source",
 				      capture_sections[i].name);
 	}
@@ -524,29 +523,26 @@ static int open_regular(struct gpupart *gp, const char *path)
 static int read_file(struct gpupart *gp, const char *path, char **text, size_t *len)
 {
 	int fd = open_regular(gp, path), err = 0;
-	ssize_t got = 0;
+	FILE *file;
 
 	if (fd < 0)
 		return fd;
-	*len = 0;
+	file = fdopen(fd, "r");
 	*text = malloc(FILE_MAX + 1);
-	if (!*text)
+	if (!file || !*text)
 		err = ctx_fail(gp, -ENOMEM, "%s: no memory to read this file", path);
-	while (!err && *len <= FILE_MAX) {
-		got = read(fd, *text + *len, FILE_MAX + 1 - *len);
-		if (!got)
-			break;
-		if (got > 0)
-			*len += got;
-		else if (errno != EINTR)
-			err = ctx_fail(gp, -errno, "%s: %s", path, strerror(errno));
-	}
-	if (!err && *len > FILE_MAX)
+	*len = err ? 0 : fread(*text, 1, FILE_MAX + 1, file);
+	if (!err && ferror(file))
+		err = ctx_fail(gp, -errno, "%s: %s", path, strerror(errno));
+	else if (*len > FILE_MAX)
 		err = ctx_fail(gp, -EFBIG, "%s is larger than %u MiB, the limit for a capture",
 			       path, FILE_MAX >> 20);
 	if (err)
 		free(*text);
-	close(fd);
+	if (file)
+		fclose(file);
+	else
+		close(fd);
 	return err;
 }
 

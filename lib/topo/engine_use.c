@@ -194,10 +194,10 @@ static int parse_runlist(struct nl_msg *msg, void *user)
 static int kernel_runlists(struct source *s, u32 base,
 			   int (*parse)(struct nl_msg *msg, void *user), void *user)
 {
-	struct nl_msg *msg = kernel_request(&s->kernel, NLM_F_DUMP, GPUPART_CMD_RUNLIST_GET);
+	struct nl_msg *msg = kernel_request(&s->kernel, NLM_F_DUMP, GPUPART_CMD_RUNLIST_GET,
+					    GPUPART_A_RUNLIST_BUS_NAME, s->info->pci);
 
-	if (msg && (nla_put_string(msg, GPUPART_A_RUNLIST_BUS_NAME, s->info->pci) ||
-		    (base && nla_put_u32(msg, GPUPART_A_RUNLIST_PRI_BASE, base)))) {
+	if (msg && base && nla_put_u32(msg, GPUPART_A_RUNLIST_PRI_BASE, base)) {
 		nlmsg_free(msg);
 		msg = NULL;
 	}
@@ -367,7 +367,7 @@ static void close_source(struct source *s)
 	if (s->kernel.sock)
 		nl_socket_free(s->kernel.sock);
 	if (s->rm)
-		topo_rm_regs_close(s->rm);
+		rm_conn_close(s->rm);
 	if (s->recorded.file)
 		fclose(s->recorded.file);
 	free(s->recorded.regs);
@@ -377,8 +377,7 @@ static void close_source(struct source *s)
 static int open_source(struct source *s, const char *gpu)
 {
 	const char *name = s->name;
-	char said[600] = "";
-	size_t at = 0;
+	char said[600];
 	int err = -ENODEV;
 
 	if (name && strcmp(name, "kernel") && strcmp(name, "rm")) {
@@ -392,17 +391,13 @@ static int open_source(struct source *s, const char *gpu)
 	/* The module is loaded, but it refuses the request. Report its error. */
 	if (s->kernel.sock)
 		return err;
-	topo_append(said, sizeof(said), &at, "kernel: %s; rm: ", s->gp->error);
+	snprintf(said, sizeof(said), "kernel: %s; rm", s->gp->error);
 	err = topo_rm_regs_open(s->gp, gpu, s->info, &s->rm);
 	if (!err) {
 		s->reader.rd32 = rm_rd32;
 		return find_runlists(s);
 	}
-	if (!name) {
-		topo_append(said, sizeof(said), &at, "%s", s->gp->error);
-		ctx_fail(s->gp, err, "%s", said);
-	}
-	return err;
+	return name ? err : ctx_fail_because(s->gp, err, "%s", said);
 }
 
 int gpupart_engine_uses(struct gpupart *gp, const char *gpu, const char *source, double seconds,
@@ -456,6 +451,6 @@ int gpupart_engine_owner(struct gpupart *gp, const char *pci)
 			owner = pids.pids[j];
 		}
 	}
-	topo_rm_regs_close(rm);
+	rm_conn_close(rm);
 	return known ? owner : 0;
 }

@@ -26,8 +26,12 @@ struct kernel_conn {
  * @conn->sock with nl_socket_free().
  */
 int kernel_conn_open(struct gpupart *gp, struct kernel_conn *conn);
-/* Creates a request for kernel_ask(). Returns NULL if the request cannot be created. */
-struct nl_msg *kernel_request(struct kernel_conn *conn, int flags, int cmd);
+/*
+ * Creates a request for kernel_ask(). If @pci is not NULL, it becomes the attribute @attr. Returns
+ * NULL if the request cannot be created.
+ */
+struct nl_msg *kernel_request(struct kernel_conn *conn, int flags, int cmd, int attr,
+			      const char *pci);
 /*
  * Sends and frees @msg, and passes each answer to @parse. Returns 0, or -errno with the error
  * sentence set.

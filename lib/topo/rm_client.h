@@ -80,6 +80,5 @@ void rm_gpu_put(struct rm_conn *s);
 
 /* Opens the device nodes and a client, and finds the GPUs. */
 int rm_conn_open(struct gpupart *gp, struct rm_conn **conn);
-void rm_conn_close(struct rm_conn *s);
 
 #endif

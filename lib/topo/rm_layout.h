@@ -228,15 +228,11 @@ static const struct sm_order_form {
 	unsigned int nr_sms_at;	/* index of the 16-bit word with the number of SMs; the next word
 				 * has the number of TPCs */
 	unsigned int entry_words;
-	bool has_ugpu, has_cpc_and_virtual;
 } sm_order_forms[] = {
-#define SM_ORDER_FORM(words, ...) {						\
-	.size = sizeof(struct rm_sm_order_##words),				\
-	.nr_sms_at = offsetof(struct rm_sm_order_##words, nr_sms) / 2,		\
-	.entry_words = words, ##__VA_ARGS__ }
-	SM_ORDER_FORM(9, .has_ugpu = true, .has_cpc_and_virtual = true),
-	SM_ORDER_FORM(7, .has_ugpu = true),
-	SM_ORDER_FORM(6),
+#define SM_ORDER_FORM(words)							\
+	{ sizeof(struct rm_sm_order_##words),					\
+	  offsetof(struct rm_sm_order_##words, nr_sms) / 2, words }
+	SM_ORDER_FORM(9), SM_ORDER_FORM(7), SM_ORDER_FORM(6),
 };
 
 #define NR_SM_ORDER_FORMS (sizeof(sm_order_forms) / sizeof(sm_order_forms[0]))

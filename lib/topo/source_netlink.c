@@ -148,12 +148,14 @@ free:
 	return 0;
 }
 
-struct nl_msg *kernel_request(struct kernel_conn *conn, int flags, int cmd)
+struct nl_msg *kernel_request(struct kernel_conn *conn, int flags, int cmd, int attr,
+			      const char *pci)
 {
 	struct nl_msg *msg = nlmsg_alloc();
 
 	if (msg && genlmsg_put(msg, NL_AUTO_PORT, NL_AUTO_SEQ, conn->family, 0, flags, cmd,
-			       GPUPART_FAMILY_VERSION))
+			       GPUPART_FAMILY_VERSION) &&
+	    (!pci || !nla_put_string(msg, attr, pci)))
 		return msg;
 	nlmsg_free(msg);
 	return NULL;
@@ -275,14 +277,10 @@ static int get_topology(struct kernel_conn *conn, const char *pci, struct kernel
 	int err;
 
 	do {
-		struct nl_msg *msg = kernel_request(conn, NLM_F_ACK, GPUPART_CMD_TOPOLOGY_GET);
-
 		memset(t, 0, sizeof(*t));
-		if (msg && nla_put_string(msg, GPUPART_A_TOPOLOGY_BUS_NAME, pci)) {
-			nlmsg_free(msg);
-			msg = NULL;
-		}
-		err = kernel_ask(conn, msg, parse_topology, t);
+		err = kernel_ask(conn, kernel_request(conn, NLM_F_ACK, GPUPART_CMD_TOPOLOGY_GET,
+						      GPUPART_A_TOPOLOGY_BUS_NAME, pci),
+				 parse_topology, t);
 	} while (err == -EAGAIN && --polls && !nanosleep(&pause, NULL));
 	return err;
 }
@@ -294,7 +292,8 @@ static int list_gpus(struct kernel_conn *conn, struct kernel_gpus *list)
 
 	do {
 		list->nr = 0;
-		err = kernel_ask(conn, kernel_request(conn, NLM_F_DUMP, GPUPART_CMD_GPU_GET),
+		err = kernel_ask(conn,
+				 kernel_request(conn, NLM_F_DUMP, GPUPART_CMD_GPU_GET, 0, NULL),
 				 parse_gpu, list);
 	} while (err == -EAGAIN && --tries);
 	return err;

@@ -227,9 +227,10 @@ static void sm_decode(const struct sm_order_form *form, const uint16_t *entry, s
 	 * GPC.
 	 */
 	sm->tpc_in_vgpc = sm->vgpc < 0 ? -1 : sm_virtual_index(entry[SM_TPC_IN_VGPC]);
-	sm->ugpu = form->has_ugpu ? sm_virtual_index(entry[SM_UGPU]) : -1;
-	sm->cpc = form->has_cpc_and_virtual ? sm_virtual_index(entry[SM_CPC]) : -1;
-	sm->virtual_tpc = form->has_cpc_and_virtual ? sm_virtual_index(entry[SM_VIRTUAL_TPC]) : -1;
+	sm->ugpu = form->entry_words > SM_UGPU ? sm_virtual_index(entry[SM_UGPU]) : -1;
+	sm->cpc = form->entry_words > SM_CPC ? sm_virtual_index(entry[SM_CPC]) : -1;
+	sm->virtual_tpc = form->entry_words > SM_VIRTUAL_TPC ?
+			  sm_virtual_index(entry[SM_VIRTUAL_TPC]) : -1;
 	sm->measured_bit = -1;
 }
 
@@ -445,8 +446,8 @@ static int rm_no_gpu(struct rm_conn *s, const char *gpu, const char *there)
 }
 
 /* Opens a connection and creates RM's objects for the GPU that @gpu selects. */
-static int rm_conn_select(struct gpupart *gp, const char *gpu, struct gpupart_gpu_info *info,
-			  struct rm_conn **conn)
+int topo_rm_regs_open(struct gpupart *gp, const char *gpu, struct gpupart_gpu_info *info,
+		      struct rm_conn **conn)
 {
 	struct rm_conn *s;
 	unsigned int i, index = 0;
@@ -478,24 +479,13 @@ int topo_rm_open(struct gpupart *gp, const char *gpu, struct gpupart_topology **
 {
 	struct gpupart_gpu_info info;
 	struct rm_conn *s;
-	int err = rm_conn_select(gp, gpu, &info, &s);
+	int err = topo_rm_regs_open(gp, gpu, &info, &s);
 
 	if (err)
 		return err;
 	err = rm_gpu_topology(s, &info, topo);
 	rm_conn_close(s);
 	return err;
-}
-
-int topo_rm_regs_open(struct gpupart *gp, const char *gpu, struct gpupart_gpu_info *info,
-		      struct rm_conn **conn)
-{
-	return rm_conn_select(gp, gpu, info, conn);
-}
-
-void topo_rm_regs_close(struct rm_conn *conn)
-{
-	rm_conn_close(conn);
 }
 
 int topo_rm_reg(struct rm_conn *conn, uint32_t offset, uint32_t *value)

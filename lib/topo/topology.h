@@ -113,7 +113,7 @@ int topo_rm_list(struct gpupart *gp, struct gpupart_gpu_info *list, unsigned int
 /*
  * These functions read registers of the GPU that @gpu selects, through NVIDIA's driver. The
  * driver allows this only to root. Other users get -EACCES, and *@value is then the driver's
- * status. The caller closes *conn with topo_rm_regs_close().
+ * status. The caller closes *conn with rm_conn_close().
  */
 struct rm_conn;
 GPUPART_PRIVATE
@@ -122,7 +122,7 @@ int topo_rm_regs_open(struct gpupart *gp, const char *gpu, struct gpupart_gpu_in
 GPUPART_PRIVATE
 int topo_rm_reg(struct rm_conn *conn, uint32_t offset, uint32_t *value);
 GPUPART_PRIVATE
-void topo_rm_regs_close(struct rm_conn *conn);
+void rm_conn_close(struct rm_conn *conn);
 /* Lists the processes that have an object of @class on that GPU. Returns 0 or -EIO. */
 struct rm_gpu_pids;
 GPUPART_PRIVATE

@@ -13,44 +13,6 @@
 static unsigned int *learn_launches;
 
 /*
- * Makes a launch. In its TMD, only mask bit number @nth of the map is set. Removes the TPCs that
- * ran a block from @gone. Adds the TPCs that ran a block on each of their SMs to @whole.
- */
-static int launch_without(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe,
-			  void *stream, unsigned int nth, struct gpupart_tpcset *gone,
-			  struct gpupart_tpcset *whole)
-{
-	const struct gpupart_topology *topo = gpu->driver.topo;
-	struct probe_launch launch = { .stream = stream, .blocks = topo->nr_sms * 2 };
-	struct gpupart_tpcset left_out = { { 0 } };
-	struct scope_own own = { .mode = OWN_LEAVE_OUT, .gpu = gpu, .left_out = &left_out };
-	unsigned int sm_blocks[TOPO_MAX_SMS];
-	int err;
-
-	gpupart_tpcset_add(&left_out, nth);
-	err = probe_census_as(gp, probe, &launch, &own, sm_blocks);
-	if (err)
-		return err;
-	if (!own.seen || own.outcome != TMD_CONFINED)
-		return ctx_fail(gp, -EPROTO,
-				"gpupart could not set mask bit %u in the TMD of a probe launch",
-				gpu->driver.map.bit_of_tpc[nth]);
-	++*learn_launches;
-	for (unsigned int tpc = 0; tpc < topo->nr_tpcs; tpc++) {
-		const struct gpupart_tpc *t = &topo->tpcs[tpc];
-		unsigned int nr = 0;
-
-		for (unsigned int i = 0; i < t->nr_sms; i++)
-			nr += sm_blocks[t->sms[i]] != 0;
-		if (nr)
-			gpupart_tpcset_del(gone, tpc);
-		if (nr == t->nr_sms)
-			gpupart_tpcset_add(whole, tpc);
-	}
-	return 0;
-}
-
-/*
  * Stores in *tpc the TPC that bit number @nth of the map disables, or -1 if the bit disables
  * none.
  */
@@ -58,13 +20,17 @@ static int learn_bit(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *
 		     void *stream, unsigned int nth, int *tpc)
 {
 	struct gpupart_tpcset gone = gpupart_topology_all(gpu->driver.topo), whole = { { 0 } };
+	struct gpupart_tpcset some, all_sms;
 	unsigned int nr_tpcs = gpu->driver.topo->nr_tpcs, nr_gone;
 
 	for (int round = 1; round <= MAX_ROUNDS; round++) {
-		int err = launch_without(gp, gpu, probe, stream, nth, &gone, &whole);
+		int err = check_without(gp, gpu, probe, stream, nth, &some, &all_sms);
 
 		if (err)
 			return err;
+		++*learn_launches;
+		gone = gpupart_tpcset_andnot(&gone, &some);
+		whole = gpupart_tpcset_or(&whole, &all_sms);
 		nr_gone = gpupart_tpcset_count(&gone);
 		if (nr_gone + gpupart_tpcset_count(&whole) < nr_tpcs || nr_gone > 1)
 			continue;

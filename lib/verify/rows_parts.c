@@ -42,41 +42,6 @@ static int row_left_out(struct verify *v)
 	return !err;
 }
 
-/*
- * Makes a launch on each of the @nr parts of the GPU that may be used. @shape: a function that
- * returns the shape of a launch for a number of SMs. @nouns: the noun for the parts in the
- * detail, or NULL.
- */
-static int parts_ran(struct verify *v,
-		     struct gpupart_tpcset (*part)(const struct gpupart_topology *, unsigned int),
-		     unsigned int nr, const char *nouns,
-		     void (*shape)(struct probe_launch *launch, unsigned int nr_sms))
-{
-	unsigned int tried = 0;
-
-	for (unsigned int i = 0; i < nr; i++) {
-		struct probe_launch launch = { .stream = v->stream[VERIFY_NON_BLOCKING],
-					       .blocks = v->topo->nr_sms * 2 };
-		struct gpupart_tpcset set = part(v->topo, i);
-		int ran;
-
-		set = gpupart_tpcset_and(&set, &v->all);
-		if (gpupart_tpcset_empty(&set))
-			continue;
-		if (shape)
-			shape(&launch, topo_sms_in(v->topo, &set));
-		ran = gpupart_process_set(v->gp, v->gpu, &set);
-		if (!ran)
-			ran = verify_ran_as(v, &launch, &set, NULL);
-		if (ran <= 0)
-			return ran;
-		tried++;
-	}
-	if (nouns)
-		verify_detail(v, "%u %s", tried, nouns);
-	return 1;
-}
-
 static struct gpupart_tpcset tpc_alone(const struct gpupart_topology *topo, unsigned int tpc)
 {
 	struct gpupart_tpcset set = { { 0 } };
@@ -88,52 +53,51 @@ static struct gpupart_tpcset tpc_alone(const struct gpupart_topology *topo, unsi
 
 static struct gpupart_tpcset gpc_tpcs(const struct gpupart_topology *topo, unsigned int gpc)
 {
-	return topo->gpcs[gpc].tpcs;
+	return gpc < topo->nr_gpcs ? topo->gpcs[gpc].tpcs : (struct gpupart_tpcset){ { 0 } };
 }
 
-static int row_alone(struct verify *v)
+/* Makes a launch on each part of the GPU that may be used. The row describes the launches. */
+static int row_parts(struct verify *v)
 {
-	return parts_ran(v, tpc_alone, v->topo->nr_tpcs, "TPCs, each alone", NULL);
-}
+	unsigned int tried = 0;
 
-static int row_gpcs(struct verify *v)
-{
-	return parts_ran(v, gpc_tpcs, v->topo->nr_gpcs, "GPCs", NULL);
-}
+	for (unsigned int i = 0; i < GPUPART_MAX_TPCS; i++) {
+		struct probe_launch launch = { .stream = v->stream[VERIFY_NON_BLOCKING],
+					       .blocks = v->topo->nr_sms * 2 };
+		struct gpupart_tpcset set = v->row->part(v->topo, i);
+		unsigned int nr_sms;
+		int ran;
 
-static int row_ugpus(struct verify *v)
-{
-	return parts_ran(v, gpupart_topology_ugpu, v->topo->nr_ugpus, "uGPUs", NULL);
-}
-
-/*
- * The shape of a cooperative launch, whose blocks run at the same time. It has one block for
- * each SM of the set, so it fits.
- */
-static void shape_cooperative(struct probe_launch *launch, unsigned int nr_sms)
-{
-	launch->cooperative = true;
-	launch->blocks = nr_sms;
-}
-
-static int row_cooperative(struct verify *v)
-{
-	return parts_ran(v, gpc_tpcs, v->topo->nr_gpcs, NULL, shape_cooperative);
-}
-
-/*
- * Clusters of two blocks fill every set that has an even number of SMs. With clusters of four
- * blocks or more, the driver itself does not use the singletons.
- */
-static void shape_cluster(struct probe_launch *launch, unsigned int nr_sms)
-{
-	launch->cluster = nr_sms % 2 ? 1 : 2;
-	launch->blocks = nr_sms * 4;
-}
-
-static int row_cluster(struct verify *v)
-{
-	return parts_ran(v, gpupart_topology_vgpc, v->topo->end_vgpc, NULL, shape_cluster);
+		set = gpupart_tpcset_and(&set, &v->all);
+		if (gpupart_tpcset_empty(&set))
+			continue;
+		nr_sms = topo_sms_in(v->topo, &set);
+		if (v->row->flags & NEEDS_COOPERATIVE) {
+			/*
+			 * All blocks run at the same time. There is one block for each SM of the
+			 * set, so they fit.
+			 */
+			launch.cooperative = true;
+			launch.blocks = nr_sms;
+		} else if (v->row->flags & NEEDS_CLUSTERS) {
+			/*
+			 * Clusters of two blocks fill every set that has an even number of SMs.
+			 * With clusters of four blocks or more, the driver itself does not use
+			 * the singletons.
+			 */
+			launch.cluster = nr_sms % 2 ? 1 : 2;
+			launch.blocks = nr_sms * 4;
+		}
+		ran = gpupart_process_set(v->gp, v->gpu, &set);
+		if (!ran)
+			ran = verify_ran_as(v, &launch, &set, NULL);
+		if (ran <= 0)
+			return ran;
+		tried++;
+	}
+	if (v->row->nouns)
+		verify_detail(v, "%u %s", tried, v->row->nouns);
+	return 1;
 }
 
 const struct verify_row verify_rows_parts[] = {
@@ -141,13 +105,15 @@ const struct verify_row verify_rows_parts[] = {
 	{ "none", "without a set every SM that may be used runs", .run = row_none },
 	{ "tpc-left-out", "no TPC runs a launch that leaves it out", row_left_out,
 	  .flags = NEEDS_ALL | SLOW },
-	{ "tpc-alone", "every TPC, allowed alone, runs all of it", row_alone, .flags = SLOW },
-	{ "gpc", "every GPC's set runs on that GPC and nowhere else", .run = row_gpcs },
-	{ "ugpu", "every uGPU's set runs on that uGPU and nowhere else", row_ugpus,
-	  .flags = NEEDS_UGPUS },
+	{ "tpc-alone", "every TPC, allowed alone, runs all of it", row_parts, .flags = SLOW,
+	  .part = tpc_alone, .nouns = "TPCs, each alone" },
+	{ "gpc", "every GPC's set runs on that GPC and nowhere else", row_parts,
+	  .part = gpc_tpcs, .nouns = "GPCs" },
+	{ "ugpu", "every uGPU's set runs on that uGPU and nowhere else", row_parts,
+	  .flags = NEEDS_UGPUS, .part = gpupart_topology_ugpu, .nouns = "uGPUs" },
 	{ "cooperative", "a cooperative grid that fits a GPC runs on that GPC and nowhere else",
-	  row_cooperative, .flags = NEEDS_COOPERATIVE },
-	{ "cluster", "a launch with clusters keeps to the set of a virtual GPC", row_cluster,
-	  .flags = NEEDS_CLUSTERS },
+	  row_parts, .flags = NEEDS_COOPERATIVE, .part = gpc_tpcs },
+	{ "cluster", "a launch with clusters keeps to the set of a virtual GPC", row_parts,
+	  .flags = NEEDS_CLUSTERS, .part = gpupart_topology_vgpc },
 	{ 0 }
 };

@@ -117,9 +117,9 @@ static int row_limit_wins(struct verify *v)
 	return err ? err : ran;
 }
 
-#define FOR_STREAM(name, words, stream, other) \
+#define FOR_STREAM(name, words, stream_of_row, other_of_row) \
 	{ "stream-" name, "a set of " words " stream confines it and no other", row_stream, \
-	  NEEDS_THREE | NEEDS_STREAMS, stream, other }
+	  .flags = NEEDS_THREE | NEEDS_STREAMS, .stream = stream_of_row, .other = other_of_row }
 
 const struct verify_row verify_rows_scopes[] = {
 	{ "process", "a set of the process confines it", row_process, .flags = NEEDS_THREE },

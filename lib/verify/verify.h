@@ -34,6 +34,9 @@ struct verify_row {
 					 * false, or -errno */
 	unsigned int flags;
 	enum verify_stream stream, other;	/* the streams, for a row about streams */
+	/* For a row about parts of the GPU: the TPCs of part @i, and the noun for the parts. */
+	struct gpupart_tpcset (*part)(const struct gpupart_topology *topo, unsigned int i);
+	const char *nouns;
 };
 
 #define NEEDS_STREAMS	1

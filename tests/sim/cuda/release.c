@@ -31,6 +31,14 @@ static __thread void (*poke)(uint8_t *tmd);
 static __thread struct tmd_release_seen own;	/* the driver's slot of the last launch */
 static __thread unsigned int nr_free, nr_failed;
 
+/* Returns whether the slot exists and is not enabled. */
+static bool is_free(const void *tmd, unsigned int slot)
+{
+	struct tmd_release_seen seen;
+
+	return tmd_release_read(&map, tmd, slot, &seen) && !seen.enabled;
+}
+
 static void on_launch(void *user, int domain, int cbid, const void *params)
 {
 	uint8_t *tmd = (uint8_t *)(uintptr_t)((const uint64_t *)params)[4];
@@ -40,7 +48,7 @@ static void on_launch(void *user, int domain, int cbid, const void *params)
 		return;
 	nr_free = 0;
 	for (unsigned int slot = 0; slot < tmd_release_slots(&map); slot++) {
-		nr_free += tmd_release_is_free(&map, tmd, slot);
+		nr_free += is_free(tmd, slot);
 		if (plan[slot].address)
 			nr_failed += !tmd_release_write(&map, tmd, slot, &plan[slot]);
 	}
@@ -116,7 +124,7 @@ static CUcontext another_context(void)
 
 static uint64_t payload_of(uint64_t value)
 {
-	return tmd_release_payload_bits(&map) == 64 ? value : (uint32_t)value;
+	return map.layout->release[0].payload.width == 64 ? value : (uint32_t)value;
 }
 
 /* ------------------------------------------------------------------- scenarios */
@@ -305,7 +313,7 @@ static struct cell *moved_to;
 static void move_record(uint8_t *tmd)
 {
 	const struct tmd_release r = { (uintptr_t)moved_to, 9, TMD_RELEASE_TIME };
-	bool in_use = !tmd_release_is_free(&map, tmd, 2);
+	bool in_use = !is_free(tmd, 2);
 
 	check(in_use && tmd_release_clear(&map, tmd, 2, (uintptr_t)(moved_to - 1)) &&
 		      tmd_release_write(&map, tmd, 2, &r),

@@ -250,7 +250,7 @@ int main(void)
 		return tap_done();
 	}
 	memory_real_open(&fake);
-	memory_device_start(&fake);
+	memory_cuda = &fake;
 	atomic_store(&on, true);
 	/* The process joins the GPU's ledger at its first use. */
 	allocate(1 << 30, 2 * MIB, CTX_A);

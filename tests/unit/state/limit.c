@@ -76,7 +76,7 @@ static bool cap(unsigned int n)
 {
 	struct gpupart_tpcset set = pattern(n);
 
-	return limit_cap(shared, &map, &set);
+	return limit_set_inside(shared, LIMIT_CAP, &map, &set);
 }
 
 static bool is(int outer, int inner)

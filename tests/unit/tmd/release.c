@@ -195,6 +195,15 @@ static bool same(const unsigned char *a, const unsigned char *b)
 	return true;
 }
 
+/* Returns whether the slot exists and is not enabled. */
+static bool is_free(const struct tmd_map *map, const void *tmd, unsigned int slot)
+{
+	struct tmd_release_seen seen;
+
+	return slot < tmd_release_slots(map) && tmd_release_read(map, tmd, slot, &seen) &&
+	       !seen.enabled;
+}
+
 /* Tests all cases of one slot and kind. The TMD's bytes are @filler, and the slot is free. */
 static void check_slot(const struct tmd_map *map, const struct header *h, unsigned int slot,
 		       enum tmd_release_kind kind, int filler)
@@ -223,14 +232,14 @@ static void check_slot(const struct tmd_map *map, const struct header *h, unsign
 	       "%s: slot %u: %s: %#x: an address too wide: refused", row->name, slot, name, filler);
 	tmd[row->version_byte] ^= 1;
 	memcpy(want, tmd, BYTES);
-	tap_ok(!tmd_release_is_free(map, tmd, slot) && !tmd_release_write(map, tmd, slot, &r) &&
+	tap_ok(!is_free(map, tmd, slot) && !tmd_release_write(map, tmd, slot, &r) &&
 		       !tmd_release_read(map, tmd, slot, &seen) && same(tmd, want),
 	       "%s: slot %u: %s: %#x: another version: refused", row->name, slot, name, filler);
 	memcpy(tmd, before, BYTES);
 	memcpy(want, before, BYTES);
 	put_slot(want, h, slot, &r);
-	tap_ok(tmd_release_is_free(map, tmd, slot) && tmd_release_write(map, tmd, slot, &r) &&
-		       same(tmd, want) && !tmd_release_is_free(map, tmd, slot),
+	tap_ok(is_free(map, tmd, slot) && tmd_release_write(map, tmd, slot, &r) &&
+		       same(tmd, want) && !is_free(map, tmd, slot),
 	       "%s: slot %u: %s: %#x: written bit by bit", row->name, slot, name, filler);
 	tap_ok(tmd_release_read(map, tmd, slot, &seen) && seen.enabled && !seen.zero &&
 		       !seen.membar && !seen.trap && !seen.operation && !seen.format &&
@@ -293,13 +302,13 @@ static void check_layout(const struct tmd_layout *row)
 	while (h && nr < 3 && h->enable[nr].hi)
 		nr++;
 	tap_ok(tmd_release_slots(&map) == nr, "%s: %u slots", row->name, nr);
-	tap_ok(tmd_release_payload_bits(&map) == (!h ? 0u : h->payload_upper[0].hi ? 64u : 32u),
-	       "%s: a payload of %u bits", row->name, tmd_release_payload_bits(&map));
-	tap_ok(tmd_release_address_bits(&map) == (!h ? 0u : row->version < 0x40 ? 40u : 57u),
-	       "%s: an address of %u bits", row->name, tmd_release_address_bits(&map));
+	tap_ok(row->release[0].payload.width == (!h ? 0u : h->payload_upper[0].hi ? 64u : 32u),
+	       "%s: a payload of %u bits", row->name, row->release[0].payload.width);
+	tap_ok(row->release[0].address.width == (!h ? 0u : row->version < 0x40 ? 40u : 57u),
+	       "%s: an address of %u bits", row->name, row->release[0].address.width);
 	tmd[row->version_byte] = row->version;
 	for (unsigned int slot = nr; slot < nr + 2; slot++)
-		tap_ok(!tmd_release_is_free(&map, tmd, slot) &&
+		tap_ok(!is_free(&map, tmd, slot) &&
 			       !tmd_release_write(&map, tmd, slot, &r) &&
 			       !tmd_release_place(&map, slot, TMD_RELEASE_ADD),
 		       "%s: no slot %u", row->name, slot);
@@ -328,7 +337,7 @@ static void hash_of_slots(void)
 			memcpy(&row, &tmd_layouts[i], sizeof(row));
 	tap_ok(!gpupart_topology_open(gp, "tests/data/gh100-h200-b/capture.txt", NULL, &topo) &&
 		       !tmd_map_build(gp, topo, &row, NULL, &map) && map.nr_releases == 3 &&
-		       !strcmp(tmd_release_tested_on(&map), row.release_tested_on),
+		       !strcmp(map.layout->release_tested_on, row.release_tested_on),
 	       "a map that is built has its layout's slots");
 	hash = tmd_map_hash(&map, &topo->info);
 	for (int i = 0; i < TMD_RELEASES; i++) {
