@@ -64,18 +64,13 @@ static CUresult record(struct sim_stream *stream, struct sim_event *event)
 
 CUresult cuEventRecord(CUevent event, CUstream handle)
 {
-	struct sim_stream *stream = NULL;
-	struct sim_ctx *ctx;
 	CUresult error;
+	struct sim_stream *stream = stream_enter(handle, &error);
 
-	sim_enter();
-	ctx = ctx_current(&error);
-	if (ctx)
-		stream = stream_get(ctx, handle, &error);
 	if (stream && (!event_valid(event) || event->ctx != stream->ctx))
 		error = CUDA_ERROR_INVALID_HANDLE;
 	if (!error && stream->legacy)
-		error = capture_forbids_legacy(ctx);
+		error = capture_forbids_legacy(stream->ctx);
 	if (!error && stream->capture)
 		error = capture_record(stream, event);
 	else if (!error && !stream->ctx->error)
@@ -87,20 +82,16 @@ CUresult cuEventRecord(CUevent event, CUstream handle)
 static CUresult wait_event(CUstream handle, CUevent event, unsigned int flags)
 {
 	struct sim_op op = { .kind = SIM_OP_NOTHING };
-	struct sim_stream *stream = NULL;
-	struct sim_ctx *ctx;
+	struct sim_stream *stream;
 	CUresult error;
 
 	if (flags)
 		return CUDA_ERROR_INVALID_VALUE;
-	sim_enter();
-	ctx = ctx_current(&error);
-	if (ctx)
-		stream = stream_get(ctx, handle, &error);
+	stream = stream_enter(handle, &error);
 	if (stream && !event_valid(event))
 		error = CUDA_ERROR_INVALID_HANDLE;
 	if (!error && stream->legacy)
-		error = capture_forbids_legacy(ctx);
+		error = capture_forbids_legacy(stream->ctx);
 	if (error)
 		goto leave;
 	if (stream->capture || event->capture) {
@@ -122,19 +113,9 @@ leave:
 
 CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags)
 {
-	struct args {
-		CUstream stream;
-		CUevent event;
-		uint64_t flags;
-	};
-
-	return API_CALL(cuStreamWaitEvent, struct args, wait_event(stream, event, flags), stream,
-			event, API_NARROW(flags));
+	return API_CALL(cuStreamWaitEvent, wait_event(stream, event, flags),
+			(uintptr_t)stream, (uintptr_t)event, API_NARROW(flags));
 }
-
-struct event_args {
-	CUevent event;
-};
 
 static CUresult synchronize(CUevent event)
 {
@@ -150,7 +131,7 @@ static CUresult synchronize(CUevent event)
 
 CUresult cuEventSynchronize(CUevent event)
 {
-	return API_CALL(cuEventSynchronize, struct event_args, synchronize(event), event);
+	return API_CALL(cuEventSynchronize, synchronize(event), (uintptr_t)event);
 }
 
 /* As with a stream, a program that polls an event must see time advance. */
@@ -177,7 +158,7 @@ static CUresult query(CUevent event)
 
 CUresult cuEventQuery(CUevent event)
 {
-	return API_CALL(cuEventQuery, struct event_args, query(event), event);
+	return API_CALL(cuEventQuery, query(event), (uintptr_t)event);
 }
 
 CUresult cuEventElapsedTime_v2(float *ms, CUevent from, CUevent to)

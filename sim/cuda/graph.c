@@ -164,20 +164,22 @@ free_clone:
 /* --------------------------------------------------------- arguments of a program */
 
 /* Takes sim_lock, even on an error. */
-static CUresult enter_graph(CUgraph graph)
+static CUresult enter(const void *object, enum sim_handle_kind kind)
 {
 	sim_enter();
 	if (!__atomic_load_n(&sim_ready, __ATOMIC_ACQUIRE))
 		return CUDA_ERROR_NOT_INITIALIZED;
-	return handle_valid(graph, SIM_HANDLE_GRAPH) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+	return handle_valid(object, kind) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult enter_graph(CUgraph graph)
+{
+	return enter(graph, SIM_HANDLE_GRAPH);
 }
 
 CUresult graph_enter_node(CUgraphNode node)
 {
-	sim_enter();
-	if (!__atomic_load_n(&sim_ready, __ATOMIC_ACQUIRE))
-		return CUDA_ERROR_NOT_INITIALIZED;
-	return handle_valid(node, SIM_HANDLE_NODE) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+	return enter(node, SIM_HANDLE_NODE);
 }
 
 static bool is_node_of(const struct sim_graph *graph, const struct sim_node *node)
@@ -406,11 +408,8 @@ CUresult cuGraphAddKernelNode_v2(CUgraphNode *node, CUgraph graph, const CUgraph
 
 	if (!node || !params)
 		return CUDA_ERROR_INVALID_VALUE;
-	error = enter_graph(graph);
-	if (!error)
-		error = graph_kernel_work(params, &work);
-	if (!error)
-		error = add(node, graph, CU_NODE_KERNEL, &work, before, nr_before);
+	error = enter_graph(graph) ?: graph_kernel_work(params, &work) ?:
+		add(node, graph, CU_NODE_KERNEL, &work, before, nr_before);
 	sim_leave();
 	return error;
 }
@@ -434,11 +433,8 @@ CUresult cuGraphAddMemsetNode(CUgraphNode *node, CUgraph graph, const CUgraphNod
 
 	if (!node || !params)
 		return CUDA_ERROR_INVALID_VALUE;
-	error = enter_graph(graph);
-	if (!error)
-		error = graph_set_work(params, ctx, &work);
-	if (!error)
-		error = add(node, graph, CU_NODE_SET, &work, before, nr_before);
+	error = enter_graph(graph) ?: graph_set_work(params, ctx, &work) ?:
+		add(node, graph, CU_NODE_SET, &work, before, nr_before);
 	sim_leave();
 	return error;
 }
@@ -451,11 +447,8 @@ CUresult cuGraphAddMemcpyNode(CUgraphNode *node, CUgraph graph, const CUgraphNod
 
 	if (!node || !params)
 		return CUDA_ERROR_INVALID_VALUE;
-	error = enter_graph(graph);
-	if (!error)
-		error = graph_copy_work(params, ctx, &work);
-	if (!error)
-		error = add(node, graph, CU_NODE_COPY, &work, before, nr_before);
+	error = enter_graph(graph) ?: graph_copy_work(params, ctx, &work) ?:
+		add(node, graph, CU_NODE_COPY, &work, before, nr_before);
 	sim_leave();
 	return error;
 }
@@ -467,9 +460,7 @@ CUresult cuGraphAddEmptyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode
 
 	if (!node)
 		return CUDA_ERROR_INVALID_VALUE;
-	error = enter_graph(graph);
-	if (!error)
-		error = add(node, graph, CU_NODE_EMPTY, NULL, before, nr_before);
+	error = enter_graph(graph) ?: add(node, graph, CU_NODE_EMPTY, NULL, before, nr_before);
 	sim_leave();
 	return error;
 }

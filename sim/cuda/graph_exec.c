@@ -522,23 +522,10 @@ static CUresult instantiate_with_flags(CUgraphExec *exec, CUgraph graph, uint64_
 
 CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, uint64_t flags)
 {
-	struct args {
-		CUgraphExec *exec;
-		CUgraph graph;
-		uint64_t flags;
-	};
-
-	return API_CALL(cuGraphInstantiateWithFlags, struct args,
-			instantiate_with_flags(exec, graph, flags), exec, graph, flags);
+	return API_CALL(cuGraphInstantiateWithFlags,
+			instantiate_with_flags(exec, graph, flags), (uintptr_t)exec,
+			(uintptr_t)graph, flags);
 }
-
-struct instantiate_args {
-	CUgraphExec *exec;
-	CUgraph graph;
-	CUgraphNode *error_node;
-	char *log;
-	size_t bytes;
-};
 
 static CUresult instantiate_with_log(CUgraphExec *exec, CUgraph graph, CUgraphNode *error_node,
 				     char *log, size_t bytes)
@@ -556,17 +543,19 @@ static CUresult instantiate_with_log(CUgraphExec *exec, CUgraph graph, CUgraphNo
 CUresult cuGraphInstantiate_v2(CUgraphExec *exec, CUgraph graph, CUgraphNode *error_node,
 			       char *log, size_t bytes)
 {
-	return API_CALL(cuGraphInstantiate_v2, struct instantiate_args,
+	return API_CALL(cuGraphInstantiate_v2,
 			instantiate_with_log(exec, graph, error_node, log, bytes),
-			exec, graph, error_node, log, bytes);
+			(uintptr_t)exec, (uintptr_t)graph, (uintptr_t)error_node,
+			(uintptr_t)log, bytes);
 }
 
 CUresult cuGraphInstantiate(CUgraphExec *exec, CUgraph graph, CUgraphNode *error_node,
 			    char *log, size_t bytes)
 {
-	return API_CALL(cuGraphInstantiate, struct instantiate_args,
+	return API_CALL(cuGraphInstantiate,
 			instantiate_with_log(exec, graph, error_node, log, bytes),
-			exec, graph, error_node, log, bytes);
+			(uintptr_t)exec, (uintptr_t)graph, (uintptr_t)error_node,
+			(uintptr_t)log, bytes);
 }
 
 static CUresult instantiate_with_params(CUgraphExec *exec, CUgraph graph,
@@ -591,14 +580,9 @@ static CUresult instantiate_with_params(CUgraphExec *exec, CUgraph graph,
 CUresult cuGraphInstantiateWithParams(CUgraphExec *exec, CUgraph graph,
 				      struct cu_instantiate_params *params)
 {
-	struct args {
-		CUgraphExec *exec;
-		CUgraph graph;
-		struct cu_instantiate_params *params;
-	};
-
-	return API_CALL(cuGraphInstantiateWithParams, struct args,
-			instantiate_with_params(exec, graph, params), exec, graph, params);
+	return API_CALL(cuGraphInstantiateWithParams,
+			instantiate_with_params(exec, graph, params), (uintptr_t)exec,
+			(uintptr_t)graph, (uintptr_t)params);
 }
 
 CUresult cuGraphExecGetFlags(CUgraphExec exec, uint64_t *flags)
@@ -645,9 +629,5 @@ static CUresult destroy(CUgraphExec exec)
 /* Launches of the executable graph that are already queued still run. */
 CUresult cuGraphExecDestroy(CUgraphExec exec)
 {
-	struct args {
-		CUgraphExec exec;
-	};
-
-	return API_CALL(cuGraphExecDestroy, struct args, destroy(exec), exec);
+	return API_CALL(cuGraphExecDestroy, destroy(exec), (uintptr_t)exec);
 }

@@ -68,11 +68,7 @@ static CUresult trim(CUdevice device)
 
 CUresult cuDeviceGraphMemTrim(CUdevice device)
 {
-	struct args {
-		uint64_t device;
-	};
-
-	return API_CALL(cuDeviceGraphMemTrim, struct args, trim(device), API_NARROW(device));
+	return API_CALL(cuDeviceGraphMemTrim, trim(device), API_NARROW(device));
 }
 
 CUresult cuGraphMemAllocNodeGetParams(CUgraphNode node, struct cu_alloc_node_params *params)

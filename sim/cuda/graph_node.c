@@ -264,9 +264,8 @@ CUresult cuGraphMemsetNodeSetParams(CUgraphNode node, const struct cu_set_node_p
 
 	if (!params)
 		return CUDA_ERROR_INVALID_VALUE;
-	error = enter_node_of(node, CU_NODE_SET);
-	if (!error)
-		error = graph_set_work(params, node->work.function->module->ctx, &work);
+	error = enter_node_of(node, CU_NODE_SET) ?:
+		graph_set_work(params, node->work.function->module->ctx, &work);
 	if (!error)
 		node->work = work;
 	sim_leave();
@@ -297,9 +296,8 @@ CUresult cuGraphMemcpyNodeSetParams(CUgraphNode node, const struct cu_copy_3d *p
 
 	if (!params)
 		return CUDA_ERROR_INVALID_VALUE;
-	error = enter_node_of(node, CU_NODE_COPY);
-	if (!error)
-		error = graph_copy_work(params, node->work.function->module->ctx, &work);
+	error = enter_node_of(node, CU_NODE_COPY) ?:
+		graph_copy_work(params, node->work.function->module->ctx, &work);
 	if (!error)
 		node->work = work;
 	sim_leave();

@@ -33,93 +33,37 @@ static struct exec_node *exec_find(struct sim_exec *exec, CUgraphNode handle)
 	return NULL;
 }
 
-static CUresult set_kernel(CUgraphExec exec, CUgraphNode handle,
-			   const struct cu_kernel_node_params *params)
+/*
+ * Changes the kernel, the fill or the copy of a node to one of the same context. The other two of
+ * the parameters are NULL.
+ */
+static CUresult set_work(CUgraphExec exec, CUgraphNode handle, CUcontext ctx,
+			 const struct cu_kernel_node_params *kernel,
+			 const struct cu_set_node_params *fill, const struct cu_copy_3d *copy)
 {
-	struct exec_node *node;
+	enum cu_node_type type = kernel ? CU_NODE_KERNEL : fill ? CU_NODE_SET : CU_NODE_COPY;
 	struct sim_work work = { 0 };
+	struct exec_node *node;
 	CUresult error;
 
-	if (!params)
+	if (!kernel && !fill && !copy)
 		return CUDA_ERROR_INVALID_VALUE;
 	error = exec_enter(exec);
 	if (error)
 		goto leave;
 	node = exec_find(exec, handle);
-	if (!node || node->type != CU_NODE_KERNEL) {
-		error = CUDA_ERROR_INVALID_VALUE;
-		goto give;
-	}
-	work = node->work;
-	error = graph_kernel_work(params, &work);
-	if (!error && work.function->module->ctx != exec->ctx)
-		error = CUDA_ERROR_INVALID_VALUE;
-	if (error)
-		goto give;
-	/*
-	 * If only the arguments change, the TMD does not change. If a node was changed and then
-	 * changed back, its TMD is still built again.
-	 */
-	node->built &= same_tmd(&node->work, &work);
-	node->work = work;
-give:
-	exec_give(exec);
-leave:
-	sim_leave();
-	return error;
-}
-
-CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node,
-					   const struct cu_kernel_node_params *params)
-{
-	struct args {
-		CUgraphExec exec;
-		CUgraphNode node;
-		const struct cu_kernel_node_params *params;
-	};
-
-	return API_CALL(cuGraphExecKernelNodeSetParams_v2, struct args,
-			set_kernel(exec, node, params), exec, node, params);
-}
-
-CUresult cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode node,
-					const struct cu_kernel_node_params_v1 *v1)
-{
-	struct cu_kernel_node_params params = { 0 };
-	struct args {
-		CUgraphExec exec;
-		CUgraphNode node;
-		const struct cu_kernel_node_params_v1 *params;
-	};
-
-	if (v1)
-		params.v1 = *v1;
-	return API_CALL(cuGraphExecKernelNodeSetParams, struct args,
-			set_kernel(exec, node, v1 ? &params : NULL), exec, node, v1);
-}
-
-/* Changes a fill or copy of the same context. */
-static CUresult set_memory(CUgraphExec exec, CUgraphNode handle, CUcontext ctx,
-			   const struct cu_set_node_params *fill, const struct cu_copy_3d *copy)
-{
-	struct sim_work work = { 0 };
-	struct exec_node *node;
-	CUresult error;
-
-	if (!fill && !copy)
-		return CUDA_ERROR_INVALID_VALUE;
-	error = exec_enter(exec);
-	if (error)
-		goto leave;
-	node = exec_find(exec, handle);
-	if (!node || node->type != (fill ? CU_NODE_SET : CU_NODE_COPY))
-		error = CUDA_ERROR_INVALID_VALUE;
-	else
-		error = fill ? graph_set_work(fill, ctx, &work) :
-			       graph_copy_work(copy, ctx, &work);
+	if (kernel && node)
+		work = node->work;	/* attributes are kept */
+	error = !node || node->type != type ? CUDA_ERROR_INVALID_VALUE :
+		kernel ? graph_kernel_work(kernel, &work) :
+		fill ? graph_set_work(fill, ctx, &work) : graph_copy_work(copy, ctx, &work);
 	if (!error && work.function->module->ctx != exec->ctx)
 		error = CUDA_ERROR_INVALID_VALUE;
 	if (!error) {
+		/*
+		 * If only the arguments change, the TMD does not change. If a node was changed and
+		 * then changed back, its TMD is still built again.
+		 */
 		node->built &= same_tmd(&node->work, &work);
 		node->work = work;
 	}
@@ -129,32 +73,40 @@ leave:
 	return error;
 }
 
+CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node,
+					   const struct cu_kernel_node_params *params)
+{
+	return API_CALL(cuGraphExecKernelNodeSetParams_v2,
+			set_work(exec, node, NULL, params, NULL, NULL),
+			(uintptr_t)exec, (uintptr_t)node, (uintptr_t)params);
+}
+
+CUresult cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode node,
+					const struct cu_kernel_node_params_v1 *v1)
+{
+	struct cu_kernel_node_params params = { 0 };
+
+	if (v1)
+		params.v1 = *v1;
+	return API_CALL(cuGraphExecKernelNodeSetParams,
+			set_work(exec, node, NULL, v1 ? &params : NULL, NULL, NULL), (uintptr_t)exec,
+			(uintptr_t)node, (uintptr_t)v1);
+}
+
 CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode node,
 					const struct cu_set_node_params *params, CUcontext ctx)
 {
-	struct args {
-		CUgraphExec exec;
-		CUgraphNode node;
-		const struct cu_set_node_params *params;
-		CUcontext ctx;
-	};
-
-	return API_CALL(cuGraphExecMemsetNodeSetParams, struct args,
-			set_memory(exec, node, ctx, params, NULL), exec, node, params, ctx);
+	return API_CALL(cuGraphExecMemsetNodeSetParams,
+			set_work(exec, node, ctx, NULL, params, NULL), (uintptr_t)exec,
+			(uintptr_t)node, (uintptr_t)params, (uintptr_t)ctx);
 }
 
 CUresult cuGraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode node,
 					const struct cu_copy_3d *params, CUcontext ctx)
 {
-	struct args {
-		CUgraphExec exec;
-		CUgraphNode node;
-		const struct cu_copy_3d *params;
-		CUcontext ctx;
-	};
-
-	return API_CALL(cuGraphExecMemcpyNodeSetParams, struct args,
-			set_memory(exec, node, ctx, NULL, params), exec, node, params, ctx);
+	return API_CALL(cuGraphExecMemcpyNodeSetParams,
+			set_work(exec, node, ctx, NULL, NULL, params), (uintptr_t)exec,
+			(uintptr_t)node, (uintptr_t)params, (uintptr_t)ctx);
 }
 
 static CUresult enabled(CUgraphExec exec, CUgraphNode handle, unsigned int *out,
@@ -183,14 +135,8 @@ leave:
 
 CUresult cuGraphNodeSetEnabled(CUgraphExec exec, CUgraphNode node, unsigned int on)
 {
-	struct args {
-		CUgraphExec exec;
-		CUgraphNode node;
-		unsigned int on;
-	};
-
-	return API_CALL(cuGraphNodeSetEnabled, struct args, enabled(exec, node, NULL, &on),
-			exec, node, on);
+	return API_CALL(cuGraphNodeSetEnabled, enabled(exec, node, NULL, &on),
+			(uintptr_t)exec, (uintptr_t)node, on);
 }
 
 CUresult cuGraphNodeGetEnabled(CUgraphExec exec, CUgraphNode node, unsigned int *on)
@@ -282,14 +228,8 @@ leave:
 
 CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, struct cu_update_info *info)
 {
-	struct args {
-		CUgraphExec exec;
-		CUgraph graph;
-		struct cu_update_info *info;
-	};
-
-	return API_CALL(cuGraphExecUpdate_v2, struct args, update(exec, graph, info),
-			exec, graph, info);
+	return API_CALL(cuGraphExecUpdate_v2, update(exec, graph, info),
+			(uintptr_t)exec, (uintptr_t)graph, (uintptr_t)info);
 }
 
 static CUresult update_v1(CUgraphExec exec, CUgraph graph, CUgraphNode *error_node, int *result)
@@ -308,14 +248,7 @@ static CUresult update_v1(CUgraphExec exec, CUgraph graph, CUgraphNode *error_no
 CUresult cuGraphExecUpdate(CUgraphExec exec, CUgraph graph, CUgraphNode *error_node,
 			   int *result)
 {
-	struct args {
-		CUgraphExec exec;
-		CUgraph graph;
-		CUgraphNode *error_node;
-		int *result;
-	};
-
-	return API_CALL(cuGraphExecUpdate, struct args,
-			update_v1(exec, graph, error_node, result),
-			exec, graph, error_node, result);
+	return API_CALL(cuGraphExecUpdate, update_v1(exec, graph, error_node, result),
+			(uintptr_t)exec, (uintptr_t)graph, (uintptr_t)error_node,
+			(uintptr_t)result);
 }

@@ -296,31 +296,21 @@ CUresult launch_read_args(const struct sim_code *code, void **params, void **ext
 static CUresult launch_any(CUfunction function, struct sim_work *work, CUstream handle,
 			   void **params, void **extra)
 {
-	struct sim_stream *stream = NULL;
-	struct sim_ctx *ctx;
+	struct sim_stream *stream;
 	CUresult error;
-	bool captured = false;
+	bool captured;
 
 	function = function_of(function);
-	sim_enter();
-	ctx = ctx_current(&error);
-	if (!ctx)
-		goto leave;
-	stream = stream_get(ctx, handle, &error);
-	if (!stream)
-		goto leave;
-	error = CUDA_ERROR_INVALID_HANDLE;
-	if (!function_valid(function) || function->module->ctx != stream->ctx)
-		goto leave;
-	error = stream->legacy ? capture_forbids_legacy(ctx) : CUDA_SUCCESS;
-	if (!error)
-		error = launch_check(function, work);
-	if (!error)
-		error = launch_read_args(function->code, params, extra, &work->args);
-	captured = stream->capture;
+	stream = stream_enter(handle, &error);
+	captured = stream && stream->capture;
+	if (stream && (!function_valid(function) || function->module->ctx != stream->ctx))
+		error = CUDA_ERROR_INVALID_HANDLE;
+	if (!error && stream->legacy)
+		error = capture_forbids_legacy(stream->ctx);
+	error = error ?: launch_check(function, work) ?:
+		launch_read_args(function->code, params, extra, &work->args);
 	if (!error && captured)
 		error = capture_add(stream, CU_NODE_KERNEL, work);
-leave:
 	sim_leave();
 	return error || captured ? error : launch_submit(stream, work);
 }

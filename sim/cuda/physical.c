@@ -145,19 +145,15 @@ CUresult cuMipmappedArrayCreate(CUarray *array, const struct cu_array_3d_descrip
 				array, descriptor, levels);
 }
 
-struct array_args {
-	CUarray array;
-};
-
 CUresult cuArrayDestroy(CUarray array)
 {
-	return API_CALL(cuArrayDestroy, struct array_args, array_destroy(array, false), array);
+	return API_CALL(cuArrayDestroy, array_destroy(array, false), (uintptr_t)array);
 }
 
 CUresult cuMipmappedArrayDestroy(CUarray array)
 {
-	return API_CALL(cuMipmappedArrayDestroy, struct array_args, array_destroy(array, true),
-			array);
+	return API_CALL(cuMipmappedArrayDestroy, array_destroy(array, true),
+			(uintptr_t)array);
 }
 
 /* --------------------------------------------------------------- physical memory */
@@ -262,11 +258,7 @@ static CUresult physical_release(uint64_t handle)
 
 CUresult cuMemRelease(uint64_t handle)
 {
-	struct args {
-		uint64_t handle;
-	};
-
-	return API_CALL(cuMemRelease, struct args, physical_release(handle), handle);
+	return API_CALL(cuMemRelease, physical_release(handle), handle);
 }
 
 CUresult cuMemAddressReserve(CUdeviceptr *address, size_t bytes, size_t alignment,
@@ -316,13 +308,7 @@ static CUresult map(uint64_t address, uint64_t bytes, uint64_t handle)
 
 CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset, uint64_t handle, uint64_t flags)
 {
-	struct args {
-		CUdeviceptr address;
-		size_t bytes, offset;
-		uint64_t handle, flags;
-	};
-
-	return API_CALL(cuMemMap, struct args, map(address, bytes, handle), address, bytes, offset,
+	return API_CALL(cuMemMap, map(address, bytes, handle), address, bytes, offset,
 			handle, flags);
 }
 
@@ -349,12 +335,7 @@ static CUresult unmap(uint64_t address, uint64_t bytes)
 
 CUresult cuMemUnmap(CUdeviceptr address, size_t bytes)
 {
-	struct args {
-		CUdeviceptr address;
-		size_t bytes;
-	};
-
-	return API_CALL(cuMemUnmap, struct args, unmap(address, bytes), address, bytes);
+	return API_CALL(cuMemUnmap, unmap(address, bytes), address, bytes);
 }
 
 CUresult cuMemSetAccess(CUdeviceptr address, size_t bytes, const void *access, size_t nr)
@@ -383,13 +364,8 @@ static CUresult retain(uint64_t *handle, uint64_t address)
 
 CUresult cuMemRetainAllocationHandle(uint64_t *handle, void *address)
 {
-	struct args {
-		uint64_t *handle;
-		void *address;
-	};
-
-	return API_CALL(cuMemRetainAllocationHandle, struct args,
-			retain(handle, (uintptr_t)address), handle, address);
+	return API_CALL(cuMemRetainAllocationHandle, retain(handle, (uintptr_t)address),
+			(uintptr_t)handle, (uintptr_t)address);
 }
 
 /* Simulated processes do not share memory. An import succeeds, but uses no memory. */
@@ -429,14 +405,8 @@ static CUresult import(uint64_t *handle, void *shared)
 
 CUresult cuMemImportFromShareableHandle(uint64_t *handle, void *shared, int type)
 {
-	struct args {
-		uint64_t *handle;
-		void *shared;
-		uint64_t type;
-	};
-
-	return API_CALL(cuMemImportFromShareableHandle, struct args, import(handle, shared), handle,
-			shared, API_NARROW(type));
+	return API_CALL(cuMemImportFromShareableHandle, import(handle, shared),
+			(uintptr_t)handle, (uintptr_t)shared, API_NARROW(type));
 }
 
 CUresult cuIpcGetMemHandle(struct cu_ipc_handle *handle, CUdeviceptr address)
@@ -479,8 +449,8 @@ CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *address, struct cu_ipc_handle handle
 		uint64_t flags;
 	};
 
-	return API_CALL(cuIpcOpenMemHandle_v2, struct args, ipc_open(address), address, handle,
-			API_NARROW(flags));
+	return API_CALL_PARAMS(cuIpcOpenMemHandle_v2, ipc_open(address),
+			       (&(const struct args){ address, handle, API_NARROW(flags) }));
 }
 
 static CUresult ipc_close(uint64_t address)
@@ -495,11 +465,7 @@ static CUresult ipc_close(uint64_t address)
 
 CUresult cuIpcCloseMemHandle(CUdeviceptr address)
 {
-	struct args {
-		CUdeviceptr address;
-	};
-
-	return API_CALL(cuIpcCloseMemHandle, struct args, ipc_close(address), address);
+	return API_CALL(cuIpcCloseMemHandle, ipc_close(address), address);
 }
 
 struct sim_external {
@@ -524,13 +490,8 @@ static CUresult external_import(CUexternalMemory *memory,
 CUresult cuImportExternalMemory(CUexternalMemory *memory,
 				const struct cu_external_descriptor *descriptor)
 {
-	struct args {
-		CUexternalMemory *memory;
-		const struct cu_external_descriptor *descriptor;
-	};
-
-	return API_CALL(cuImportExternalMemory, struct args, external_import(memory, descriptor),
-			memory, descriptor);
+	return API_CALL(cuImportExternalMemory, external_import(memory, descriptor),
+			(uintptr_t)memory, (uintptr_t)descriptor);
 }
 
 static CUresult external_destroy(CUexternalMemory memory)
@@ -541,9 +502,6 @@ static CUresult external_destroy(CUexternalMemory memory)
 
 CUresult cuDestroyExternalMemory(CUexternalMemory memory)
 {
-	struct args {
-		CUexternalMemory memory;
-	};
-
-	return API_CALL(cuDestroyExternalMemory, struct args, external_destroy(memory), memory);
+	return API_CALL(cuDestroyExternalMemory, external_destroy(memory),
+			(uintptr_t)memory);
 }

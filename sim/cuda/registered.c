@@ -22,8 +22,7 @@ bool registered_valid(const struct sim_ctx *ctx, uint64_t address, uint64_t byte
 	const struct registered *r;
 
 	for (r = all; r; r = r->next)
-		if (address >= r->address && address - r->address <= r->bytes &&
-		    bytes <= r->bytes - (address - r->address))
+		if (memory_inside(r->address, r->bytes, address, bytes))
 			return !ctx || r->portable || r->ctx == ctx;
 	return false;
 }

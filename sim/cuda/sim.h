@@ -558,6 +558,8 @@ extern bool sim_ready;			/* cuInit has succeeded; read atomically */
  * stream. @ctx is the current context; it may be NULL if @handle is a pointer.
  */
 struct sim_stream *stream_get(struct sim_ctx *ctx, CUstream handle, CUresult *error);
+/* Finds the stream of a valid handle. Takes sim_lock, even on an error. */
+struct sim_stream *stream_enter(CUstream handle, CUresult *error);
 void stream_destroy_all(struct sim_ctx *ctx);
 /*
  * Creates a stream in the green context @green. If @green is NULL, the stream belongs to no green
@@ -622,6 +624,12 @@ CUresult memory_make(struct sim_ctx *ctx, enum vram_kind kind, uint64_t bytes,
 bool memory_unmake(uint64_t address, enum vram_kind kind);
 void memory_ctx_ends(struct sim_ctx *ctx);
 
+/* Returns whether [address, address + bytes) is inside [start, start + size). */
+static inline bool memory_inside(uint64_t start, uint64_t size, uint64_t address, uint64_t bytes)
+{
+	return address >= start && address - start <= size && bytes <= size - (address - start);
+}
+
 /* Returns whether [address, address + bytes) is inside one live allocation. */
 bool memory_valid(uint64_t address, uint64_t bytes);
 /*
@@ -659,6 +667,8 @@ void module_report_unloaded(struct sim_ctx *ctx);
 bool function_valid(const struct sim_function *function);
 /* Returns the function of a CUkernel or of a CUfunction. Loads the code of a CUkernel. */
 struct sim_function *function_of(void *handle);
+/* Finds the function. Takes sim_lock, even on an error. */
+struct sim_function *function_enter(CUfunction function, CUresult *error);
 
 /* ----------------------------------------------------------------- launch.c */
 

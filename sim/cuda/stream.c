@@ -354,8 +354,7 @@ CUresult cuStreamCreate(CUstream *out, unsigned int flags)
 	return cuStreamCreateWithPriority(out, flags, 0);
 }
 
-/* Finds the stream of a valid handle. Takes sim_lock, even on an error. */
-static struct sim_stream *enter_stream(CUstream handle, CUresult *error)
+struct sim_stream *stream_enter(CUstream handle, CUresult *error)
 {
 	struct sim_ctx *ctx;
 
@@ -373,7 +372,7 @@ CUresult cuStreamDestroy_v2(CUstream handle)
 
 	if ((uintptr_t)handle <= (uintptr_t)CU_STREAM_PER_THREAD)
 		return CUDA_ERROR_INVALID_HANDLE;
-	stream = enter_stream(handle, &error);
+	stream = stream_enter(handle, &error);
 	if (stream) {
 		ctx = stream->ctx;
 		object = stream->object;
@@ -382,7 +381,7 @@ CUresult cuStreamDestroy_v2(CUstream handle)
 	if (!stream)
 		return error;
 	hook_resource(ctx, object, HOOK_STREAM_DYING);
-	stream = enter_stream(handle, &error);
+	stream = stream_enter(handle, &error);
 	if (stream)
 		stream_end(stream);
 	sim_leave();
@@ -398,7 +397,7 @@ static CUresult synchronize(CUstream handle)
 	CUresult error;
 
 	do {
-		stream = enter_stream(handle, &error);
+		stream = stream_enter(handle, &error);
 		if (stream)
 			error = capture_forbids(stream);
 		idle_ns = error || stream->ctx->error ? 0 : engine_idle_ns(stream->ctx->gpu);
@@ -415,13 +414,9 @@ static CUresult synchronize(CUstream handle)
 	return error;
 }
 
-struct stream_args {
-	CUstream stream;
-};
-
 CUresult cuStreamSynchronize(CUstream stream)
 {
-	return API_CALL(cuStreamSynchronize, struct stream_args, synchronize(stream), stream);
+	return API_CALL(cuStreamSynchronize, synchronize(stream), (uintptr_t)stream);
 }
 
 static CUresult query(CUstream handle)
@@ -429,7 +424,7 @@ static CUresult query(CUstream handle)
 	struct sim_stream *stream;
 	CUresult error;
 
-	stream = enter_stream(handle, &error);
+	stream = stream_enter(handle, &error);
 	if (stream)
 		error = capture_forbids(stream);
 	if (!error) {
@@ -445,7 +440,7 @@ static CUresult query(CUstream handle)
 
 CUresult cuStreamQuery(CUstream stream)
 {
-	return API_CALL(cuStreamQuery, struct stream_args, query(stream), stream);
+	return API_CALL(cuStreamQuery, query(stream), (uintptr_t)stream);
 }
 
 CUresult cuStreamGetCtx(CUstream handle, CUcontext *ctx)
@@ -455,7 +450,7 @@ CUresult cuStreamGetCtx(CUstream handle, CUcontext *ctx)
 
 	if (!ctx)
 		return CUDA_ERROR_INVALID_VALUE;
-	stream = enter_stream(handle, &error);
+	stream = stream_enter(handle, &error);
 	if (stream)
 		*ctx = stream->green ? stream->green : stream->ctx;
 	sim_leave();
@@ -469,7 +464,7 @@ CUresult cuStreamGetPriority(CUstream handle, int *priority)
 
 	if (!priority)
 		return CUDA_ERROR_INVALID_VALUE;
-	stream = enter_stream(handle, &error);
+	stream = stream_enter(handle, &error);
 	if (stream)
 		*priority = stream->priority;
 	sim_leave();
