@@ -266,8 +266,7 @@ static CUresult begin_capture(CUstream handle, int mode)
 	stream = stream_enter(handle, &error);
 	if (stream)
 		error = begin(stream, mode);
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult cuStreamBeginCapture_v2(CUstream handle, int mode)
@@ -319,8 +318,7 @@ static CUresult end_capture(CUstream handle, CUgraph *graph)
 	}
 	end(capture);
 leave:
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph)
@@ -367,8 +365,7 @@ CUresult cuStreamGetCaptureInfo_v2(CUstream handle, int *status, uint64_t *id, C
 	if (nr_before)
 		*nr_before = stream->nr_tips;
 leave:
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult cuStreamGetCaptureInfo_v3(CUstream handle, int *status, uint64_t *id, CUgraph *graph,

@@ -39,8 +39,7 @@ CUresult cuEventCreate(CUevent *out, unsigned int flags)
 			error = CUDA_ERROR_OUT_OF_MEMORY;
 		}
 	}
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 static CUresult record(struct sim_stream *stream, struct sim_event *event)
@@ -75,8 +74,7 @@ CUresult cuEventRecord(CUevent event, CUstream handle)
 		error = capture_record(stream, event);
 	else if (!error && !stream->ctx->error)
 		error = record(stream, event);
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 static CUresult wait_event(CUstream handle, CUevent event, unsigned int flags)
@@ -107,8 +105,7 @@ static CUresult wait_event(CUstream handle, CUevent event, unsigned int flags)
 		}
 	}
 leave:
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags)
@@ -125,8 +122,7 @@ static CUresult synchronize(CUevent event)
 	if (ctx_current(&error))
 		error = !event_valid(event) ? CUDA_ERROR_INVALID_HANDLE :
 			event->capture ? CUDA_ERROR_CAPTURED_EVENT : engine_finish_event(event);
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult cuEventSynchronize(CUevent event)
@@ -152,8 +148,7 @@ static CUresult query(CUevent event)
 		if (!error && event->pending)
 			error = CUDA_ERROR_NOT_READY;
 	}
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult cuEventQuery(CUevent event)
@@ -178,8 +173,7 @@ CUresult cuEventElapsedTime_v2(float *ms, CUevent from, CUevent to)
 		else
 			*ms = (double)(int64_t)(to->time - from->time) / 1e6;
 	}
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult cuEventElapsedTime(float *ms, CUevent from, CUevent to)
@@ -204,6 +198,5 @@ CUresult cuEventDestroy_v2(CUevent event)
 			error = CUDA_ERROR_INVALID_HANDLE;
 		}
 	}
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }

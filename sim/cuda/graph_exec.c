@@ -426,8 +426,7 @@ static CUresult upload_or_launch(CUgraphExec exec, CUstream handle, bool launch)
 give:
 	exec_give(exec);
 leave:
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 struct launch_args {
@@ -596,8 +595,7 @@ CUresult cuGraphExecGetFlags(CUgraphExec exec, uint64_t *flags)
 		*flags = exec->flags;
 		exec_give(exec);
 	}
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 static CUresult destroy(CUgraphExec exec)

@@ -73,9 +73,9 @@ CUresult cuDeviceGraphMemTrim(CUdevice device)
 
 CUresult cuGraphMemAllocNodeGetParams(CUgraphNode node, struct cu_alloc_node_params *params)
 {
-	CUresult error = graph_enter_node(node);
+	CUresult error = graph_enter_node(node, params);
 
-	if (!error && (!params || node->type != CU_NODE_ALLOC))
+	if (!error && node->type != CU_NODE_ALLOC)
 		error = CUDA_ERROR_INVALID_VALUE;
 	if (!error)
 		*params = (struct cu_alloc_node_params){
@@ -83,6 +83,5 @@ CUresult cuGraphMemAllocNodeGetParams(CUgraphNode node, struct cu_alloc_node_par
 			.bytes = node->work.args.bytes,
 			.address = node->work.args.address,
 		};
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }

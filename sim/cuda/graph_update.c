@@ -69,8 +69,7 @@ static CUresult set_work(CUgraphExec exec, CUgraphNode handle, CUcontext ctx,
 	}
 	exec_give(exec);
 leave:
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node,
@@ -89,8 +88,8 @@ CUresult cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode node,
 	if (v1)
 		params.v1 = *v1;
 	return API_CALL(cuGraphExecKernelNodeSetParams,
-			set_work(exec, node, NULL, v1 ? &params : NULL, NULL, NULL), (uintptr_t)exec,
-			(uintptr_t)node, (uintptr_t)v1);
+			set_work(exec, node, NULL, v1 ? &params : NULL, NULL, NULL),
+			(uintptr_t)exec, (uintptr_t)node, (uintptr_t)v1);
 }
 
 CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode node,
@@ -129,8 +128,7 @@ static CUresult enabled(CUgraphExec exec, CUgraphNode handle, unsigned int *out,
 	}
 	exec_give(exec);
 leave:
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult cuGraphNodeSetEnabled(CUgraphExec exec, CUgraphNode node, unsigned int on)
@@ -222,8 +220,7 @@ free_new:
 give:
 	exec_give(exec);
 leave:
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, struct cu_update_info *info)

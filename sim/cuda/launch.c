@@ -134,8 +134,7 @@ static CUresult load_code(struct sim_function *function)
 		function->launched = true;
 		function->module->bytes += bytes;
 	}
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult launch_submit(struct sim_stream *stream, const struct sim_work *work)

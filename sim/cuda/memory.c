@@ -123,8 +123,7 @@ static CUresult enter_allocate(uint64_t *address, uint64_t bytes, enum vram_kind
 	ctx = ctx_current(&error);
 	if (ctx)
 		error = memory_make(ctx, kind, bytes, address);
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 static CUresult enter_release(uint64_t address, bool host)
@@ -136,8 +135,7 @@ static CUresult enter_release(uint64_t address, bool host)
 	ctx = ctx_current(&error);
 	if (ctx && address)
 		error = release(ctx, address, host);
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
@@ -254,8 +252,7 @@ static CUresult copy_now(uint64_t device, void *to, const void *from, size_t byt
 		error = capture_forbids_legacy(ctx);
 	if (!error)
 		error = copy_waited(ctx, &op);
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void *from, size_t bytes)
@@ -361,6 +358,7 @@ CUresult cuMemsetD32Async(CUdeviceptr to, unsigned int value, size_t count, CUst
 				 .args = { .address = to, .bytes = count * 4, .value = value } };
 
 	return API_CALL(cuMemsetD32Async,
-			to % 4 || count > SIZE_MAX / 4 ? CUDA_ERROR_INVALID_VALUE : fill_or_copy(&work, stream),
+			to % 4 || count > SIZE_MAX / 4 ? CUDA_ERROR_INVALID_VALUE
+						       : fill_or_copy(&work, stream),
 			to, API_NARROW(value), count, (uintptr_t)stream);
 }

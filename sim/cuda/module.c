@@ -440,8 +440,7 @@ CUresult cuModuleGetFunction(CUfunction *out, CUmodule module, const char *name)
 	else
 		error = CUDA_ERROR_NOT_FOUND;
 leave:
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 /* A CUkernel is the address of its function plus 1. */
@@ -504,8 +503,7 @@ CUresult cuFuncGetModule(CUmodule *module, CUfunction handle)
 	function = function_enter(handle, &error);
 	if (function)
 		*module = function->module;
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult cuFuncGetName(const char **name, CUfunction handle)
@@ -518,8 +516,7 @@ CUresult cuFuncGetName(const char **name, CUfunction handle)
 	function = function_enter(handle, &error);
 	if (function)
 		*name = function->name;
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 static CUresult get_function(CUfunction *function, void *kernel)
@@ -587,8 +584,7 @@ CUresult cuFuncGetAttribute(int *value, int attribute, CUfunction handle)
 		error = CUDA_ERROR_INVALID_VALUE;
 	}
 leave:
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult cuFuncSetAttribute(CUfunction handle, int attribute, int value)
@@ -616,6 +612,5 @@ CUresult cuFuncSetAttribute(CUfunction handle, int attribute, int value)
 		error = CUDA_ERROR_INVALID_VALUE;
 	}
 leave:
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }

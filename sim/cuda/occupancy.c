@@ -24,8 +24,7 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction han
 	function = function_enter(handle, &error);
 	if (function)
 		*blocks = blocks_of(function, block_size, shared);
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 /* The flags affect only caching, which is not simulated. */
@@ -127,8 +126,7 @@ static CUresult cluster_question(const int *answer, CUfunction handle,
 		if (!(*gpu)->clusters)
 			error = CUDA_ERROR_NOT_SUPPORTED;
 	}
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 static void sms_of_vgpcs(const struct sim_gpu *gpu, unsigned int sms[SIM_MAX_VGPCS])

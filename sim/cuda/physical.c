@@ -73,8 +73,7 @@ static CUresult array_create(CUarray *out, const struct cu_array_3d_descriptor *
 		arrays = array;
 		*out = array;
 	}
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 static CUresult array_destroy(CUarray array, bool mipmapped)
@@ -91,8 +90,7 @@ static CUresult array_destroy(CUarray array, bool mipmapped)
 		free(array);
 		error = CUDA_SUCCESS;
 	}
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 static CUresult plane_create(CUarray *out, const struct cu_array_descriptor *d)
@@ -223,8 +221,7 @@ static CUresult create(uint64_t *handle, uint64_t bytes, const struct cu_memory_
 		physicals = physical;
 		*handle = physical->handle;
 	}
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult cuMemCreate(uint64_t *handle, size_t bytes, const struct cu_memory_properties *what,
@@ -302,8 +299,7 @@ static CUresult map(uint64_t address, uint64_t bytes, uint64_t handle)
 	} else {
 		free(mapping);
 	}
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset, uint64_t handle, uint64_t flags)
@@ -329,8 +325,7 @@ static CUresult unmap(uint64_t address, uint64_t bytes)
 		free(mapping);
 		error = CUDA_SUCCESS;
 	}
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult cuMemUnmap(CUdeviceptr address, size_t bytes)
@@ -358,8 +353,7 @@ static CUresult retain(uint64_t *handle, uint64_t address)
 			error = CUDA_SUCCESS;
 			break;
 		}
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult cuMemRetainAllocationHandle(uint64_t *handle, void *address)
@@ -436,8 +430,7 @@ static CUresult ipc_open(uint64_t *address)
 	ctx = ctx_current(&error);
 	if (ctx)
 		error = memory_make(ctx, ROOM_MAPPED, IPC_SPACE, address);
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *address, struct cu_ipc_handle handle,

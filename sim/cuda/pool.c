@@ -168,8 +168,7 @@ static CUresult allocate(uint64_t *address, uint64_t bytes, struct sim_pool *poo
 		error = capture(stream, bytes, address);
 	else if (!error)
 		error = take(stream->ctx, pool, bytes, address);
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 struct async_args {
@@ -238,8 +237,7 @@ static CUresult free_async(uint64_t address, CUstream handle)
 		    !memory_unmake(address, ROOM_LINEAR))
 			error = CUDA_ERROR_INVALID_VALUE;
 	}
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream)
@@ -303,8 +301,7 @@ static CUresult pool_destroy(struct sim_pool *pool)
 			pool->gpu->pool = pool->gpu->default_pool;
 		free(pool);
 	}
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult cuMemPoolDestroy(CUmemoryPool pool)
@@ -318,8 +315,7 @@ static CUresult pool_trim(struct sim_pool *pool, size_t keep)
 
 	if (!error)
 		pool_keep(pool, keep);
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t keep)
@@ -335,8 +331,7 @@ static CUresult set_attribute(struct sim_pool *pool, int attribute, const uint64
 		error = CUDA_ERROR_INVALID_VALUE;
 	if (!error)
 		pool->threshold = *value;
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult cuMemPoolSetAttribute(CUmemoryPool pool, int attribute, void *value)
@@ -361,8 +356,7 @@ CUresult cuMemPoolGetAttribute(CUmemoryPool pool, int attribute, void *value)
 		*(uint64_t *)value = pool->threshold;
 	else
 		error = CUDA_ERROR_INVALID_VALUE;
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 static CUresult pool_of(CUmemoryPool *pool, CUdevice device, bool only_default)
@@ -399,8 +393,7 @@ static CUresult set_pool(CUdevice device, struct sim_pool *pool)
 		error = CUDA_ERROR_INVALID_VALUE;
 	if (!error)
 		pool->gpu->pool = pool;
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult cuDeviceSetMemPool(CUdevice device, CUmemoryPool pool)

@@ -83,8 +83,7 @@ CUresult cuMemHostRegister_v2(void *address, size_t bytes, unsigned int flags)
 		error = ctx->error;
 	if (!error)
 		error = add(ctx, (uintptr_t)address, bytes, flags);
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 /* Waits for all queued work, because this work may use the memory. */
@@ -107,8 +106,7 @@ CUresult cuMemHostUnregister(void *address)
 		*link = r->next;
 		free(r);
 	}
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 /* Host and device use the same addresses, as with unified addressing. */
@@ -125,6 +123,5 @@ CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *device, void *address, unsign
 		error = CUDA_ERROR_INVALID_VALUE;
 	if (!error)
 		*device = (uintptr_t)address;
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }

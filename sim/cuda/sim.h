@@ -293,6 +293,13 @@ static inline void sim_leave(void)
 	pthread_mutex_unlock(&sim_lock);
 }
 
+/* Releases the lock. Returns @error. */
+static inline CUresult sim_leave_with(CUresult error)
+{
+	sim_leave();
+	return error;
+}
+
 /* Prints a line on stderr. No other function of the simulated driver prints. */
 __attribute__((format(printf, 1, 2)))
 void sim_print(const char *fmt, ...);
@@ -720,8 +727,11 @@ void graph_empty(struct sim_graph *graph);	/* frees the nodes, but not @graph it
 struct sim_node *graph_add(struct sim_graph *graph, enum cu_node_type type,
 			   const struct sim_work *work, struct sim_node *const *before,
 			   unsigned int nr_before);
-/* Takes sim_lock, and keeps it even on an error. Fails if @node is not a node. */
-CUresult graph_enter_node(CUgraphNode node);
+/*
+ * Takes sim_lock, and keeps it even on an error. Fails if @node is not a node, or if @valid is
+ * false because another argument of the entry point is invalid.
+ */
+CUresult graph_enter_node(CUgraphNode node, bool valid);
 
 /* ------------------------------------------------------------- graph_node.c */
 

@@ -434,8 +434,7 @@ static CUresult query(CUstream handle)
 		if (!error && stream->head)
 			error = CUDA_ERROR_NOT_READY;
 	}
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult cuStreamQuery(CUstream stream)
@@ -453,8 +452,7 @@ CUresult cuStreamGetCtx(CUstream handle, CUcontext *ctx)
 	stream = stream_enter(handle, &error);
 	if (stream)
 		*ctx = stream->green ? stream->green : stream->ctx;
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult cuStreamGetPriority(CUstream handle, int *priority)
@@ -467,8 +465,7 @@ CUresult cuStreamGetPriority(CUstream handle, int *priority)
 	stream = stream_enter(handle, &error);
 	if (stream)
 		*priority = stream->priority;
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest)
