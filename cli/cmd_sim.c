@@ -64,7 +64,7 @@ static void print_titled(struct out *out, const char *name)
 
 static int print_list(const struct args *args)
 {
-	json_t *root, *names;
+	json_t *names = args->json ? json_array() : NULL;
 	struct dirent **entries;
 	struct out out;
 	int nr, status;
@@ -72,11 +72,10 @@ static int print_list(const struct args *args)
 	status = out_open(&out, args);
 	if (status)
 		return status;
-	names = json_array();
 	nr = scenario_list(&entries);
 	for (int i = 0; i < nr; i++) {
 		entries[i]->d_name[strlen(entries[i]->d_name) - 5] = 0;
-		if (args->json)
+		if (names)
 			json_array_append_new(names, out_json_text(entries[i]->d_name));
 		else
 			print_titled(&out, entries[i]->d_name);
@@ -84,12 +83,7 @@ static int print_list(const struct args *args)
 	}
 	if (nr)
 		free(entries);
-	if (args->json) {
-		root = out_json_new("sim", true);
-		json_object_set(root, "scenarios", names);
-		out_json_write(&out, root);
-	}
-	json_decref(names);
+	out_json_list(&out, "sim", true, "scenarios", names);
 	return out_close(&out);
 }
 
