@@ -197,7 +197,6 @@ static int check(struct sim *sim, const struct options *options)
 	bool good = sim_expect(sim, &outcomes);
 	char names[512];
 	char end[32];
-	unsigned int i;
 
 	free(outcomes);
 	if (!good)
@@ -205,7 +204,7 @@ static int check(struct sim *sim, const struct options *options)
 	if (is_form(options, "svg") && sim->nr_runs > 1)
 		return usage_error("--of svg: %s has %u runs: choose one of these with --run: %s",
 				   sim->name, sim->nr_runs, run_names(sim, names, sizeof(names)));
-	for (i = 0; i < sim->nr_runs; i++)
+	for (unsigned int i = 0; i < sim->nr_runs; i++)
 		if (!drawn_to(&sim->runs[i], options))
 			return usage_error("--span %s: %s%sends earlier, at %s", options->span,
 					   sim->runs[i].name ? sim->runs[i].name : "",
@@ -237,13 +236,12 @@ static int show(struct sim *sim, const struct args *args, const struct options *
 
 static int sim_file(struct sim *sim, const struct args *args, const struct options *options)
 {
-	unsigned int i;
 	int status;
 
 	status = yaml_open(&sim->yaml, "", sim->path, "a scenario");
 	if (!status) {
 		status = run_all(sim, options) ?: show(sim, args, options);
-		for (i = 0; i < sim->nr_runs; i++)
+		for (unsigned int i = 0; i < sim->nr_runs; i++)
 			sim_run_free(&sim->runs[i]);
 		free(sim->runs);
 		yaml_close(&sim->yaml);

@@ -163,12 +163,10 @@ static const struct {
 
 static CUresult error_text(CUresult error, const char **out, bool name)
 {
-	unsigned int i;
-
 	if (!out)
 		return CUDA_ERROR_INVALID_VALUE;
 	*out = NULL;
-	for (i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
+	for (unsigned int i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
 		if (errors[i].error == error)
 			*out = name ? errors[i].name : errors[i].text;
 	return *out ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
@@ -256,13 +254,12 @@ CUresult cuDeviceGetPCIBusId(char *text, int len, CUdevice device)
 {
 	CUresult error;
 	struct sim_gpu *gpu = device_get(device, text, &error);
-	int i;
 
 	if (gpu && len <= 0)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (gpu) {
 		snprintf(text, len, "%s", gpu->info.pci);
-		for (i = 0; text[i]; i++)	/* in upper case, as in NVIDIA's driver */
+		for (int i = 0; text[i]; i++)	/* in upper case, as in NVIDIA's driver */
 			if (text[i] >= 'a' && text[i] <= 'f')
 				text[i] -= 'a' - 'A';
 	}
@@ -286,13 +283,12 @@ static bool parse_address(const char *text, struct address *address)
 CUresult cuDeviceGetByPCIBusId(CUdevice *device, const char *text)
 {
 	struct address wanted, address;
-	unsigned int i;
 
 	if (!ready())
 		return CUDA_ERROR_NOT_INITIALIZED;
 	if (!device || !text || !parse_address(text, &wanted))
 		return CUDA_ERROR_INVALID_VALUE;
-	for (i = 0; i < sim_nr_gpus; i++)
+	for (unsigned int i = 0; i < sim_nr_gpus; i++)
 		if (parse_address(sim_gpus[i]->info.pci, &address) &&
 		    !memcmp(&address, &wanted, sizeof(address))) {
 			*device = i;

@@ -64,9 +64,7 @@ static void node_free(struct sim_node *node)
 
 void graph_empty(struct sim_graph *graph)
 {
-	unsigned int i;
-
-	for (i = 0; i < graph->nr_nodes; i++)
+	for (unsigned int i = 0; i < graph->nr_nodes; i++)
 		node_free(graph->nodes[i]);
 	handle_drop(&graph->handle);
 	free(graph->nodes);
@@ -191,9 +189,7 @@ static bool is_node_of(const struct sim_graph *graph, const struct sim_node *nod
 
 static bool waits_for(const struct sim_node *node, const struct sim_node *other)
 {
-	unsigned int i;
-
-	for (i = 0; i < node->nr_before; i++)
+	for (unsigned int i = 0; i < node->nr_before; i++)
 		if (node->before[i] == other)
 			return true;
 	return false;
@@ -279,14 +275,13 @@ CUresult cuGraphClone(CUgraph *out, CUgraph graph)
 CUresult cuGraphNodeFindInClone(CUgraphNode *out, CUgraphNode original, CUgraph clone)
 {
 	CUresult error = graph_enter_node(original, out);
-	unsigned int i;
 
 	if (error)
 		goto leave;
 	error = CUDA_ERROR_INVALID_VALUE;
 	if (!handle_valid(clone, SIM_HANDLE_GRAPH))
 		goto leave;
-	for (i = 0; i < clone->nr_nodes; i++)
+	for (unsigned int i = 0; i < clone->nr_nodes; i++)
 		if (clone->nodes[i]->clone_of == original->serial) {
 			*out = clone->nodes[i];
 			error = CUDA_SUCCESS;
@@ -298,10 +293,9 @@ leave:
 CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode *nodes, size_t *nr)
 {
 	CUresult error = enter_graph(graph, nr);
-	size_t i;
 
 	if (!error && nodes) {
-		for (i = 0; i < *nr; i++)
+		for (size_t i = 0; i < *nr; i++)
 			nodes[i] = i < graph->nr_nodes ? graph->nodes[i] : NULL;
 		if (*nr > graph->nr_nodes)
 			*nr = graph->nr_nodes;
@@ -362,9 +356,8 @@ CUresult cuGraphAddDependencies(CUgraph graph, const CUgraphNode *from, const CU
 static bool plain_edges(const struct cu_edge_data *edges, size_t nr)
 {
 	static const struct cu_edge_data plain;
-	size_t i;
 
-	for (i = 0; edges && i < nr; i++)
+	for (size_t i = 0; edges && i < nr; i++)
 		if (memcmp(&edges[i], &plain, sizeof(plain))) {
 			sim_print("edges with ports or a type are not simulated");
 			return false;

@@ -15,9 +15,7 @@
 
 void exec_free(struct sim_exec *exec)
 {
-	unsigned int i;
-
-	for (i = 0; i < exec->nr_nodes; i++) {
+	for (unsigned int i = 0; i < exec->nr_nodes; i++) {
 		free(exec->nodes[i].before);
 		free(exec->nodes[i].host);
 		free(exec->nodes[i].device);
@@ -144,9 +142,7 @@ free_has_after:
 
 static bool all_placed(const struct sim_node *node, const unsigned int *last)
 {
-	unsigned int i;
-
-	for (i = 0; i < node->nr_before; i++)
+	for (unsigned int i = 0; i < node->nr_before; i++)
 		if (last[node->before[i]->at] == NO_STEP)
 			return false;
 	return true;
@@ -328,7 +324,6 @@ static CUresult exec_queue(struct sim_exec *exec, struct sim_stream *stream)
 	struct sim_op op = { .kind = SIM_OP_GRAPH };
 	struct sim_moment *end;
 	CUresult error = CUDA_SUCCESS;
-	unsigned int i;
 
 	op.run = run_make(exec);
 	end = engine_moment();
@@ -336,7 +331,7 @@ static CUresult exec_queue(struct sim_exec *exec, struct sim_stream *stream)
 		error = CUDA_ERROR_OUT_OF_MEMORY;
 		goto free_run;
 	}
-	for (i = 0; i < exec->nr_nodes; i++)
+	for (unsigned int i = 0; i < exec->nr_nodes; i++)
 		if (!step_fill(exec, i, op.run, &error))
 			goto free_run;
 	if (stream->ctx->error)		/* after a failure, the context runs no more work */
@@ -362,7 +357,6 @@ static struct sim_stream *launch_stream(struct sim_exec *exec, CUstream handle, 
 {
 	struct sim_stream *stream = NULL;
 	struct sim_ctx *ctx;
-	unsigned int i;
 
 	ctx = ctx_current(error);
 	if (ctx)
@@ -374,7 +368,7 @@ static struct sim_stream *launch_stream(struct sim_exec *exec, CUstream handle, 
 			stream->capture ? "that is captured" : "of another context");
 		*error = CUDA_ERROR_NOT_SUPPORTED;
 	}
-	for (i = 0; !*error && i < exec->nr_nodes; i++)
+	for (unsigned int i = 0; !*error && i < exec->nr_nodes; i++)
 		if (exec->nodes[i].work.function && !function_valid(exec->nodes[i].work.function))
 			*error = CUDA_ERROR_INVALID_HANDLE;
 	return *error ? NULL : stream;

@@ -9,9 +9,8 @@
 static uint64_t exec_memory(const struct sim_exec *exec)
 {
 	uint64_t bytes = 0;
-	unsigned int i;
 
-	for (i = 0; i < exec->nr_nodes; i++)
+	for (unsigned int i = 0; i < exec->nr_nodes; i++)
 		if (exec->nodes[i].type == CU_NODE_ALLOC)
 			bytes += vram_round(exec->nodes[i].work.args.bytes);
 	return bytes;

@@ -23,11 +23,9 @@ static bool same_tmd(const struct sim_work *a, const struct sim_work *b)
 /* Finds the node of @exec for @handle. */
 static struct exec_node *exec_find(struct sim_exec *exec, CUgraphNode handle)
 {
-	unsigned int i;
-
 	if (!handle_valid(handle, SIM_HANDLE_NODE))
 		return NULL;
-	for (i = 0; i < exec->nr_nodes; i++)
+	for (unsigned int i = 0; i < exec->nr_nodes; i++)
 		if (exec->nodes[i].serial == handle->serial)
 			return &exec->nodes[i];
 	return NULL;
@@ -190,7 +188,6 @@ static CUresult update(CUgraphExec exec, CUgraph graph, struct cu_update_info *i
 	struct sim_node *bad = NULL;
 	struct sim_exec *new = NULL;
 	CUresult error;
-	unsigned int i;
 
 	if (!info)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -210,7 +207,7 @@ static CUresult update(CUgraphExec exec, CUgraph graph, struct cu_update_info *i
 		error = CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
 		goto free_new;
 	}
-	for (i = 0; i < exec->nr_nodes; i++) {
+	for (unsigned int i = 0; i < exec->nr_nodes; i++) {
 		exec->nodes[i].built &= same_tmd(&exec->nodes[i].work, &new->nodes[i].work);
 		exec->nodes[i].work = new->nodes[i].work;
 	}

@@ -370,7 +370,6 @@ static CUresult launch_config(const struct cu_launch_config *config, CUfunction 
 {
 	const struct cu_launch_attribute *attribute;
 	struct sim_work work;
-	unsigned int i;
 	CUresult error;
 
 	if (!config || (config->nr_attributes && !config->attributes))
@@ -383,7 +382,7 @@ static CUresult launch_config(const struct cu_launch_config *config, CUfunction 
 		.dynamic = config->shared,
 	};
 	/* Attributes that are not simulated do not affect placement and are ignored. */
-	for (i = 0; i < config->nr_attributes; i++) {
+	for (unsigned int i = 0; i < config->nr_attributes; i++) {
 		attribute = &config->attributes[i];
 		if (attribute->id != CU_LAUNCH_COOPERATIVE &&
 		    attribute->id != CU_LAUNCH_CLUSTER_DIMENSION &&

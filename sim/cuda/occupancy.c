@@ -131,11 +131,9 @@ static CUresult cluster_question(const int *answer, CUfunction handle,
 
 static void sms_of_vgpcs(const struct sim_gpu *gpu, unsigned int sms[SIM_MAX_VGPCS])
 {
-	unsigned int i;
-
-	for (i = 0; i < SIM_MAX_VGPCS; i++)
+	for (unsigned int i = 0; i < SIM_MAX_VGPCS; i++)
 		sms[i] = 0;
-	for (i = 0; i < gpu->nr_sms; i++)
+	for (unsigned int i = 0; i < gpu->nr_sms; i++)
 		sms[gpu->hw.map.sms[i].vgpc]++;
 }
 

@@ -53,12 +53,11 @@ static CUresult array_create(CUarray *out, const struct cu_array_3d_descriptor *
 	struct sim_ctx *ctx;
 	uint64_t bytes = 0;
 	CUresult error;
-	unsigned int i;
 
 	if (!out || !d || !d->width || d->width > MAX_SIDE || d->height > MAX_SIDE ||
 	    d->depth > 16384 || !element_bytes(d->format) || !levels || levels > 18)
 		return CUDA_ERROR_INVALID_VALUE;
-	for (i = 0; i < levels; i++)
+	for (unsigned int i = 0; i < levels; i++)
 		bytes += level_bytes(d, i);
 	bytes = d->flags & NO_MEMORY ? 0 : bytes > 1 << 20 ? vram_round(bytes) : bytes;
 	array = calloc(1, sizeof(*array));

@@ -82,10 +82,9 @@ static void object_fill(struct sim_stream *stream)
 {
 	uint64_t *word = stream->object, serial = ++nr_objects, random;
 	bool pointers = !sim_faults()->no_stream_pointer;
-	unsigned int i;
 	void *other;
 
-	for (i = 0; i < OBJECT_WORDS; i++) {
+	for (unsigned int i = 0; i < OBJECT_WORDS; i++) {
 		random = mix(serial * OBJECT_WORDS + i);
 		other = stale[random % NR_STALE];
 		switch (random >> 8 & 7) {
