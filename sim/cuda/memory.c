@@ -112,7 +112,7 @@ static CUresult release(struct sim_ctx *ctx, uint64_t address, bool host)
 	return CUDA_ERROR_INVALID_VALUE;
 }
 
-static CUresult enter_allocate(uint64_t *address, uint64_t bytes, enum vram_kind kind)
+CUresult memory_allocate(uint64_t *address, uint64_t bytes, enum vram_kind kind)
 {
 	struct sim_ctx *ctx;
 	CUresult error;
@@ -146,7 +146,7 @@ CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
 	};
 
 	return API_CALL_CHANGED(cuMemAlloc_v2, struct args, args,
-				enter_allocate(args.address, args.bytes, ROOM_LINEAR), address,
+				memory_allocate(args.address, args.bytes, ROOM_LINEAR), address,
 				bytes);
 }
 
@@ -159,7 +159,7 @@ CUresult cuMemAllocManaged(CUdeviceptr *address, size_t bytes, unsigned int flag
 	};
 
 	return API_CALL_CHANGED(cuMemAllocManaged, struct args, args,
-				enter_allocate(args.address, args.bytes, ROOM_MANAGED), address,
+				memory_allocate(args.address, args.bytes, ROOM_MANAGED), address,
 				bytes, API_NARROW(flags));
 }
 
@@ -170,7 +170,7 @@ static CUresult allocate_pitch(uint64_t *address, size_t *pitch, size_t width, s
 	if (!pitch || !width || !height || width > INT32_MAX)
 		return CUDA_ERROR_INVALID_VALUE;
 	*pitch = (width + PITCH - 1) / PITCH * PITCH;
-	return enter_allocate(address, *pitch * height, ROOM_LINEAR);
+	return memory_allocate(address, *pitch * height, ROOM_LINEAR);
 }
 
 CUresult cuMemAllocPitch_v2(CUdeviceptr *address, size_t *pitch, size_t width, size_t height,
@@ -205,7 +205,7 @@ CUresult cuMemAllocHost_v2(void **out, size_t bytes)
 
 	if (!out || !bytes)
 		return CUDA_ERROR_INVALID_VALUE;
-	error = enter_allocate(&address, bytes, ROOM_HOST);
+	error = memory_allocate(&address, bytes, ROOM_HOST);
 	if (!error)
 		*out = (void *)(uintptr_t)address;
 	return error;

@@ -418,20 +418,6 @@ CUresult cuIpcGetMemHandle(struct cu_ipc_handle *handle, CUdeviceptr address)
 
 #define IPC_SPACE (2ull << 20)
 
-static CUresult ipc_open(uint64_t *address)
-{
-	struct sim_ctx *ctx;
-	CUresult error;
-
-	if (!address)
-		return CUDA_ERROR_INVALID_VALUE;
-	sim_enter();
-	ctx = ctx_current(&error);
-	if (ctx)
-		error = memory_make(ctx, ROOM_MAPPED, IPC_SPACE, address);
-	return sim_leave_with(error);
-}
-
 CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *address, struct cu_ipc_handle handle,
 			       unsigned int flags)
 {
@@ -441,7 +427,8 @@ CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *address, struct cu_ipc_handle handle
 		uint64_t flags;
 	};
 
-	return API_CALL_PARAMS(cuIpcOpenMemHandle_v2, ipc_open(address),
+	return API_CALL_PARAMS(cuIpcOpenMemHandle_v2,
+			       memory_allocate(address, IPC_SPACE, ROOM_MAPPED),
 			       (&(const struct args){ address, handle, API_NARROW(flags) }));
 }
 

@@ -629,6 +629,8 @@ bool graph_memory_contains(uint64_t address);
 CUresult memory_make(struct sim_ctx *ctx, enum vram_kind kind, uint64_t bytes,
 		     uint64_t *address);
 bool memory_unmake(uint64_t address, enum vram_kind kind);
+/* Calls memory_make() for the current context. Call this without sim_lock. */
+CUresult memory_allocate(uint64_t *address, uint64_t bytes, enum vram_kind kind);
 void memory_ctx_ends(struct sim_ctx *ctx);
 
 /* Returns whether [address, address + bytes) is inside [start, start + size). */

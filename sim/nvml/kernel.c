@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: MIT
 /* Requests a list of processes from the kernel driver, by an ioctl that a test answers. */
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include "lib/topo/rm_ioctl.h"
 #include "sim/nvml/nvml.h"
 
 #define SUBDEVICE	0x2080	/* NV20_SUBDEVICE_0; also the handle of an object of that class */
-
-int nvmlSimulatedIoctl(int fd, unsigned long request, void *arg);
 
 /*
  * Makes the ioctl calls of this library under a separate name. The real library has no such
