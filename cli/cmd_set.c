@@ -11,7 +11,6 @@
 #include "cli/target/process_list.h"
 #include "cli/target/tenants.h"
 #include "cli/target/which_gpu.h"
-#include "cli/util/child.h"
 #include "cli/util/out.h"
 #include "cli/util/yaml.h"
 #include "lib/private.h"
