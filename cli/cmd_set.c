@@ -11,7 +11,6 @@
 #include "cli/target/process_list.h"
 #include "cli/target/tenants.h"
 #include "cli/target/which_gpu.h"
-#include "cli/util/child.h"
 #include "cli/util/out.h"
 #include "cli/util/yaml.h"
 #include "lib/private.h"
@@ -357,72 +356,45 @@ static void change_target(const struct target *target, struct changed *changed)
 
 /* ------------------------------------------------------------------- print */
 
-static const char *set_text(char *text, const struct target *target,
-			    const struct gpupart_tpcset *set)
+/* Prints a line such as "pid 4711's new set: 0-7". */
+static void print_set(struct out *out, const struct target *target, const char *when,
+		      const struct gpupart_tpcset *set)
 {
-	return gpupart_tpcset_empty(set) ? "all" :
-					   out_set(text, OUT_SET_STRLEN, target->topo, set);
-}
-
-/* Formats a description such as "pid 4711's new set". */
-static const char *which_text(char *text, size_t len, const struct target *target,
-			      const char *when)
-{
-	const char *on = target->several ? " on " : "", *pci = target->several ? target->pci : "";
+	char text[OUT_SET_STRLEN];
 
 	if (target->pid)
-		snprintf(text, len, "pid %d's %s set%s%s", target->pid, when, on, pci);
+		fprintf(out->file, "pid %d", target->pid);
 	else
-		snprintf(text, len, "job %s's %s set%s%s",
-			 *target->name ? target->name : target->job, when, on, pci);
-	return text;
+		fprintf(out->file, "job %s", *target->name ? target->name : target->job);
+	fprintf(out->file, "'s %s set%s%s: %s%s\n", when, target->several ? " on " : "",
+		target->several ? target->pci : "", gpupart_tpcset_empty(set) ? "all" :
+		out_set(text, sizeof(text), target->topo, set),
+		target->simulated ? " (simulated)" : "");
 }
 
-/* Adds the set to @rows, or prints it as text if @rows is NULL. */
-static void report_set(struct out *out, json_t *rows, const struct target *target,
-		       const struct gpupart_tpcset *set)
+/*
+ * Adds a set, or a change from @before to @set, to @rows, or prints it as text if @rows is NULL.
+ * @before is NULL for a set that is only shown.
+ */
+static void report(struct out *out, json_t *rows, const struct target *target,
+		   const struct gpupart_tpcset *before, const struct gpupart_tpcset *set)
 {
-	char text[OUT_SET_STRLEN], which[128];
+	json_t *row;
 
-	if (rows)
-		json_array_append_new(rows, json_pack("{s:o, s:o, s:o, s:s, s:o}",
+	if (!rows) {
+		print_set(out, target, "current", before ?: set);
+		if (before)
+			print_set(out, target, "new", set);
+		return;
+	}
+	row = json_pack("{s:o, s:o, s:o, s:s}",
 			"pid", target->pid ? json_integer(target->pid) : json_null(),
 			"job", out_json_text(target->job), "name", out_json_text(target->name),
-			"gpu", target->pci, "set", out_json_tpcs(set)));
-	else
-		fprintf(out->file, "%s: %s%s\n",
-			which_text(which, sizeof(which), target, "current"),
-			set_text(text, target, set), target->simulated ? " (simulated)" : "");
-}
-
-static void print_change(struct out *out, const struct target *target,
-			 const struct gpupart_tpcset *before, const struct gpupart_tpcset *now)
-{
-	char text[OUT_SET_STRLEN], which[128];
-
-	report_set(out, NULL, target, before);
-	fprintf(out->file, "%s: %s%s\n", which_text(which, sizeof(which), target, "new"),
-		set_text(text, target, now), target->simulated ? " (simulated)" : "");
-}
-
-static json_t *json_change(const struct target *target, const struct gpupart_tpcset *before,
-			   const struct gpupart_tpcset *now)
-{
-	return json_pack("{s:o, s:o, s:o, s:s, s:o, s:o}",
-			 "pid", target->pid ? json_integer(target->pid) : json_null(),
-			 "job", out_json_text(target->job), "name", out_json_text(target->name),
-			 "gpu", target->pci, "before", out_json_tpcs(before),
-			 "set", out_json_tpcs(now));
-}
-
-/* Adds the change to @rows, or prints it as text if @rows is NULL. */
-static void report_change(struct out *out, json_t *rows, const struct target *target,
-			  const struct gpupart_tpcset *before, const struct gpupart_tpcset *now)
-{
-	if (rows)
-		json_array_append_new(rows, json_change(target, before, now));
-	else
-		print_change(out, target, before, now);
+			"gpu", target->pci);
+	if (before)
+		json_object_set_new(row, "before", out_json_tpcs(before));
+	json_object_set_new(row, "set", out_json_tpcs(set));
+	json_array_append_new(rows, row);
 }
 
 /* Whether to report @row with @job: once, with the last listed job that contains the process. */
@@ -510,7 +482,7 @@ static void report_processes(struct targets *t, struct out *out, json_t *rows,
 				gpupart_tpcset_parse_list(NULL, t->rows[k].limit, &before);
 		one = as_target(&now[i], job);
 		if (!failed || !gpupart_tpcset_equal(&before, &one.before))
-			report_change(out, rows, &one, &before, &one.before);
+			report(out, rows, &one, &before, &one.before);
 	}
 	free(now);
 	free(list);
@@ -541,7 +513,7 @@ static int report_job(struct targets *t, struct out *out, json_t *rows, const st
 			*job->name ? job->name : job->job);
 		return failed;
 	}
-	report_change(out, rows, job, &changed->before, &job->set);
+	report(out, rows, job, &changed->before, &job->set);
 	report_processes(t, out, rows, job, false);
 	return failed;
 }
@@ -567,7 +539,7 @@ static int change_all(struct targets *t)
 		else if (*target->job)
 			failed |= report_job(t, &out, rows, target, &changed);
 		else
-			report_change(&out, rows, target, &changed.before, &target->set);
+			report(&out, rows, target, &changed.before, &target->set);
 		if (changed.result.err && *target->job)
 			report_processes(t, &out, rows, target, true);
 		if (t->wait && !changed.result.err)
@@ -592,7 +564,7 @@ static int change_all(struct targets *t)
 /* Prints the current set of each job and of each process of the job. */
 static int show_all(struct targets *t)
 {
-	json_t *rows = t->args->json ? json_array() : NULL, *root;
+	json_t *rows = t->args->json ? json_array() : NULL;
 	bool simulated = false;
 	struct out out;
 	int status = out_open(&out, t->args);
@@ -603,19 +575,15 @@ static int show_all(struct targets *t)
 		const struct target *target = &t->list[i];
 
 		simulated |= target->simulated;
-		report_set(&out, rows, target, &target->before);
+		report(&out, rows, target, NULL, &target->before);
 		for (int k = 0; k < t->nr_rows && *target->job; k++) {
 			struct target one = as_target(&t->rows[k], target);
 
 			if (is_reported(t, &t->rows[k], target))
-				report_set(&out, rows, &one, &one.before);
+				report(&out, rows, &one, NULL, &one.before);
 		}
 	}
-	if (rows) {
-		root = out_json_new("set", simulated);
-		json_object_set_new(root, "sets", rows);
-		out_json_write(&out, root);
-	}
+	out_json_list(&out, "set", simulated, "sets", rows);
 	return out_close(&out);
 }
 

@@ -64,7 +64,7 @@ static void print_titled(struct out *out, const char *name)
 
 static int print_list(const struct args *args)
 {
-	json_t *root, *names;
+	json_t *names = args->json ? json_array() : NULL;
 	struct dirent **entries;
 	struct out out;
 	int nr, status;
@@ -72,11 +72,10 @@ static int print_list(const struct args *args)
 	status = out_open(&out, args);
 	if (status)
 		return status;
-	names = json_array();
 	nr = scenario_list(&entries);
 	for (int i = 0; i < nr; i++) {
 		entries[i]->d_name[strlen(entries[i]->d_name) - 5] = 0;
-		if (args->json)
+		if (names)
 			json_array_append_new(names, out_json_text(entries[i]->d_name));
 		else
 			print_titled(&out, entries[i]->d_name);
@@ -84,12 +83,7 @@ static int print_list(const struct args *args)
 	}
 	if (nr)
 		free(entries);
-	if (args->json) {
-		root = out_json_new("sim", true);
-		json_object_set(root, "scenarios", names);
-		out_json_write(&out, root);
-	}
-	json_decref(names);
+	out_json_list(&out, "sim", true, "scenarios", names);
 	return out_close(&out);
 }
 
@@ -203,7 +197,6 @@ static int check(struct sim *sim, const struct options *options)
 	bool good = sim_expect(sim, &outcomes);
 	char names[512];
 	char end[32];
-	unsigned int i;
 
 	free(outcomes);
 	if (!good)
@@ -211,7 +204,7 @@ static int check(struct sim *sim, const struct options *options)
 	if (is_form(options, "svg") && sim->nr_runs > 1)
 		return usage_error("--of svg: %s has %u runs: choose one of these with --run: %s",
 				   sim->name, sim->nr_runs, run_names(sim, names, sizeof(names)));
-	for (i = 0; i < sim->nr_runs; i++)
+	for (unsigned int i = 0; i < sim->nr_runs; i++)
 		if (!drawn_to(&sim->runs[i], options))
 			return usage_error("--span %s: %s%sends earlier, at %s", options->span,
 					   sim->runs[i].name ? sim->runs[i].name : "",
@@ -243,13 +236,12 @@ static int show(struct sim *sim, const struct args *args, const struct options *
 
 static int sim_file(struct sim *sim, const struct args *args, const struct options *options)
 {
-	unsigned int i;
 	int status;
 
 	status = yaml_open(&sim->yaml, "", sim->path, "a scenario");
 	if (!status) {
 		status = run_all(sim, options) ?: show(sim, args, options);
-		for (i = 0; i < sim->nr_runs; i++)
+		for (unsigned int i = 0; i < sim->nr_runs; i++)
 			sim_run_free(&sim->runs[i]);
 		free(sim->runs);
 		yaml_close(&sim->yaml);

@@ -396,7 +396,7 @@ static void print_held(struct out *out, const struct gpupart_grant *grant)
 
 static int list_held(const struct args *args)
 {
-	json_t *rows = json_array(), *root;
+	json_t *rows;
 	bool simulated = false;
 	struct held held;
 	struct out out;
@@ -404,24 +404,20 @@ static int list_held(const struct args *args)
 
 	if (status)
 		goto free_list;
-	if (!args->json)
+	rows = args->json ? json_array() : NULL;
+	if (!rows)
 		fprintf(out.file, "%s%-10s %6s %-12s %5s %10s  SET%s\n", out.bold, "JOB", "UID",
 			"GPU", "TPCS", "MEMORY", out.plain);
 	for (int i = 0; i < held.nr; i++) {
 		simulated |= is_simulated(&held.list[i]);
-		if (args->json)
+		if (rows)
 			json_array_append_new(rows, json_held(&held.list[i]));
 		else
 			print_held(&out, &held.list[i]);
 	}
-	if (args->json) {
-		root = out_json_new("slurm-node", simulated);
-		json_object_set(root, "jobs", rows);
-		out_json_write(&out, root);
-	}
+	out_json_list(&out, "slurm-node", simulated, "jobs", rows);
 	status = out_close(&out);
 free_list:
-	json_decref(rows);
 	free(held.list);
 	return status;
 }

@@ -21,7 +21,6 @@
 #include "cli/util/alloc.h"
 #include "cli/util/message.h"
 #include "cli/util/number.h"
-#include "cli/util/paths.h"
 #include "cli/util/process.h"
 #include "lib/private.h"
 

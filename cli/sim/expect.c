@@ -107,18 +107,17 @@ static bool look_up(struct reader *reader, const struct sim_run *run, const char
 	const struct pipe_scenario *pipe = &run->scenario.pipe;
 	bool kernel = false, program = false, named = false;
 	struct side of_program_named;
-	unsigned int i;
 
 	if (!strcmp(name, "gpu") || !strcmp(name, "copies"))
 		return (*name == 'g' ? of_gpu(run, what, side) :
 			of_kind(&run->copies, what, side)) ||
 		       unreadable(reader, "%s has no '%.40s'", name, what);
-	for (i = 0; i < pipe->nr_kernels; i++)
+	for (unsigned int i = 0; i < pipe->nr_kernels; i++)
 		if (!strcmp(pipe->kernels[i].name, name)) {
 			named = true;
 			kernel = of_kind(&run->kernels[i], what, side);
 		}
-	for (i = 0; i < pipe->nr_programs; i++)
+	for (unsigned int i = 0; i < pipe->nr_programs; i++)
 		if (!strcmp(pipe->programs[i].name, name)) {
 			named = true;
 			program = of_program(&run->result.programs[i], what, &of_program_named);
@@ -142,12 +141,11 @@ static const struct sim_run *find_run(struct reader *reader, const char *wanted)
 {
 	const struct sim *sim = reader->sim;
 	const char *name;
-	unsigned int i;
 
-	for (i = 0; i < sim->nr_runs; i++)
+	for (unsigned int i = 0; i < sim->nr_runs; i++)
 		if (sim->runs[i].name && !strcmp(sim->runs[i].name, wanted))
 			return &sim->runs[i];
-	for (i = 0; scenario_run_name(&reader->sim->yaml, i, &name); i++)
+	for (unsigned int i = 0; scenario_run_name(&reader->sim->yaml, i, &name); i++)
 		if (name && !strcmp(name, wanted)) {
 			reader->left_out = true;
 			return reader->run;
@@ -245,9 +243,8 @@ static bool read_both(struct reader *reader, char *left, struct side *sides,
 		      const char **relation)
 {
 	char *right, *at = NULL;
-	unsigned int i;
 
-	for (i = 0; i < sizeof(relations) / sizeof(relations[0]) && !at; i++) {
+	for (unsigned int i = 0; i < sizeof(relations) / sizeof(relations[0]) && !at; i++) {
 		*relation = relations[i];
 		at = strstr(left, *relation);
 	}
@@ -297,7 +294,6 @@ static bool judge_all(struct sim *sim, const yaml_node_t *node, struct sim_outco
 		      bool *counts)
 {
 	struct reader reader = { .sim = sim };
-	unsigned int i;
 
 	if (node->type != YAML_SCALAR_NODE) {
 		yaml_fail(&sim->yaml, node, "expect: must be 'NAME.WHAT < NAME.WHAT'");
@@ -306,7 +302,7 @@ static bool judge_all(struct sim *sim, const yaml_node_t *node, struct sim_outco
 	*outcome = (struct sim_outcome){
 		.text = (const char *)node->data.scalar.value, .holds = true,
 	};
-	for (i = 0; i < sim->nr_runs; i++) {
+	for (unsigned int i = 0; i < sim->nr_runs; i++) {
 		reader.run = &sim->runs[i];
 		if (!judge(&reader, node, outcome))
 			return false;
@@ -319,7 +315,6 @@ bool sim_expect(struct sim *sim, struct sim_outcome **outcomes)
 {
 	yaml_node_t *list = yaml_get(&sim->yaml, yaml_root(&sim->yaml), "expect"), *key, *node;
 	struct sim_outcome *outcome;
-	unsigned int i;
 	bool counts;
 
 	*outcomes = NULL;
@@ -329,7 +324,7 @@ bool sim_expect(struct sim *sim, struct sim_outcome **outcomes)
 	if (!yaml_is_list(&sim->yaml, list, "expect"))
 		return false;
 	*outcomes = alloc_zeroed(yaml_size(list) + 1u, sizeof(**outcomes));
-	for (i = 0; yaml_entry(&sim->yaml, list, i, &key, &node); i++) {
+	for (unsigned int i = 0; yaml_entry(&sim->yaml, list, i, &key, &node); i++) {
 		outcome = &(*outcomes)[sim->nr_expected];
 		if (!judge_all(sim, node, outcome, &counts))
 			return false;

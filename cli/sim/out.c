@@ -17,9 +17,8 @@ static void text_sms(struct out *out, const struct sim_run *run, const struct si
 {
 	const struct pipe_scenario *pipe = &run->scenario.pipe;
 	char list[LIST], label[128] = "SMs ";
-	unsigned int i;
 
-	for (i = 0; i < pipe->nr_gpus; i++) {
+	for (unsigned int i = 0; i < pipe->nr_gpus; i++) {
 		sim_list(list, sizeof(list), kind->sms[i], pipe->gpus[i].map.nr_sms);
 		if (pipe->nr_gpus > 1)
 			snprintf(label, sizeof(label), "SMs of %s ", run->scenario.gpu_names[i]);
@@ -88,20 +87,19 @@ static void text_run(struct out *out, const struct sim_run *run)
 {
 	const struct pipe_scenario *pipe = &run->scenario.pipe;
 	char end[32];
-	unsigned int i;
 
 	if (run->name)
 		fprintf(out->file, "\n%srun %s%s\n", out->bold, run->name, out->plain);
 	else
 		fputs("\n", out->file);
-	for (i = 0; i < pipe->nr_gpus; i++)
+	for (unsigned int i = 0; i < pipe->nr_gpus; i++)
 		text_gpu(out, run, i);
 	fprintf(out->file, "  %s%-16s %8s %10s  %10s %10s %10s %10s%s\n", out->dim, "kernel",
 		"launches", "blocks", "start", "end", "mean time", "mean wait", out->plain);
-	for (i = 0; i < pipe->nr_kernels; i++)
+	for (unsigned int i = 0; i < pipe->nr_kernels; i++)
 		text_kind(out, pipe->kernels[i].name, run, &run->kernels[i]);
 	text_kind(out, "(copies)", run, &run->copies);
-	for (i = 0; i < pipe->nr_programs; i++)
+	for (unsigned int i = 0; i < pipe->nr_programs; i++)
 		text_program(out, run, i);
 	if (run->result.stopped)
 		fprintf(out->file, "  stopped at %s with work left\n",
@@ -125,17 +123,16 @@ static void text_scalar(struct out *out, struct sim *sim, const char *key)
 void sim_text(struct out *out, struct sim *sim)
 {
 	struct sim_outcome *outcomes = NULL;
-	unsigned int i;
 
 	fputs(out->bold, out->file);
 	text_scalar(out, sim, "title");
 	fputs(out->plain, out->file);
 	text_scalar(out, sim, "about");
-	for (i = 0; i < sim->nr_runs; i++)
+	for (unsigned int i = 0; i < sim->nr_runs; i++)
 		text_run(out, &sim->runs[i]);
 	if (sim_expect(sim, &outcomes) && sim->nr_expected) {
 		fprintf(out->file, "\nexpected\n");
-		for (i = 0; i < sim->nr_expected; i++)
+		for (unsigned int i = 0; i < sim->nr_expected; i++)
 			fprintf(out->file, "  %s%-5s%s  %-48s %s%s%s\n",
 				outcomes[i].holds ? "" : out->red,
 				outcomes[i].holds ? "holds" : "FAILS", out->plain,
@@ -156,10 +153,9 @@ static json_t *json_sms(const struct sim_run *run, const struct sim_kind *kind)
 {
 	const struct pipe_scenario *pipe = &run->scenario.pipe;
 	json_t *gpus = json_array();
-	unsigned int i;
 	char list[LIST];
 
-	for (i = 0; i < pipe->nr_gpus; i++) {
+	for (unsigned int i = 0; i < pipe->nr_gpus; i++) {
 		sim_list(list, sizeof(list), kind->sms[i], pipe->gpus[i].map.nr_sms);
 		if (*list)
 			json_array_append_new(gpus, json_pack("{s:i, s:s}", "gpu", i, "sms", list));
@@ -205,9 +201,8 @@ static json_t *json_gpus(const struct sim_run *run)
 {
 	const struct pipe_gpu_result *gpu = run->result.gpus;
 	json_t *list = json_array();
-	unsigned int i;
 
-	for (i = 0; i < run->scenario.pipe.nr_gpus; i++)
+	for (unsigned int i = 0; i < run->scenario.pipe.nr_gpus; i++)
 		json_array_append_new(list, json_pack(
 			"{s:s?, s:s, s:i, s:I, s:I, s:I, s:I, s:I, s:I}",
 			"name", run->scenario.gpu_names[i],
@@ -224,9 +219,8 @@ static json_t *json_programs(const struct sim_run *run)
 {
 	const struct pipe_program_result *program = run->result.programs;
 	json_t *list = json_array();
-	unsigned int i;
 
-	for (i = 0; i < run->scenario.pipe.nr_programs; i++)
+	for (unsigned int i = 0; i < run->scenario.pipe.nr_programs; i++)
 		json_array_append_new(list, json_pack("{s:s, s:o, s:I, s:I, s:s}",
 			"name", run->scenario.pipe.programs[i].name,
 			"end_ns", json_ns(program[i].done, program[i].end),
@@ -241,12 +235,11 @@ static json_t *json_run(const struct sim_run *run)
 	const struct pipe_scenario *pipe = &run->scenario.pipe;
 	json_t *kernels = json_array(), *launches = json_array();
 	uint64_t nr = run->result.launches + run->result.copies;
-	unsigned int i;
 
-	for (i = 0; i < pipe->nr_kernels; i++)
+	for (unsigned int i = 0; i < pipe->nr_kernels; i++)
 		json_array_append_new(kernels, json_kind(pipe->kernels[i].name, run,
 							 &run->kernels[i]));
-	for (i = 0; i < run->nr_rows; i++)
+	for (unsigned int i = 0; i < run->nr_rows; i++)
 		json_array_append_new(launches, json_launch(run, &run->rows[i]));
 	return json_pack("{s:o, s:I, s:b, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:I}",
 			 "name", out_json_text(run->name ? run->name : ""),
@@ -264,12 +257,11 @@ json_t *sim_json(struct sim *sim)
 {
 	json_t *root = out_json_new("sim", true), *runs = json_array(), *expected = json_array();
 	struct sim_outcome *outcomes = NULL;
-	unsigned int i;
 
-	for (i = 0; i < sim->nr_runs; i++)
+	for (unsigned int i = 0; i < sim->nr_runs; i++)
 		json_array_append_new(runs, json_run(&sim->runs[i]));
 	if (sim_expect(sim, &outcomes))
-		for (i = 0; i < sim->nr_expected; i++)
+		for (unsigned int i = 0; i < sim->nr_expected; i++)
 			json_array_append_new(expected, json_pack("{s:s, s:b, s:s}",
 				"text", outcomes[i].text, "holds", outcomes[i].holds,
 				"found", outcomes[i].found));

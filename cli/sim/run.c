@@ -11,7 +11,6 @@
 static void add(struct sim_kind *kind, const struct pipe_launch *launch)
 {
 	uint64_t ns = launch->end - launch->start;
-	unsigned int i;
 
 	if (!kind->nr || launch->start < kind->first)
 		kind->first = launch->start;
@@ -27,7 +26,7 @@ static void add(struct sim_kind *kind, const struct pipe_launch *launch)
 	kind->blocks += launch->blocks;
 	kind->bytes += launch->bytes;
 	kind->evicted += launch->evicted;
-	for (i = 0; i < PIPE_MAX_SMS / 64; i++)
+	for (unsigned int i = 0; i < PIPE_MAX_SMS / 64; i++)
 		kind->sms[launch->gpu][i] |= launch->sms[i];
 }
 
@@ -60,9 +59,8 @@ uint64_t sim_idle(const struct sim_run *run)
 {
 	const struct pipe_gpu_result *gpu = run->result.gpus;
 	uint64_t first = UINT64_MAX, last = 0;
-	unsigned int i;
 
-	for (i = 0; i < run->scenario.pipe.nr_gpus; i++) {
+	for (unsigned int i = 0; i < run->scenario.pipe.nr_gpus; i++) {
 		if (gpu[i].last && gpu[i].first < first)
 			first = gpu[i].first;
 		if (gpu[i].last > last)
@@ -87,9 +85,8 @@ const char *sim_time(char text[32], uint64_t ns)
 	static const struct { uint64_t ns; const char *name; } units[] = {
 		{ 1000000000, "s" }, { 1000000, "ms" }, { 1000, "us" },
 	};
-	unsigned int i;
 
-	for (i = 0; i < 3; i++)
+	for (unsigned int i = 0; i < 3; i++)
 		if (ns >= units[i].ns) {
 			snprintf(text, 32, "%.3f %s", (double)ns / units[i].ns, units[i].name);
 			return text;

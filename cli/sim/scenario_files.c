@@ -34,10 +34,9 @@ static int is_scenario(const struct dirent *entry)
 int scenario_list(struct dirent ***entries)
 {
 	char folder[PATH_MAX];
-	unsigned int i;
 	int nr;
 
-	for (i = 0; folder_of(i, folder, sizeof(folder)); i++) {
+	for (unsigned int i = 0; folder_of(i, folder, sizeof(folder)); i++) {
 		nr = scandir(folder, entries, is_scenario, alphasort);
 		if (nr > 0)
 			return nr;
@@ -50,9 +49,8 @@ int scenario_list(struct dirent ***entries)
 int scenario_find(const char *name, char *path, size_t len)
 {
 	char folder[PATH_MAX];
-	unsigned int i;
 
-	for (i = 0; !strchr(name, '/') && access(name, F_OK) &&
+	for (unsigned int i = 0; !strchr(name, '/') && access(name, F_OK) &&
 	     folder_of(i, folder, sizeof(folder)); i++)
 		if (snprintf(path, len, "%s/%s.yaml", folder, name) < (int)len &&
 		    !access(path, F_OK))

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* See lend.h. The watcher is a separate process. */
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>

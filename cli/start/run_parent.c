@@ -4,7 +4,6 @@
  * and reports these processes at the end. The child computes the set and then executes the
  * program. One thread.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

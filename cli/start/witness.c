@@ -18,21 +18,21 @@
 #include "cli/util/paths.h"
 
 #define DEVICE "/dev/nvidia-uvm"
-#define REPORT "GPUPART_REPORT="
 #define MAX_LINES 65536
 #define MAX_FDS 4096
 #define MAX_DEPTH 64
 #define MAX_PIDS (4 << 20)	/* PID_MAX_LIMIT in linux/threads.h */
 
-/* Returns whether process @pid is in the pid namespace of this process. */
-static bool is_in_namespace(int pid)
+/* Returns whether /proc/PID/@what is the same file for process @pid and for this process. */
+static bool is_same(int pid, const char *what)
 {
+	char own_path[32], path[32];
 	struct stat own, other;
-	char path[32];
 
-	snprintf(path, sizeof(path), "/proc/%d/ns/pid", pid);
-	return !stat("/proc/self/ns/pid", &own) && !stat(path, &other) &&
-	       own.st_dev == other.st_dev && own.st_ino == other.st_ino;
+	snprintf(own_path, sizeof(own_path), "/proc/self/%s", what);
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, what);
+	return !stat(own_path, &own) && !stat(path, &other) && own.st_dev == other.st_dev &&
+	       own.st_ino == other.st_ino;
 }
 
 /*
@@ -44,24 +44,15 @@ static bool is_in_namespace(int pid)
 static bool has_report(int pid)
 {
 	const char *report = getenv("GPUPART_REPORT");
-	char path[32], *line = NULL;
-	bool found = false;
-	size_t room = 0;
+	char path[32], found[64];
 	struct stat st;
-	FILE *file;
 
-	if (!report || !*report || !is_in_namespace(pid))
-		return false;
 	snprintf(path, sizeof(path), "/proc/%d/environ", pid);
-	file = fopen(path, "re");
-	if (file && !fstat(fileno(file), &st) && st.st_uid == geteuid())
-		for (int i = 0; !found && i < MAX_LINES && getdelim(&line, &room, 0, file) > 0; i++)
-			found = !strncmp(line, REPORT, strlen(REPORT)) &&
-				!strcmp(line + strlen(REPORT), report);
-	free(line);
-	if (file)
-		fclose(file);
-	return found;
+	if (!report || !*report || !is_same(pid, "ns/pid") || stat(path, &st) ||
+	    st.st_uid != geteuid())
+		return false;
+	process_variable(pid, "GPUPART_REPORT", found, sizeof(found));
+	return !strcmp(found, report);
 }
 
 bool witness_is_below(int pid, int root)
@@ -123,20 +114,6 @@ static bool has_device(int pid)
 }
 
 /*
- * Returns whether @pid runs this command. A child of this command uses CUDA before the program
- * starts.
- */
-static bool is_ours(int pid)
-{
-	struct stat own, other;
-	char path[32];
-
-	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
-	return !stat("/proc/self/exe", &own) && !stat(path, &other) &&
-	       own.st_dev == other.st_dev && own.st_ino == other.st_ino;
-}
-
-/*
  * Returns whether @pid uses CUDA and is not confined. Sets *@ours if the process has the library of
  * this package.
  */
@@ -158,7 +135,8 @@ static bool is_unconfined(int pid, bool simulated, bool *ours, bool *hidden)
 	free(line);
 	if (file)
 		fclose(file);
-	return cuda && !*ours && (simulated || has_device(pid)) && !is_ours(pid);
+	/* A child of this command uses CUDA before the program starts. */
+	return cuda && !*ours && (simulated || has_device(pid)) && !is_same(pid, "exe");
 }
 
 static void record(struct witness *witness, const struct process_parent *found)

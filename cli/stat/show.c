@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Prints the report of `gpupart stat` as text and as JSON. */
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 #include "cli/stat/stat.h"
 #include "cli/util/process.h"

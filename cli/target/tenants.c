@@ -332,7 +332,7 @@ static int change_all(const struct args *args, const struct tenants *tenants,
 		      const struct gpupart_tenant *meant, int pid, uint64_t bytes)
 {
 	struct which_gpu which = { .selector = args->gpu };
-	json_t *rows = args->json ? json_array() : NULL, *root;
+	json_t *rows = args->json ? json_array() : NULL;
 	int status, failed = 0, nr = 0;
 	char others[256] = "";
 	struct out out;
@@ -356,13 +356,10 @@ static int change_all(const struct args *args, const struct tenants *tenants,
 	}
 	if (nr && !failed && !args->gpu)
 		failed = change_others(meant, pid, bytes);
-	if (!status && rows) {
-		root = out_json_new("set", meant->simulated);
-		json_object_set_new(root, "quotas", rows);
-		out_json_write(&out, root);
-	}
-	if (!status)
+	if (!status) {
+		out_json_list(&out, "set", meant->simulated, "quotas", rows);
 		status = out_close(&out);
+	}
 	if (nr)
 		return failed ?: status;
 	return *others ? usage_error("--gpu %s: tenant %s uses GPU %s", args->gpu, meant->name,
@@ -382,7 +379,7 @@ int tenants_set(const struct args *args, const char *name, const char *pid, uint
 		return status;
 	status = tenants_take(&tenants);
 	if (status)
-		goto close_gp;
+		return status;
 	meant = find(&tenants, name, number);
 	if (meant && meant->other_version)
 		status = failure(
@@ -405,6 +402,5 @@ int tenants_set(const struct args *args, const char *name, const char *pid, uint
 			"you have no running tenant named '%s', or it was started without --mem: see 'gpupart ps'",
 			name);
 	tenants_drop(&tenants);
-close_gp:
 	return status;
 }

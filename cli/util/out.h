@@ -108,4 +108,8 @@ json_t *out_json_counters(const struct gpupart_counters *counters);
 /* Writes @root and releases it. */
 void out_json_write(struct out *out, json_t *root);
 
+/* Writes an object of out_json_new() with the list @rows as @key. Does nothing if @rows is NULL. */
+void out_json_list(struct out *out, const char *command, bool simulated, const char *key,
+		   json_t *rows);
+
 #endif

@@ -114,3 +114,14 @@ void out_json_write(struct out *out, json_t *root)
 	fputc('\n', out->file);
 	json_decref(root);
 }
+
+void out_json_list(struct out *out, const char *command, bool simulated, const char *key,
+		   json_t *rows)
+{
+	json_t *root = rows ? out_json_new(command, simulated) : NULL;
+
+	if (!root)
+		return;
+	json_object_set_new(root, key, rows);
+	out_json_write(out, root);
+}

@@ -111,12 +111,11 @@ void hook_api(struct api_call *api, bool ended);
 
 /*
  * @body does the work of an entry point. The macro evaluates @body between the two callbacks of
- * the entry point. Use this macro only for calls that a program makes. The parameters @... are
- * the arguments of the call. The subscribers may change the result of the call.
+ * the entry point. Use this macro only for calls that a program makes. @params points to the
+ * arguments of the call. The subscribers may change the result of the call.
  */
-#define API_CALL(entry, args_type, body, ...) ({ \
-	const args_type args_ = { __VA_ARGS__ }; \
-	struct api_call api_ = { API_##entry, #entry, &args_, CUDA_ERROR_UNKNOWN }; \
+#define API_CALL_PARAMS(entry, body, params) ({ \
+	struct api_call api_ = { API_##entry, #entry, params, CUDA_ERROR_UNKNOWN }; \
 	bool told_ = __atomic_load_n(&hook_nr_api, __ATOMIC_RELAXED); \
 	if (told_) \
 		hook_api(&api_, false); \
@@ -126,24 +125,23 @@ void hook_api(struct api_call *api, bool ended);
 	api_.result; \
 })
 
+/* Like the macro above. The parameters @... are the arguments, each as a word of 64 bits. */
+#define API_CALL(entry, body, ...) \
+	API_CALL_PARAMS(entry, body, ((const uint64_t[]){ __VA_ARGS__ }))
+
 /*
- * Like API_CALL, but a subscriber may change the arguments of the call in the begin callback.
- * @body reads the arguments from @name. As measured, the driver of an H200 uses the changed
+ * Like the macros above, but a subscriber may change the arguments of the call in the begin
+ * callback. @body reads the arguments from @name. As measured, the driver of an H200 uses the changed
  * arguments. A fault makes the simulated driver ignore the changes.
  */
 #define API_CALL_CHANGED(entry, args_type, name, body, ...) ({ \
 	args_type name = { __VA_ARGS__ }; \
 	const args_type given_ = name; \
-	struct api_call api_ = { API_##entry, #entry, &name, CUDA_ERROR_UNKNOWN }; \
-	bool told_ = __atomic_load_n(&hook_nr_api, __ATOMIC_RELAXED); \
-	if (told_) \
-		hook_api(&api_, false); \
-	if (sim_faults()->fixed_arguments) \
-		name = given_; \
-	api_.result = (body); \
-	if (told_) \
-		hook_api(&api_, true); \
-	api_.result; \
+	API_CALL_PARAMS(entry, ({ \
+		if (sim_faults()->fixed_arguments) \
+			name = given_; \
+		(body); \
+	}), &name); \
 })
 
 /*

@@ -230,16 +230,6 @@ CUresult capture_forbids_legacy(struct sim_ctx *ctx)
 
 /* ----------------------------------------------------------------- entry points */
 
-/* Finds the stream of a valid handle. Takes sim_lock, even on an error. */
-static struct sim_stream *enter_stream(CUstream handle, CUresult *error)
-{
-	struct sim_ctx *ctx;
-
-	sim_enter();
-	ctx = ctx_current(error);
-	return ctx ? stream_get(ctx, handle, error) : NULL;
-}
-
 static CUresult begin(struct sim_stream *stream, int mode)
 {
 	static uint64_t nr_captures;
@@ -273,22 +263,16 @@ static CUresult begin_capture(CUstream handle, int mode)
 
 	if (mode < CU_CAPTURE_GLOBAL || mode > CU_CAPTURE_RELAXED)
 		return CUDA_ERROR_INVALID_VALUE;
-	stream = enter_stream(handle, &error);
+	stream = stream_enter(handle, &error);
 	if (stream)
 		error = begin(stream, mode);
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult cuStreamBeginCapture_v2(CUstream handle, int mode)
 {
-	struct args {
-		CUstream stream;
-		uint64_t mode;
-	};
-
-	return API_CALL(cuStreamBeginCapture_v2, struct args, begin_capture(handle, mode), handle,
-			API_NARROW(mode));
+	return API_CALL(cuStreamBeginCapture_v2, begin_capture(handle, mode),
+			(uintptr_t)handle, API_NARROW(mode));
 }
 
 CUresult cuStreamBeginCapture(CUstream handle)
@@ -305,7 +289,7 @@ static CUresult end_capture(CUstream handle, CUgraph *graph)
 	if (!graph)
 		return CUDA_ERROR_INVALID_VALUE;
 	*graph = NULL;
-	stream = enter_stream(handle, &error);
+	stream = stream_enter(handle, &error);
 	if (stream)
 		capture = stream->capture;
 	if (error)
@@ -334,19 +318,13 @@ static CUresult end_capture(CUstream handle, CUgraph *graph)
 	}
 	end(capture);
 leave:
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph)
 {
-	struct args {
-		CUstream stream;
-		CUgraph *graph;
-	};
-
-	return API_CALL(cuStreamEndCapture, struct args, end_capture(stream, graph), stream,
-			graph);
+	return API_CALL(cuStreamEndCapture, end_capture(stream, graph),
+			(uintptr_t)stream, (uintptr_t)graph);
 }
 
 static int status_of(const struct sim_stream *stream)
@@ -369,7 +347,7 @@ CUresult cuStreamGetCaptureInfo_v2(CUstream handle, int *status, uint64_t *id, C
 
 	if (!status)
 		return CUDA_ERROR_INVALID_VALUE;
-	stream = enter_stream(handle, &error);
+	stream = stream_enter(handle, &error);
 	/* A query does not invalidate the capture. */
 	if (stream && stream->legacy && any_captured(stream->ctx, true, false))
 		error = CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
@@ -387,8 +365,7 @@ CUresult cuStreamGetCaptureInfo_v2(CUstream handle, int *status, uint64_t *id, C
 	if (nr_before)
 		*nr_before = stream->nr_tips;
 leave:
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult cuStreamGetCaptureInfo_v3(CUstream handle, int *status, uint64_t *id, CUgraph *graph,

@@ -201,11 +201,7 @@ static CUresult primary_release(CUdevice device)
 
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
 {
-	struct args {
-		uint64_t device;
-	};
-
-	return API_CALL(cuDevicePrimaryCtxRelease_v2, struct args, primary_release(device),
+	return API_CALL(cuDevicePrimaryCtxRelease_v2, primary_release(device),
 			API_NARROW(device));
 }
 
@@ -232,11 +228,7 @@ static CUresult primary_reset(CUdevice device)
 
 CUresult cuDevicePrimaryCtxReset_v2(CUdevice device)
 {
-	struct args {
-		uint64_t device;
-	};
-
-	return API_CALL(cuDevicePrimaryCtxReset_v2, struct args, primary_reset(device),
+	return API_CALL(cuDevicePrimaryCtxReset_v2, primary_reset(device),
 			API_NARROW(device));
 }
 
@@ -309,11 +301,7 @@ static CUresult destroy(CUcontext ctx)
 
 CUresult cuCtxDestroy_v2(CUcontext ctx)
 {
-	struct args {
-		CUcontext ctx;
-	};
-
-	return API_CALL(cuCtxDestroy_v2, struct args, destroy(ctx), ctx);
+	return API_CALL(cuCtxDestroy_v2, destroy(ctx), (uintptr_t)ctx);
 }
 
 CUresult cuCtxGetCurrent(CUcontext *ctx)
@@ -433,11 +421,7 @@ static CUresult synchronize(void)
 
 CUresult cuCtxSynchronize(void)
 {
-	struct args {
-		uint64_t none;
-	};
-
-	return API_CALL(cuCtxSynchronize, struct args, synchronize(), 0);
+	return API_CALL(cuCtxSynchronize, synchronize(), 0);
 }
 
 /* In the simulation, stacks and heaps use no memory. */
@@ -452,12 +436,7 @@ static CUresult set_limit(int limit)
 
 CUresult cuCtxSetLimit(int limit, size_t value)
 {
-	struct args {
-		uint64_t limit;
-		size_t value;
-	};
-
-	return API_CALL(cuCtxSetLimit, struct args, set_limit(limit), API_NARROW(limit), value);
+	return API_CALL(cuCtxSetLimit, set_limit(limit), API_NARROW(limit), value);
 }
 
 static CUresult resource_of(CUcontext ctx, struct cu_resource *resource, int type)
@@ -469,14 +448,8 @@ static CUresult resource_of(CUcontext ctx, struct cu_resource *resource, int typ
 
 CUresult cuCtxGetDevResource(CUcontext ctx, struct cu_resource *resource, int type)
 {
-	struct args {
-		CUcontext ctx;
-		struct cu_resource *resource;
-		uint64_t type;
-	};
-
-	return API_CALL(cuCtxGetDevResource, struct args, resource_of(ctx, resource, type), ctx,
-			resource, API_NARROW(type));
+	return API_CALL(cuCtxGetDevResource, resource_of(ctx, resource, type),
+			(uintptr_t)ctx, (uintptr_t)resource, API_NARROW(type));
 }
 
 static CUresult affinity_of(struct cu_affinity *affinity, int type)
@@ -495,13 +468,8 @@ static CUresult affinity_of(struct cu_affinity *affinity, int type)
 
 CUresult cuCtxGetExecAffinity(struct cu_affinity *affinity, int type)
 {
-	struct args {
-		struct cu_affinity *affinity;
-		uint64_t type;
-	};
-
-	return API_CALL(cuCtxGetExecAffinity, struct args, affinity_of(affinity, type), affinity,
-			API_NARROW(type));
+	return API_CALL(cuCtxGetExecAffinity, affinity_of(affinity, type),
+			(uintptr_t)affinity, API_NARROW(type));
 }
 
 /* ---------------------------------------------------------------- green contexts */

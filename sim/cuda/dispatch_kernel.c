@@ -43,7 +43,6 @@ static void make_ask(struct sim_kernel *kernel, const struct sim_gpu *gpu)
 {
 	const struct sim_grid *grid = &kernel->grid;
 	struct pipe_kernel *asked = &kernel->ask.kernel;
-	unsigned int tpc;
 
 	asked->name = kernel->code->name;
 	asked->blocks = grid->nr_blocks;
@@ -52,7 +51,7 @@ static void make_ask(struct sim_kernel *kernel, const struct sim_gpu *gpu)
 	asked->cooperative = grid->cooperative;
 	take_room(asked, grid->threads, grid->registers, grid->shared);
 	kernel->code->demand(asked, kernel);
-	for (tpc = 0; tpc < gpu->nr_tpcs; tpc++)
+	for (unsigned int tpc = 0; tpc < gpu->nr_tpcs; tpc++)
 		if (!(grid->tpc_off[tpc / 64] >> tpc % 64 & 1))
 			kernel->ask.set.allowed[tpc / 64] |= 1ull << tpc % 64;
 }
@@ -61,9 +60,7 @@ static void make_ask(struct sim_kernel *kernel, const struct sim_gpu *gpu)
 
 static bool has_tpc(const struct pipe_set *set)
 {
-	unsigned int i;
-
-	for (i = 0; i < PIPE_SET_WORDS; i++)
+	for (unsigned int i = 0; i < PIPE_SET_WORDS; i++)
 		if (set->allowed[i])
 			return true;
 	return false;

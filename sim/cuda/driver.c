@@ -163,12 +163,10 @@ static const struct {
 
 static CUresult error_text(CUresult error, const char **out, bool name)
 {
-	unsigned int i;
-
 	if (!out)
 		return CUDA_ERROR_INVALID_VALUE;
 	*out = NULL;
-	for (i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
+	for (unsigned int i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
 		if (errors[i].error == error)
 			*out = name ? errors[i].name : errors[i].text;
 	return *out ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
@@ -256,13 +254,12 @@ CUresult cuDeviceGetPCIBusId(char *text, int len, CUdevice device)
 {
 	CUresult error;
 	struct sim_gpu *gpu = device_get(device, text, &error);
-	int i;
 
 	if (gpu && len <= 0)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (gpu) {
 		snprintf(text, len, "%s", gpu->info.pci);
-		for (i = 0; text[i]; i++)	/* in upper case, as in NVIDIA's driver */
+		for (int i = 0; text[i]; i++)	/* in upper case, as in NVIDIA's driver */
 			if (text[i] >= 'a' && text[i] <= 'f')
 				text[i] -= 'a' - 'A';
 	}
@@ -286,13 +283,12 @@ static bool parse_address(const char *text, struct address *address)
 CUresult cuDeviceGetByPCIBusId(CUdevice *device, const char *text)
 {
 	struct address wanted, address;
-	unsigned int i;
 
 	if (!ready())
 		return CUDA_ERROR_NOT_INITIALIZED;
 	if (!device || !text || !parse_address(text, &wanted))
 		return CUDA_ERROR_INVALID_VALUE;
-	for (i = 0; i < sim_nr_gpus; i++)
+	for (unsigned int i = 0; i < sim_nr_gpus; i++)
 		if (parse_address(sim_gpus[i]->info.pci, &address) &&
 		    !memcmp(&address, &wanted, sizeof(address))) {
 			*device = i;
@@ -313,113 +309,71 @@ static CUresult total_of(size_t *bytes, CUdevice device)
 
 CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
 {
-	struct args {
-		size_t *bytes;
-		uint64_t device;
+	return API_CALL(cuDeviceTotalMem_v2, total_of(bytes, device), (uintptr_t)bytes,
+			API_NARROW(device));
+}
+
+static CUresult find_attribute(const struct sim_gpu *gpu, const struct address *address,
+			       int attribute, int *value)
+{
+	const struct pipe_chip *sm = sim_chip();
+	const struct sim_faults *faults = sim_faults();
+	const struct {
+		enum cu_device_attribute attribute;
+		int value;
+	} rows[] = {
+		{ CU_DEVICE_MAX_THREADS_PER_BLOCK, sm->block_threads },
+		{ CU_DEVICE_MAX_BLOCK_DIM_X, sm->block_threads },
+		{ CU_DEVICE_MAX_BLOCK_DIM_Y, sm->block_threads },
+		{ CU_DEVICE_MAX_BLOCK_DIM_Z, SIM_MAX_BLOCK_Z },
+		{ CU_DEVICE_MAX_GRID_DIM_X, SIM_MAX_GRID_X },
+		{ CU_DEVICE_MAX_GRID_DIM_Y, SIM_MAX_GRID_YZ },
+		{ CU_DEVICE_MAX_GRID_DIM_Z, SIM_MAX_GRID_YZ },
+		{ CU_DEVICE_MAX_SHARED_PER_BLOCK, SIM_SHARED_DEFAULT },
+		{ CU_DEVICE_CONSTANT_MEMORY, 65536 },
+		{ CU_DEVICE_WARP_SIZE, 32 },
+		{ CU_DEVICE_MAX_PITCH, INT32_MAX },
+		{ CU_DEVICE_MAX_REGISTERS_PER_BLOCK, sm->registers * sm->quarters },
+		{ CU_DEVICE_MAX_REGISTERS_PER_SM, sm->registers * sm->quarters },
+		{ CU_DEVICE_CLOCK_KHZ, 1000000 },	/* a tick of %globaltimer is 1 ns */
+		{ CU_DEVICE_NR_SMS, gpu->nr_sms },
+		{ CU_DEVICE_CONCURRENT_KERNELS, 1 },
+		{ CU_DEVICE_UNIFIED_ADDRESSING, 1 },
+		{ CU_DEVICE_COOPERATIVE_LAUNCH, 1 },
+		{ CU_DEVICE_STREAM_PRIORITIES, 1 },
+		{ CU_DEVICE_PCI_BUS, address->bus },
+		{ CU_DEVICE_PCI_DEVICE, address->device },
+		{ CU_DEVICE_PCI_DOMAIN, address->domain },
+		{ CU_DEVICE_MAX_THREADS_PER_SM, sm->warps * sm->quarters * 32 },
+		{ CU_DEVICE_CC_MAJOR, faults->cc[0] },
+		{ CU_DEVICE_CC_MINOR, faults->cc[1] },
+		{ CU_DEVICE_MAX_SHARED_PER_SM, sm->shared },
+		{ CU_DEVICE_MAX_SHARED_PER_BLOCK_OPTIN, sm->shared - sm->shared_reserved },
+		{ CU_DEVICE_MAX_BLOCKS_PER_SM, sm->blocks },
+		{ CU_DEVICE_RESERVED_SHARED_PER_BLOCK, sm->shared_reserved },
+		{ CU_DEVICE_CLUSTER_LAUNCH, gpu->clusters },
+		{ CU_DEVICE_MPS_ENABLED, faults->mps },
 	};
 
-	return API_CALL(cuDeviceTotalMem_v2, struct args, total_of(bytes, device), bytes,
-			API_NARROW(device));
+	if (attribute == CU_DEVICE_MPS_ENABLED && faults->no_mps_attribute)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (unsigned int i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if ((int)rows[i].attribute == attribute) {
+			*value = rows[i].value;
+			return CUDA_SUCCESS;
+		}
+	return CUDA_ERROR_INVALID_VALUE;
 }
 
 static CUresult attribute_of(int *value, int attribute, CUdevice device)
 {
-	const struct pipe_chip *sm = sim_chip();
 	struct address address = { 0 };
-	struct sim_gpu *gpu;
 	CUresult error;
+	struct sim_gpu *gpu = device_get(device, value, &error);
 
-	gpu = device_get(device, value, &error);
-	if (!gpu)
-		return error;
-	parse_address(gpu->info.pci, &address);
-	switch ((enum cu_device_attribute)attribute) {
-	case CU_DEVICE_MAX_THREADS_PER_BLOCK:
-	case CU_DEVICE_MAX_BLOCK_DIM_X:
-	case CU_DEVICE_MAX_BLOCK_DIM_Y:
-		*value = sm->block_threads;
-		break;
-	case CU_DEVICE_MAX_BLOCK_DIM_Z:
-		*value = SIM_MAX_BLOCK_Z;
-		break;
-	case CU_DEVICE_MAX_GRID_DIM_X:
-		*value = SIM_MAX_GRID_X;
-		break;
-	case CU_DEVICE_MAX_GRID_DIM_Y:
-	case CU_DEVICE_MAX_GRID_DIM_Z:
-		*value = SIM_MAX_GRID_YZ;
-		break;
-	case CU_DEVICE_MAX_SHARED_PER_BLOCK:
-		*value = SIM_SHARED_DEFAULT;
-		break;
-	case CU_DEVICE_CONSTANT_MEMORY:
-		*value = 65536;
-		break;
-	case CU_DEVICE_WARP_SIZE:
-		*value = 32;
-		break;
-	case CU_DEVICE_MAX_PITCH:
-		*value = INT32_MAX;
-		break;
-	case CU_DEVICE_MAX_REGISTERS_PER_BLOCK:
-	case CU_DEVICE_MAX_REGISTERS_PER_SM:
-		*value = sm->registers * sm->quarters;
-		break;
-	case CU_DEVICE_CLOCK_KHZ:	/* frequency of %globaltimer: one tick for each
-					 * nanosecond */
-		*value = 1000000;
-		break;
-	case CU_DEVICE_NR_SMS:
-		*value = gpu->nr_sms;
-		break;
-	case CU_DEVICE_CONCURRENT_KERNELS:
-	case CU_DEVICE_UNIFIED_ADDRESSING:
-	case CU_DEVICE_COOPERATIVE_LAUNCH:
-	case CU_DEVICE_STREAM_PRIORITIES:
-		*value = 1;
-		break;
-	case CU_DEVICE_PCI_BUS:
-		*value = address.bus;
-		break;
-	case CU_DEVICE_PCI_DEVICE:
-		*value = address.device;
-		break;
-	case CU_DEVICE_PCI_DOMAIN:
-		*value = address.domain;
-		break;
-	case CU_DEVICE_MAX_THREADS_PER_SM:
-		*value = sm->warps * sm->quarters * 32;
-		break;
-	case CU_DEVICE_CC_MAJOR:
-		*value = sim_faults()->cc[0];
-		break;
-	case CU_DEVICE_CC_MINOR:
-		*value = sim_faults()->cc[1];
-		break;
-	case CU_DEVICE_MAX_SHARED_PER_SM:
-		*value = sm->shared;
-		break;
-	case CU_DEVICE_MAX_SHARED_PER_BLOCK_OPTIN:
-		*value = sm->shared - sm->shared_reserved;
-		break;
-	case CU_DEVICE_MAX_BLOCKS_PER_SM:
-		*value = sm->blocks;
-		break;
-	case CU_DEVICE_RESERVED_SHARED_PER_BLOCK:
-		*value = sm->shared_reserved;
-		break;
-	case CU_DEVICE_CLUSTER_LAUNCH:
-		*value = gpu->clusters;
-		break;
-	case CU_DEVICE_MPS_ENABLED:
-		if (sim_faults()->no_mps_attribute)
-			return CUDA_ERROR_INVALID_VALUE;
-		*value = sim_faults()->mps;
-		break;
-	default:
-		return CUDA_ERROR_INVALID_VALUE;
-	}
-	return CUDA_SUCCESS;
+	if (gpu)
+		parse_address(gpu->info.pci, &address);
+	return gpu ? find_attribute(gpu, &address, attribute, value) : error;
 }
 
 CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device)
@@ -429,8 +383,8 @@ CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device)
 		CUdevice device;
 	};
 
-	return API_CALL(cuDeviceGetAttribute, struct args, attribute_of(value, attribute, device),
-			value, attribute, device);
+	return API_CALL_PARAMS(cuDeviceGetAttribute, attribute_of(value, attribute, device),
+			       (&(const struct args){ value, attribute, device }));
 }
 
 static CUresult resource_of(CUdevice device, struct cu_resource *resource, int type)
@@ -443,14 +397,8 @@ static CUresult resource_of(CUdevice device, struct cu_resource *resource, int t
 
 CUresult cuDeviceGetDevResource(CUdevice device, struct cu_resource *resource, int type)
 {
-	struct args {
-		uint64_t device;
-		struct cu_resource *resource;
-		uint64_t type;
-	};
-
-	return API_CALL(cuDeviceGetDevResource, struct args, resource_of(device, resource, type),
-			API_NARROW(device), resource, API_NARROW(type));
+	return API_CALL(cuDeviceGetDevResource, resource_of(device, resource, type),
+			API_NARROW(device), (uintptr_t)resource, API_NARROW(type));
 }
 
 /* ------------------------------------------------------------- own functions */

@@ -37,11 +37,9 @@ void engine_moment_put(struct sim_moment *moment)
 
 void engine_run_free(struct sim_run *run)
 {
-	unsigned int i;
-
 	if (!run)
 		return;
-	for (i = 0; i < run->nr_steps; i++)
+	for (unsigned int i = 0; i < run->nr_steps; i++)
 		dispatch_free(run->steps[i].kernel);
 	free(run->edges);
 	free(run->nodes);

@@ -39,8 +39,7 @@ CUresult cuEventCreate(CUevent *out, unsigned int flags)
 			error = CUDA_ERROR_OUT_OF_MEMORY;
 		}
 	}
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 static CUresult record(struct sim_stream *stream, struct sim_event *event)
@@ -64,43 +63,33 @@ static CUresult record(struct sim_stream *stream, struct sim_event *event)
 
 CUresult cuEventRecord(CUevent event, CUstream handle)
 {
-	struct sim_stream *stream = NULL;
-	struct sim_ctx *ctx;
 	CUresult error;
+	struct sim_stream *stream = stream_enter(handle, &error);
 
-	sim_enter();
-	ctx = ctx_current(&error);
-	if (ctx)
-		stream = stream_get(ctx, handle, &error);
 	if (stream && (!event_valid(event) || event->ctx != stream->ctx))
 		error = CUDA_ERROR_INVALID_HANDLE;
 	if (!error && stream->legacy)
-		error = capture_forbids_legacy(ctx);
+		error = capture_forbids_legacy(stream->ctx);
 	if (!error && stream->capture)
 		error = capture_record(stream, event);
 	else if (!error && !stream->ctx->error)
 		error = record(stream, event);
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 static CUresult wait_event(CUstream handle, CUevent event, unsigned int flags)
 {
 	struct sim_op op = { .kind = SIM_OP_NOTHING };
-	struct sim_stream *stream = NULL;
-	struct sim_ctx *ctx;
+	struct sim_stream *stream;
 	CUresult error;
 
 	if (flags)
 		return CUDA_ERROR_INVALID_VALUE;
-	sim_enter();
-	ctx = ctx_current(&error);
-	if (ctx)
-		stream = stream_get(ctx, handle, &error);
+	stream = stream_enter(handle, &error);
 	if (stream && !event_valid(event))
 		error = CUDA_ERROR_INVALID_HANDLE;
 	if (!error && stream->legacy)
-		error = capture_forbids_legacy(ctx);
+		error = capture_forbids_legacy(stream->ctx);
 	if (error)
 		goto leave;
 	if (stream->capture || event->capture) {
@@ -116,25 +105,14 @@ static CUresult wait_event(CUstream handle, CUevent event, unsigned int flags)
 		}
 	}
 leave:
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags)
 {
-	struct args {
-		CUstream stream;
-		CUevent event;
-		uint64_t flags;
-	};
-
-	return API_CALL(cuStreamWaitEvent, struct args, wait_event(stream, event, flags), stream,
-			event, API_NARROW(flags));
+	return API_CALL(cuStreamWaitEvent, wait_event(stream, event, flags),
+			(uintptr_t)stream, (uintptr_t)event, API_NARROW(flags));
 }
-
-struct event_args {
-	CUevent event;
-};
 
 static CUresult synchronize(CUevent event)
 {
@@ -144,13 +122,12 @@ static CUresult synchronize(CUevent event)
 	if (ctx_current(&error))
 		error = !event_valid(event) ? CUDA_ERROR_INVALID_HANDLE :
 			event->capture ? CUDA_ERROR_CAPTURED_EVENT : engine_finish_event(event);
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult cuEventSynchronize(CUevent event)
 {
-	return API_CALL(cuEventSynchronize, struct event_args, synchronize(event), event);
+	return API_CALL(cuEventSynchronize, synchronize(event), (uintptr_t)event);
 }
 
 /* If a program polls an event or a stream, the time must advance. */
@@ -171,13 +148,12 @@ static CUresult query(CUevent event)
 		if (!error && event->pending)
 			error = CUDA_ERROR_NOT_READY;
 	}
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult cuEventQuery(CUevent event)
 {
-	return API_CALL(cuEventQuery, struct event_args, query(event), event);
+	return API_CALL(cuEventQuery, query(event), (uintptr_t)event);
 }
 
 CUresult cuEventElapsedTime_v2(float *ms, CUevent from, CUevent to)
@@ -197,8 +173,7 @@ CUresult cuEventElapsedTime_v2(float *ms, CUevent from, CUevent to)
 		else
 			*ms = (double)(int64_t)(to->time - from->time) / 1e6;
 	}
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult cuEventElapsedTime(float *ms, CUevent from, CUevent to)
@@ -223,6 +198,5 @@ CUresult cuEventDestroy_v2(CUevent event)
 			error = CUDA_ERROR_INVALID_HANDLE;
 		}
 	}
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }

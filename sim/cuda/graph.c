@@ -64,9 +64,7 @@ static void node_free(struct sim_node *node)
 
 void graph_empty(struct sim_graph *graph)
 {
-	unsigned int i;
-
-	for (i = 0; i < graph->nr_nodes; i++)
+	for (unsigned int i = 0; i < graph->nr_nodes; i++)
 		node_free(graph->nodes[i]);
 	handle_drop(&graph->handle);
 	free(graph->nodes);
@@ -166,20 +164,24 @@ free_clone:
 /* --------------------------------------------------------- arguments of a program */
 
 /* Takes sim_lock, even on an error. */
-static CUresult enter_graph(CUgraph graph)
+static CUresult enter(const void *object, enum sim_handle_kind kind, bool valid)
 {
 	sim_enter();
+	if (!valid)
+		return CUDA_ERROR_INVALID_VALUE;
 	if (!__atomic_load_n(&sim_ready, __ATOMIC_ACQUIRE))
 		return CUDA_ERROR_NOT_INITIALIZED;
-	return handle_valid(graph, SIM_HANDLE_GRAPH) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+	return handle_valid(object, kind) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult graph_enter_node(CUgraphNode node)
+static CUresult enter_graph(CUgraph graph, bool valid)
 {
-	sim_enter();
-	if (!__atomic_load_n(&sim_ready, __ATOMIC_ACQUIRE))
-		return CUDA_ERROR_NOT_INITIALIZED;
-	return handle_valid(node, SIM_HANDLE_NODE) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+	return enter(graph, SIM_HANDLE_GRAPH, valid);
+}
+
+CUresult graph_enter_node(CUgraphNode node, bool valid)
+{
+	return enter(node, SIM_HANDLE_NODE, valid);
 }
 
 static bool is_node_of(const struct sim_graph *graph, const struct sim_node *node)
@@ -189,9 +191,7 @@ static bool is_node_of(const struct sim_graph *graph, const struct sim_node *nod
 
 static bool waits_for(const struct sim_node *node, const struct sim_node *other)
 {
-	unsigned int i;
-
-	for (i = 0; i < node->nr_before; i++)
+	for (unsigned int i = 0; i < node->nr_before; i++)
 		if (node->before[i] == other)
 			return true;
 	return false;
@@ -241,7 +241,7 @@ CUresult cuGraphCreate(CUgraph *out, unsigned int flags)
 
 CUresult cuGraphDestroy(CUgraph graph)
 {
-	CUresult error = enter_graph(graph);
+	CUresult error = enter_graph(graph, true);
 
 	if (!error && graph->owned)
 		error = CUDA_ERROR_INVALID_VALUE;
@@ -262,11 +262,8 @@ CUresult cuGraphDestroy(CUgraph graph)
 CUresult cuGraphClone(CUgraph *out, CUgraph graph)
 {
 	struct sim_graph *clone;
-	CUresult error;
+	CUresult error = enter_graph(graph, out);
 
-	if (!out)
-		return CUDA_ERROR_INVALID_VALUE;
-	error = enter_graph(graph);
 	if (!error) {
 		clone = graph_clone(graph);
 		if (clone)
@@ -274,67 +271,52 @@ CUresult cuGraphClone(CUgraph *out, CUgraph graph)
 		else
 			error = CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult cuGraphNodeFindInClone(CUgraphNode *out, CUgraphNode original, CUgraph clone)
 {
-	CUresult error;
-	unsigned int i;
+	CUresult error = graph_enter_node(original, out);
 
-	if (!out)
-		return CUDA_ERROR_INVALID_VALUE;
-	error = graph_enter_node(original);
 	if (error)
 		goto leave;
 	error = CUDA_ERROR_INVALID_VALUE;
 	if (!handle_valid(clone, SIM_HANDLE_GRAPH))
 		goto leave;
-	for (i = 0; i < clone->nr_nodes; i++)
+	for (unsigned int i = 0; i < clone->nr_nodes; i++)
 		if (clone->nodes[i]->clone_of == original->serial) {
 			*out = clone->nodes[i];
 			error = CUDA_SUCCESS;
 		}
 leave:
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode *nodes, size_t *nr)
 {
-	CUresult error;
-	size_t i;
+	CUresult error = enter_graph(graph, nr);
 
-	if (!nr)
-		return CUDA_ERROR_INVALID_VALUE;
-	error = enter_graph(graph);
 	if (!error && nodes) {
-		for (i = 0; i < *nr; i++)
+		for (size_t i = 0; i < *nr; i++)
 			nodes[i] = i < graph->nr_nodes ? graph->nodes[i] : NULL;
 		if (*nr > graph->nr_nodes)
 			*nr = graph->nr_nodes;
 	} else if (!error) {
 		*nr = graph->nr_nodes;
 	}
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
-/* As in NVIDIA's driver, a cycle is found only when the graph is instantiated. */
 /*
- * The caller passes both arrays or no array. The edges of a node are in the order of its
- * dependencies.
+ * As in NVIDIA's driver, a cycle is found only when the graph is instantiated. The caller passes
+ * both arrays or no array. The edges of a node are in the order of its dependencies.
  */
 CUresult cuGraphGetEdges(CUgraph graph, CUgraphNode *from, CUgraphNode *to, size_t *nr)
 {
 	size_t edges = 0;
-	CUresult error;
+	CUresult error = enter_graph(graph, nr && !from == !to);
 	unsigned int i, j;
 
-	if (!nr || !from != !to)
-		return CUDA_ERROR_INVALID_VALUE;
-	error = enter_graph(graph);
 	for (i = 0; !error && i < graph->nr_nodes; i++)
 		for (j = 0; j < graph->nodes[i]->nr_before; j++, edges++)
 			if (from && edges < *nr) {
@@ -343,20 +325,16 @@ CUresult cuGraphGetEdges(CUgraph graph, CUgraphNode *from, CUgraphNode *to, size
 			}
 	if (!error && (!from || *nr > edges))
 		*nr = edges;
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult cuGraphAddDependencies(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
 				size_t nr)
 {
+	CUresult error = enter_graph(graph, !nr || (from && to));
 	struct sim_node **before;
-	CUresult error;
 	size_t i, j;
 
-	error = enter_graph(graph);
-	if (!error && nr && (!from || !to))
-		error = CUDA_ERROR_INVALID_VALUE;
 	for (i = 0; !error && i < nr; i++) {
 		if (!is_node_of(graph, from[i]) || !is_node_of(graph, to[i]) ||
 		    from[i] == to[i] || waits_for(to[i], from[i]))
@@ -374,16 +352,14 @@ CUresult cuGraphAddDependencies(CUgraph graph, const CUgraphNode *from, const CU
 		before[to[i]->nr_before++] = from[i];
 		to[i]->before = before;
 	}
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 static bool plain_edges(const struct cu_edge_data *edges, size_t nr)
 {
 	static const struct cu_edge_data plain;
-	size_t i;
 
-	for (i = 0; edges && i < nr; i++)
+	for (size_t i = 0; edges && i < nr; i++)
 		if (memcmp(&edges[i], &plain, sizeof(plain))) {
 			sim_print("edges with ports or a type are not simulated");
 			return false;
@@ -404,17 +380,11 @@ CUresult cuGraphAddKernelNode_v2(CUgraphNode *node, CUgraph graph, const CUgraph
 				 size_t nr_before, const struct cu_kernel_node_params *params)
 {
 	struct sim_work work = { 0 };
-	CUresult error;
+	CUresult error = enter_graph(graph, node && params);
 
-	if (!node || !params)
-		return CUDA_ERROR_INVALID_VALUE;
-	error = enter_graph(graph);
-	if (!error)
-		error = graph_kernel_work(params, &work);
-	if (!error)
-		error = add(node, graph, CU_NODE_KERNEL, &work, before, nr_before);
-	sim_leave();
-	return error;
+	error = error ?: graph_kernel_work(params, &work) ?:
+		add(node, graph, CU_NODE_KERNEL, &work, before, nr_before);
+	return sim_leave_with(error);
 }
 
 CUresult cuGraphAddKernelNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *before,
@@ -432,48 +402,31 @@ CUresult cuGraphAddMemsetNode(CUgraphNode *node, CUgraph graph, const CUgraphNod
 			      CUcontext ctx)
 {
 	struct sim_work work = { 0 };
-	CUresult error;
+	CUresult error = enter_graph(graph, node && params);
 
-	if (!node || !params)
-		return CUDA_ERROR_INVALID_VALUE;
-	error = enter_graph(graph);
-	if (!error)
-		error = graph_set_work(params, ctx, &work);
-	if (!error)
-		error = add(node, graph, CU_NODE_SET, &work, before, nr_before);
-	sim_leave();
-	return error;
+	error = error ?: graph_set_work(params, ctx, &work) ?:
+		add(node, graph, CU_NODE_SET, &work, before, nr_before);
+	return sim_leave_with(error);
 }
 
 CUresult cuGraphAddMemcpyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *before,
 			      size_t nr_before, const struct cu_copy_3d *params, CUcontext ctx)
 {
 	struct sim_work work = { 0 };
-	CUresult error;
+	CUresult error = enter_graph(graph, node && params);
 
-	if (!node || !params)
-		return CUDA_ERROR_INVALID_VALUE;
-	error = enter_graph(graph);
-	if (!error)
-		error = graph_copy_work(params, ctx, &work);
-	if (!error)
-		error = add(node, graph, CU_NODE_COPY, &work, before, nr_before);
-	sim_leave();
-	return error;
+	error = error ?: graph_copy_work(params, ctx, &work) ?:
+		add(node, graph, CU_NODE_COPY, &work, before, nr_before);
+	return sim_leave_with(error);
 }
 
 CUresult cuGraphAddEmptyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *before,
 			     size_t nr_before)
 {
-	CUresult error;
+	CUresult error = enter_graph(graph, node);
 
-	if (!node)
-		return CUDA_ERROR_INVALID_VALUE;
-	error = enter_graph(graph);
-	if (!error)
-		error = add(node, graph, CU_NODE_EMPTY, NULL, before, nr_before);
-	sim_leave();
-	return error;
+	error = error ?: add(node, graph, CU_NODE_EMPTY, NULL, before, nr_before);
+	return sim_leave_with(error);
 }
 
 CUresult cuGraphAddMemAllocNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *before,
@@ -481,30 +434,24 @@ CUresult cuGraphAddMemAllocNode(CUgraphNode *node, CUgraph graph, const CUgraphN
 {
 	struct sim_work work = { .kind = SIM_OP_NOTHING };
 	static uint64_t next = GRAPH_MEMORY_NODES;
-	CUresult error;
+	CUresult error = enter_graph(graph, node && params && params->bytes &&
+						params->pool.type == CU_MEMORY_PINNED);
 
-	if (!node || !params || !params->bytes || params->pool.type != CU_MEMORY_PINNED)
-		return CUDA_ERROR_INVALID_VALUE;
-	error = enter_graph(graph);
 	if (!error) {
 		params->address = work.args.address = next;
 		work.args.bytes = params->bytes;
 		next += vram_round(params->bytes);
 		error = add(node, graph, CU_NODE_ALLOC, &work, before, nr_before);
 	}
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult cuGraphAddChildGraphNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *before,
 				  size_t nr_before, CUgraph child)
 {
 	struct sim_graph *clone = NULL;
-	CUresult error;
+	CUresult error = enter_graph(graph, node);
 
-	if (!node)
-		return CUDA_ERROR_INVALID_VALUE;
-	error = enter_graph(graph);
 	if (!error && !handle_valid(child, SIM_HANDLE_GRAPH))
 		error = CUDA_ERROR_INVALID_VALUE;
 	if (!error) {
@@ -518,37 +465,32 @@ CUresult cuGraphAddChildGraphNode(CUgraphNode *node, CUgraph graph, const CUgrap
 	} else {
 		graph_free(clone);
 	}
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph *graph)
 {
-	CUresult error;
+	CUresult error = graph_enter_node(node, graph);
 
-	if (!graph)
-		return CUDA_ERROR_INVALID_VALUE;
-	error = graph_enter_node(node);
 	if (!error && !node->child)
 		error = CUDA_ERROR_INVALID_VALUE;
 	if (!error)
 		*graph = node->child;
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 /* Only kernels on the GPU can read the value of a condition. */
 CUresult cuGraphConditionalHandleCreate(uint64_t *handle, CUgraph graph, CUcontext ctx,
 					unsigned int value, unsigned int flags)
 {
-	CUresult error = enter_graph(graph);
+	CUresult error = enter_graph(graph, handle);
 
 	(void)ctx;
 	(void)value;
 	(void)flags;
 	sim_leave();
-	if (error || !handle)
-		return error ? error : CUDA_ERROR_INVALID_VALUE;
+	if (error)
+		return error;
 	sim_print("conditional nodes are not simulated");
 	return CUDA_ERROR_NOT_SUPPORTED;
 }
@@ -556,13 +498,13 @@ CUresult cuGraphConditionalHandleCreate(uint64_t *handle, CUgraph graph, CUconte
 CUresult cuGraphAddNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *before,
 			size_t nr_before, void *params)
 {
-	CUresult error = enter_graph(graph);
+	CUresult error = enter_graph(graph, node && params);
 
 	(void)before;
 	(void)nr_before;
 	sim_leave();
-	if (error || !node || !params)
-		return error ? error : CUDA_ERROR_INVALID_VALUE;
+	if (error)
+		return error;
 	sim_print("cuGraphAddNode is not simulated: use the call for the kind of node");
 	return CUDA_ERROR_NOT_SUPPORTED;
 }

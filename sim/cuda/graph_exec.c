@@ -15,9 +15,7 @@
 
 void exec_free(struct sim_exec *exec)
 {
-	unsigned int i;
-
-	for (i = 0; i < exec->nr_nodes; i++) {
+	for (unsigned int i = 0; i < exec->nr_nodes; i++) {
 		free(exec->nodes[i].before);
 		free(exec->nodes[i].host);
 		free(exec->nodes[i].device);
@@ -147,9 +145,7 @@ free_has_after:
 
 static bool all_placed(const struct sim_node *node, const unsigned int *last)
 {
-	unsigned int i;
-
-	for (i = 0; i < node->nr_before; i++)
+	for (unsigned int i = 0; i < node->nr_before; i++)
 		if (last[node->before[i]->at] == NO_STEP)
 			return false;
 	return true;
@@ -331,7 +327,6 @@ static CUresult exec_queue(struct sim_exec *exec, struct sim_stream *stream)
 	struct sim_op op = { .kind = SIM_OP_GRAPH };
 	struct sim_moment *end;
 	CUresult error = CUDA_SUCCESS;
-	unsigned int i;
 
 	op.run = run_make(exec);
 	end = engine_moment();
@@ -339,7 +334,7 @@ static CUresult exec_queue(struct sim_exec *exec, struct sim_stream *stream)
 		error = CUDA_ERROR_OUT_OF_MEMORY;
 		goto free_run;
 	}
-	for (i = 0; i < exec->nr_nodes; i++)
+	for (unsigned int i = 0; i < exec->nr_nodes; i++)
 		if (!step_fill(exec, i, op.run, &error))
 			goto free_run;
 	if (stream->ctx->error)		/* after a failure, the context runs no more work */
@@ -365,7 +360,6 @@ static struct sim_stream *launch_stream(struct sim_exec *exec, CUstream handle, 
 {
 	struct sim_stream *stream = NULL;
 	struct sim_ctx *ctx;
-	unsigned int i;
 
 	ctx = ctx_current(error);
 	if (ctx)
@@ -377,7 +371,7 @@ static struct sim_stream *launch_stream(struct sim_exec *exec, CUstream handle, 
 			stream->capture ? "that is captured" : "of another context");
 		*error = CUDA_ERROR_NOT_SUPPORTED;
 	}
-	for (i = 0; !*error && i < exec->nr_nodes; i++)
+	for (unsigned int i = 0; !*error && i < exec->nr_nodes; i++)
 		if (exec->nodes[i].work.function && !function_valid(exec->nodes[i].work.function))
 			*error = CUDA_ERROR_INVALID_HANDLE;
 	return *error ? NULL : stream;
@@ -429,8 +423,7 @@ static CUresult upload_or_launch(CUgraphExec exec, CUstream handle, bool launch)
 give:
 	exec_give(exec);
 leave:
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 struct launch_args {
@@ -526,23 +519,10 @@ static CUresult instantiate_with_flags(CUgraphExec *exec, CUgraph graph, uint64_
 
 CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, uint64_t flags)
 {
-	struct args {
-		CUgraphExec *exec;
-		CUgraph graph;
-		uint64_t flags;
-	};
-
-	return API_CALL(cuGraphInstantiateWithFlags, struct args,
-			instantiate_with_flags(exec, graph, flags), exec, graph, flags);
+	return API_CALL(cuGraphInstantiateWithFlags,
+			instantiate_with_flags(exec, graph, flags), (uintptr_t)exec,
+			(uintptr_t)graph, flags);
 }
-
-struct instantiate_args {
-	CUgraphExec *exec;
-	CUgraph graph;
-	CUgraphNode *error_node;
-	char *log;
-	size_t bytes;
-};
 
 static CUresult instantiate_with_log(CUgraphExec *exec, CUgraph graph, CUgraphNode *error_node,
 				     char *log, size_t bytes)
@@ -560,17 +540,19 @@ static CUresult instantiate_with_log(CUgraphExec *exec, CUgraph graph, CUgraphNo
 CUresult cuGraphInstantiate_v2(CUgraphExec *exec, CUgraph graph, CUgraphNode *error_node,
 			       char *log, size_t bytes)
 {
-	return API_CALL(cuGraphInstantiate_v2, struct instantiate_args,
+	return API_CALL(cuGraphInstantiate_v2,
 			instantiate_with_log(exec, graph, error_node, log, bytes),
-			exec, graph, error_node, log, bytes);
+			(uintptr_t)exec, (uintptr_t)graph, (uintptr_t)error_node,
+			(uintptr_t)log, bytes);
 }
 
 CUresult cuGraphInstantiate(CUgraphExec *exec, CUgraph graph, CUgraphNode *error_node,
 			    char *log, size_t bytes)
 {
-	return API_CALL(cuGraphInstantiate, struct instantiate_args,
+	return API_CALL(cuGraphInstantiate,
 			instantiate_with_log(exec, graph, error_node, log, bytes),
-			exec, graph, error_node, log, bytes);
+			(uintptr_t)exec, (uintptr_t)graph, (uintptr_t)error_node,
+			(uintptr_t)log, bytes);
 }
 
 static CUresult instantiate_with_params(CUgraphExec *exec, CUgraph graph,
@@ -595,14 +577,9 @@ static CUresult instantiate_with_params(CUgraphExec *exec, CUgraph graph,
 CUresult cuGraphInstantiateWithParams(CUgraphExec *exec, CUgraph graph,
 				      struct cu_instantiate_params *params)
 {
-	struct args {
-		CUgraphExec *exec;
-		CUgraph graph;
-		struct cu_instantiate_params *params;
-	};
-
-	return API_CALL(cuGraphInstantiateWithParams, struct args,
-			instantiate_with_params(exec, graph, params), exec, graph, params);
+	return API_CALL(cuGraphInstantiateWithParams,
+			instantiate_with_params(exec, graph, params), (uintptr_t)exec,
+			(uintptr_t)graph, (uintptr_t)params);
 }
 
 CUresult cuGraphExecGetFlags(CUgraphExec exec, uint64_t *flags)
@@ -616,8 +593,7 @@ CUresult cuGraphExecGetFlags(CUgraphExec exec, uint64_t *flags)
 		*flags = exec->flags;
 		exec_give(exec);
 	}
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 static CUresult destroy(CUgraphExec exec)
@@ -649,9 +625,5 @@ static CUresult destroy(CUgraphExec exec)
 /* Queued launches of the executable graph still run. */
 CUresult cuGraphExecDestroy(CUgraphExec exec)
 {
-	struct args {
-		CUgraphExec exec;
-	};
-
-	return API_CALL(cuGraphExecDestroy, struct args, destroy(exec), exec);
+	return API_CALL(cuGraphExecDestroy, destroy(exec), (uintptr_t)exec);
 }

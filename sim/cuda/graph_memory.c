@@ -9,9 +9,8 @@
 static uint64_t exec_memory(const struct sim_exec *exec)
 {
 	uint64_t bytes = 0;
-	unsigned int i;
 
-	for (i = 0; i < exec->nr_nodes; i++)
+	for (unsigned int i = 0; i < exec->nr_nodes; i++)
 		if (exec->nodes[i].type == CU_NODE_ALLOC)
 			bytes += vram_round(exec->nodes[i].work.args.bytes);
 	return bytes;
@@ -68,18 +67,14 @@ static CUresult trim(CUdevice device)
 
 CUresult cuDeviceGraphMemTrim(CUdevice device)
 {
-	struct args {
-		uint64_t device;
-	};
-
-	return API_CALL(cuDeviceGraphMemTrim, struct args, trim(device), API_NARROW(device));
+	return API_CALL(cuDeviceGraphMemTrim, trim(device), API_NARROW(device));
 }
 
 CUresult cuGraphMemAllocNodeGetParams(CUgraphNode node, struct cu_alloc_node_params *params)
 {
-	CUresult error = graph_enter_node(node);
+	CUresult error = graph_enter_node(node, params);
 
-	if (!error && (!params || node->type != CU_NODE_ALLOC))
+	if (!error && node->type != CU_NODE_ALLOC)
 		error = CUDA_ERROR_INVALID_VALUE;
 	if (!error)
 		*params = (struct cu_alloc_node_params){
@@ -87,6 +82,5 @@ CUresult cuGraphMemAllocNodeGetParams(CUgraphNode node, struct cu_alloc_node_par
 			.bytes = node->work.args.bytes,
 			.address = node->work.args.address,
 		};
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }

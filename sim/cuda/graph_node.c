@@ -3,16 +3,16 @@
 #include <string.h>
 #include "sim/cuda/sim.h"
 
-static CUresult enter_node_of(CUgraphNode node, enum cu_node_type type)
+static CUresult enter_node_of(CUgraphNode node, enum cu_node_type type, bool valid)
 {
-	CUresult error = graph_enter_node(node);
+	CUresult error = graph_enter_node(node, valid);
 
 	return !error && node->type != type ? CUDA_ERROR_INVALID_VALUE : error;
 }
 
-static CUresult enter_kernel_node(CUgraphNode node)
+static CUresult enter_kernel_node(CUgraphNode node, bool valid)
 {
-	return enter_node_of(node, CU_NODE_KERNEL);
+	return enter_node_of(node, CU_NODE_KERNEL, valid);
 }
 
 CUresult graph_kernel_work(const struct cu_kernel_node_params *params, struct sim_work *work)
@@ -104,25 +104,18 @@ CUresult graph_copy_work(const struct cu_copy_3d *params, CUcontext in, struct s
 
 CUresult cuGraphNodeGetType(CUgraphNode node, int *type)
 {
-	CUresult error;
+	CUresult error = graph_enter_node(node, type);
 
-	if (!type)
-		return CUDA_ERROR_INVALID_VALUE;
-	error = graph_enter_node(node);
 	if (!error)
 		*type = node->type;
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult cuGraphKernelNodeGetParams(CUgraphNode node, struct cu_kernel_node_params_v1 *params)
 {
 	const struct sim_launch *launch;
-	CUresult error;
+	CUresult error = enter_kernel_node(node, params != NULL);
 
-	if (!params)
-		return CUDA_ERROR_INVALID_VALUE;
-	error = enter_kernel_node(node);
 	if (!error) {
 		launch = &node->work.launch;
 		*params = (struct cu_kernel_node_params_v1){
@@ -132,8 +125,7 @@ CUresult cuGraphKernelNodeGetParams(CUgraphNode node, struct cu_kernel_node_para
 			node->work.dynamic, node->work.code->nr_params ? node->params : NULL, NULL,
 		};
 	}
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode node, struct cu_kernel_node_params *params)
@@ -154,19 +146,15 @@ CUresult cuGraphKernelNodeSetParams_v2(CUgraphNode node,
 				       const struct cu_kernel_node_params *params)
 {
 	struct sim_work work = { 0 };
-	CUresult error;
+	CUresult error = enter_kernel_node(node, params != NULL);
 
-	if (!params)
-		return CUDA_ERROR_INVALID_VALUE;
-	error = enter_kernel_node(node);
 	if (!error) {
 		work = node->work;	/* attributes are kept */
 		error = graph_kernel_work(params, &work);
 	}
 	if (!error)
 		node->work = work;
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult cuGraphKernelNodeSetParams(CUgraphNode node, const struct cu_kernel_node_params_v1 *v1)
@@ -181,11 +169,8 @@ CUresult cuGraphKernelNodeSetParams(CUgraphNode node, const struct cu_kernel_nod
 CUresult cuGraphKernelNodeGetAttribute(CUgraphNode node, int id, union cu_launch_value *value)
 {
 	const struct sim_launch *launch;
-	CUresult error;
+	CUresult error = enter_kernel_node(node, value);
 
-	if (!value)
-		return CUDA_ERROR_INVALID_VALUE;
-	error = enter_kernel_node(node);
 	if (error)
 		goto leave;
 	launch = &node->work.launch;
@@ -209,19 +194,15 @@ CUresult cuGraphKernelNodeGetAttribute(CUgraphNode node, int id, union cu_launch
 		error = CUDA_ERROR_INVALID_VALUE;
 	}
 leave:
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult cuGraphKernelNodeSetAttribute(CUgraphNode node, int id,
 				       const union cu_launch_value *value)
 {
 	struct sim_work work = { 0 };
-	CUresult error;
+	CUresult error = enter_kernel_node(node, value);
 
-	if (!value)
-		return CUDA_ERROR_INVALID_VALUE;
-	error = enter_kernel_node(node);
 	if (!error) {
 		work = node->work;
 		error = launch_set_attribute(&work.launch, id, value);
@@ -230,8 +211,7 @@ CUresult cuGraphKernelNodeSetAttribute(CUgraphNode node, int id,
 		error = launch_check(work.function, &work);
 	if (!error)
 		node->work = work;
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 /* ------------------------------------------------------------- fills and copies */
@@ -240,11 +220,8 @@ CUresult cuGraphMemsetNodeGetParams(CUgraphNode node, struct cu_set_node_params 
 {
 	const struct sim_args *args;
 	unsigned int element;
-	CUresult error;
+	CUresult error = enter_node_of(node, CU_NODE_SET, params);
 
-	if (!params)
-		return CUDA_ERROR_INVALID_VALUE;
-	error = enter_node_of(node, CU_NODE_SET);
 	if (!error) {
 		args = &node->work.args;
 		element = node->work.code == &kernels_set8 ? 1 : 4;
@@ -253,55 +230,40 @@ CUresult cuGraphMemsetNodeGetParams(CUgraphNode node, struct cu_set_node_params 
 			.width = args->bytes / element, .height = 1,
 		};
 	}
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult cuGraphMemsetNodeSetParams(CUgraphNode node, const struct cu_set_node_params *params)
 {
 	struct sim_work work = { 0 };
-	CUresult error;
+	CUresult error = enter_node_of(node, CU_NODE_SET, params);
 
-	if (!params)
-		return CUDA_ERROR_INVALID_VALUE;
-	error = enter_node_of(node, CU_NODE_SET);
-	if (!error)
-		error = graph_set_work(params, node->work.function->module->ctx, &work);
+	error = error ?: graph_set_work(params, node->work.function->module->ctx, &work);
 	if (!error)
 		node->work = work;
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult cuGraphMemcpyNodeGetParams(CUgraphNode node, struct cu_copy_3d *params)
 {
-	CUresult error;
+	CUresult error = enter_node_of(node, CU_NODE_COPY, params);
 
-	if (!params)
-		return CUDA_ERROR_INVALID_VALUE;
-	error = enter_node_of(node, CU_NODE_COPY);
 	if (!error)
 		*params = (struct cu_copy_3d){
 			.from = { .type = CU_MEMORY_DEVICE, .device = node->work.args.from },
 			.to = { .type = CU_MEMORY_DEVICE, .device = node->work.args.address },
 			.width = node->work.args.bytes, .height = 1, .depth = 1,
 		};
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult cuGraphMemcpyNodeSetParams(CUgraphNode node, const struct cu_copy_3d *params)
 {
 	struct sim_work work = { 0 };
-	CUresult error;
+	CUresult error = enter_node_of(node, CU_NODE_COPY, params);
 
-	if (!params)
-		return CUDA_ERROR_INVALID_VALUE;
-	error = enter_node_of(node, CU_NODE_COPY);
-	if (!error)
-		error = graph_copy_work(params, node->work.function->module->ctx, &work);
+	error = error ?: graph_copy_work(params, node->work.function->module->ctx, &work);
 	if (!error)
 		node->work = work;
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }

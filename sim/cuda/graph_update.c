@@ -23,138 +23,87 @@ static bool same_tmd(const struct sim_work *a, const struct sim_work *b)
 /* Finds the node of @exec for @handle. */
 static struct exec_node *exec_find(struct sim_exec *exec, CUgraphNode handle)
 {
-	unsigned int i;
-
 	if (!handle_valid(handle, SIM_HANDLE_NODE))
 		return NULL;
-	for (i = 0; i < exec->nr_nodes; i++)
+	for (unsigned int i = 0; i < exec->nr_nodes; i++)
 		if (exec->nodes[i].serial == handle->serial)
 			return &exec->nodes[i];
 	return NULL;
 }
 
-static CUresult set_kernel(CUgraphExec exec, CUgraphNode handle,
-			   const struct cu_kernel_node_params *params)
+/*
+ * Changes the kernel, the fill or the copy of a node to one of the same context. The other two of
+ * the parameters are NULL.
+ */
+static CUresult set_work(CUgraphExec exec, CUgraphNode handle, CUcontext ctx,
+			 const struct cu_kernel_node_params *kernel,
+			 const struct cu_set_node_params *fill, const struct cu_copy_3d *copy)
 {
-	struct exec_node *node;
+	enum cu_node_type type = kernel ? CU_NODE_KERNEL : fill ? CU_NODE_SET : CU_NODE_COPY;
 	struct sim_work work = { 0 };
+	struct exec_node *node;
 	CUresult error;
 
-	if (!params)
+	if (!kernel && !fill && !copy)
 		return CUDA_ERROR_INVALID_VALUE;
 	error = exec_enter(exec);
 	if (error)
 		goto leave;
 	node = exec_find(exec, handle);
-	if (!node || node->type != CU_NODE_KERNEL) {
-		error = CUDA_ERROR_INVALID_VALUE;
-		goto give;
-	}
-	work = node->work;
-	error = graph_kernel_work(params, &work);
+	if (kernel && node)
+		work = node->work;	/* attributes are kept */
+	error = !node || node->type != type ? CUDA_ERROR_INVALID_VALUE :
+		kernel ? graph_kernel_work(kernel, &work) :
+		fill ? graph_set_work(fill, ctx, &work) : graph_copy_work(copy, ctx, &work);
 	if (!error && work.function->module->ctx != exec->ctx)
 		error = CUDA_ERROR_INVALID_VALUE;
-	if (error)
-		goto give;
-	/*
-	 * If only the arguments change, the TMD does not change. A node may be changed and then
-	 * changed back. Its TMD is then still built again.
-	 */
-	node->built &= same_tmd(&node->work, &work);
-	node->work = work;
-give:
+	if (!error) {
+		/*
+		 * If only the arguments change, the TMD does not change. A node may be changed and
+		 * then changed back. Its TMD is then still built again.
+		 */
+		node->built &= same_tmd(&node->work, &work);
+		node->work = work;
+	}
 	exec_give(exec);
 leave:
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node,
 					   const struct cu_kernel_node_params *params)
 {
-	struct args {
-		CUgraphExec exec;
-		CUgraphNode node;
-		const struct cu_kernel_node_params *params;
-	};
-
-	return API_CALL(cuGraphExecKernelNodeSetParams_v2, struct args,
-			set_kernel(exec, node, params), exec, node, params);
+	return API_CALL(cuGraphExecKernelNodeSetParams_v2,
+			set_work(exec, node, NULL, params, NULL, NULL),
+			(uintptr_t)exec, (uintptr_t)node, (uintptr_t)params);
 }
 
 CUresult cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode node,
 					const struct cu_kernel_node_params_v1 *v1)
 {
 	struct cu_kernel_node_params params = { 0 };
-	struct args {
-		CUgraphExec exec;
-		CUgraphNode node;
-		const struct cu_kernel_node_params_v1 *params;
-	};
 
 	if (v1)
 		params.v1 = *v1;
-	return API_CALL(cuGraphExecKernelNodeSetParams, struct args,
-			set_kernel(exec, node, v1 ? &params : NULL), exec, node, v1);
-}
-
-/* Changes a fill or copy of the same context. */
-static CUresult set_memory(CUgraphExec exec, CUgraphNode handle, CUcontext ctx,
-			   const struct cu_set_node_params *fill, const struct cu_copy_3d *copy)
-{
-	struct sim_work work = { 0 };
-	struct exec_node *node;
-	CUresult error;
-
-	if (!fill && !copy)
-		return CUDA_ERROR_INVALID_VALUE;
-	error = exec_enter(exec);
-	if (error)
-		goto leave;
-	node = exec_find(exec, handle);
-	if (!node || node->type != (fill ? CU_NODE_SET : CU_NODE_COPY))
-		error = CUDA_ERROR_INVALID_VALUE;
-	else
-		error = fill ? graph_set_work(fill, ctx, &work) :
-			       graph_copy_work(copy, ctx, &work);
-	if (!error && work.function->module->ctx != exec->ctx)
-		error = CUDA_ERROR_INVALID_VALUE;
-	if (!error) {
-		node->built &= same_tmd(&node->work, &work);
-		node->work = work;
-	}
-	exec_give(exec);
-leave:
-	sim_leave();
-	return error;
+	return API_CALL(cuGraphExecKernelNodeSetParams,
+			set_work(exec, node, NULL, v1 ? &params : NULL, NULL, NULL),
+			(uintptr_t)exec, (uintptr_t)node, (uintptr_t)v1);
 }
 
 CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode node,
 					const struct cu_set_node_params *params, CUcontext ctx)
 {
-	struct args {
-		CUgraphExec exec;
-		CUgraphNode node;
-		const struct cu_set_node_params *params;
-		CUcontext ctx;
-	};
-
-	return API_CALL(cuGraphExecMemsetNodeSetParams, struct args,
-			set_memory(exec, node, ctx, params, NULL), exec, node, params, ctx);
+	return API_CALL(cuGraphExecMemsetNodeSetParams,
+			set_work(exec, node, ctx, NULL, params, NULL), (uintptr_t)exec,
+			(uintptr_t)node, (uintptr_t)params, (uintptr_t)ctx);
 }
 
 CUresult cuGraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode node,
 					const struct cu_copy_3d *params, CUcontext ctx)
 {
-	struct args {
-		CUgraphExec exec;
-		CUgraphNode node;
-		const struct cu_copy_3d *params;
-		CUcontext ctx;
-	};
-
-	return API_CALL(cuGraphExecMemcpyNodeSetParams, struct args,
-			set_memory(exec, node, ctx, NULL, params), exec, node, params, ctx);
+	return API_CALL(cuGraphExecMemcpyNodeSetParams,
+			set_work(exec, node, ctx, NULL, NULL, params), (uintptr_t)exec,
+			(uintptr_t)node, (uintptr_t)params, (uintptr_t)ctx);
 }
 
 static CUresult enabled(CUgraphExec exec, CUgraphNode handle, unsigned int *out,
@@ -177,20 +126,13 @@ static CUresult enabled(CUgraphExec exec, CUgraphNode handle, unsigned int *out,
 	}
 	exec_give(exec);
 leave:
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult cuGraphNodeSetEnabled(CUgraphExec exec, CUgraphNode node, unsigned int on)
 {
-	struct args {
-		CUgraphExec exec;
-		CUgraphNode node;
-		unsigned int on;
-	};
-
-	return API_CALL(cuGraphNodeSetEnabled, struct args, enabled(exec, node, NULL, &on),
-			exec, node, on);
+	return API_CALL(cuGraphNodeSetEnabled, enabled(exec, node, NULL, &on),
+			(uintptr_t)exec, (uintptr_t)node, on);
 }
 
 CUresult cuGraphNodeGetEnabled(CUgraphExec exec, CUgraphNode node, unsigned int *on)
@@ -246,7 +188,6 @@ static CUresult update(CUgraphExec exec, CUgraph graph, struct cu_update_info *i
 	struct sim_node *bad = NULL;
 	struct sim_exec *new = NULL;
 	CUresult error;
-	unsigned int i;
 
 	if (!info)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -266,7 +207,7 @@ static CUresult update(CUgraphExec exec, CUgraph graph, struct cu_update_info *i
 		error = CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
 		goto free_new;
 	}
-	for (i = 0; i < exec->nr_nodes; i++) {
+	for (unsigned int i = 0; i < exec->nr_nodes; i++) {
 		exec->nodes[i].built &= same_tmd(&exec->nodes[i].work, &new->nodes[i].work);
 		exec->nodes[i].work = new->nodes[i].work;
 	}
@@ -276,20 +217,13 @@ free_new:
 give:
 	exec_give(exec);
 leave:
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, struct cu_update_info *info)
 {
-	struct args {
-		CUgraphExec exec;
-		CUgraph graph;
-		struct cu_update_info *info;
-	};
-
-	return API_CALL(cuGraphExecUpdate_v2, struct args, update(exec, graph, info),
-			exec, graph, info);
+	return API_CALL(cuGraphExecUpdate_v2, update(exec, graph, info),
+			(uintptr_t)exec, (uintptr_t)graph, (uintptr_t)info);
 }
 
 static CUresult update_v1(CUgraphExec exec, CUgraph graph, CUgraphNode *error_node, int *result)
@@ -308,14 +242,7 @@ static CUresult update_v1(CUgraphExec exec, CUgraph graph, CUgraphNode *error_no
 CUresult cuGraphExecUpdate(CUgraphExec exec, CUgraph graph, CUgraphNode *error_node,
 			   int *result)
 {
-	struct args {
-		CUgraphExec exec;
-		CUgraph graph;
-		CUgraphNode *error_node;
-		int *result;
-	};
-
-	return API_CALL(cuGraphExecUpdate, struct args,
-			update_v1(exec, graph, error_node, result),
-			exec, graph, error_node, result);
+	return API_CALL(cuGraphExecUpdate, update_v1(exec, graph, error_node, result),
+			(uintptr_t)exec, (uintptr_t)graph, (uintptr_t)error_node,
+			(uintptr_t)result);
 }

@@ -210,13 +210,9 @@ CUresult cuGreenCtxCreate(CUcontext *green, void *desc, CUdevice device, unsigne
 	return create(green, desc, device, flags);
 }
 
-struct destroy_args {
-	CUcontext green;
-};
-
 CUresult cuGreenCtxDestroy(CUcontext green)
 {
-	return API_CALL(cuGreenCtxDestroy, struct destroy_args, ctx_end_green(green), green);
+	return API_CALL(cuGreenCtxDestroy, ctx_end_green(green), (uintptr_t)green);
 }
 
 static bool is_green(CUcontext green)

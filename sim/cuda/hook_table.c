@@ -118,11 +118,10 @@ static bool is_subscriber(uint32_t handle)
 static int hook_unsubscribe(uint32_t handle)
 {
 	bool good;
-	int place;
 
 	pthread_mutex_lock(&subscribe_lock);
 	good = is_subscriber(handle);
-	for (place = 0; good && place < NR_CBIDS; place++)
+	for (int place = 0; good && place < NR_CBIDS; place++)
 		set_enabled(handle - 1, place, false);
 	if (good)
 		subscribers[handle - 1].taken = false;
@@ -239,9 +238,8 @@ static const void *const *read_only(const void *const *slots, size_t bytes)
 static void table_setup(void)
 {
 	const void *slots[NR_SLOTS];
-	unsigned int i;
 
-	for (i = 1; i < NR_SLOTS; i++)
+	for (unsigned int i = 1; i < NR_SLOTS; i++)
 		slots[i] = (const void *)hook_other;
 	slots[0] = (const void *)(uintptr_t)sim_faults()->table_size;
 	slots[SLOT_SUBSCRIBE] = (const void *)hook_subscribe;
@@ -252,7 +250,7 @@ static void table_setup(void)
 	slots[SLOT_FEATURE] = (const void *)hook_feature;
 	slots[SLOT_NR_FEATURES] = (const void *)hook_nr_features;
 	slots[SLOT_SUBSCRIBE_NAMED] = (const void *)hook_subscribe_named;
-	for (i = sim_faults()->table_size / sizeof(slots[0]); i && i < NR_SLOTS; i++)
+	for (unsigned int i = sim_faults()->table_size / sizeof(slots[0]); i && i < NR_SLOTS; i++)
 		slots[i] = (const void *)hook_beyond;
 	table = sim_faults()->sealed_table ? sealed(slots, sizeof(slots)) :
 					     read_only(slots, sizeof(slots));
@@ -280,9 +278,8 @@ static void call(int domain, int cbid, const void *params)
 {
 	int place = place_of(domain, cbid);
 	hook_callback callback;
-	unsigned int i;
 
-	for (i = 0; place >= 0 && i < SIM_MAX_SUBSCRIBERS; i++) {
+	for (unsigned int i = 0; place >= 0 && i < SIM_MAX_SUBSCRIBERS; i++) {
 		if (!atomic_load(&subscribers[i].enabled[place]))
 			continue;
 		callback = atomic_load(&subscribers[i].callback);

@@ -208,9 +208,7 @@ const struct sim_code kernels_copy = { "memcpy", 16, 0, 0, 0, ask_copy, finish_c
 /* A C++ function with the same name also matches. */
 const struct sim_code *kernels_find(const char *name)
 {
-	unsigned int i;
-
-	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+	for (unsigned int i = 0; i < sizeof(known) / sizeof(known[0]); i++)
 		if (!strcmp(known[i].name, name) ||
 		    (!strncmp(name, "_Z", 2) && strstr(name, known[i].name)))
 			return &known[i];

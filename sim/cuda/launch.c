@@ -131,8 +131,7 @@ static CUresult load_code(struct sim_function *function)
 		function->launched = true;
 		function->module->bytes += bytes;
 	}
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult launch_submit(struct sim_stream *stream, const struct sim_work *work)
@@ -293,31 +292,21 @@ CUresult launch_read_args(const struct sim_code *code, void **params, void **ext
 static CUresult launch_any(CUfunction function, struct sim_work *work, CUstream handle,
 			   void **params, void **extra)
 {
-	struct sim_stream *stream = NULL;
-	struct sim_ctx *ctx;
+	struct sim_stream *stream;
 	CUresult error;
-	bool captured = false;
+	bool captured;
 
 	function = function_of(function);
-	sim_enter();
-	ctx = ctx_current(&error);
-	if (!ctx)
-		goto leave;
-	stream = stream_get(ctx, handle, &error);
-	if (!stream)
-		goto leave;
-	error = CUDA_ERROR_INVALID_HANDLE;
-	if (!function_valid(function) || function->module->ctx != stream->ctx)
-		goto leave;
-	error = stream->legacy ? capture_forbids_legacy(ctx) : CUDA_SUCCESS;
-	if (!error)
-		error = launch_check(function, work);
-	if (!error)
-		error = launch_read_args(function->code, params, extra, &work->args);
-	captured = stream->capture;
+	stream = stream_enter(handle, &error);
+	captured = stream && stream->capture;
+	if (stream && (!function_valid(function) || function->module->ctx != stream->ctx))
+		error = CUDA_ERROR_INVALID_HANDLE;
+	if (!error && stream->legacy)
+		error = capture_forbids_legacy(stream->ctx);
+	error = error ?: launch_check(function, work) ?:
+		launch_read_args(function->code, params, extra, &work->args);
 	if (!error && captured)
 		error = capture_add(stream, CU_NODE_KERNEL, work);
-leave:
 	sim_leave();
 	return error || captured ? error : launch_submit(stream, work);
 }
@@ -378,7 +367,6 @@ static CUresult launch_config(const struct cu_launch_config *config, CUfunction 
 {
 	const struct cu_launch_attribute *attribute;
 	struct sim_work work;
-	unsigned int i;
 	CUresult error;
 
 	if (!config || (config->nr_attributes && !config->attributes))
@@ -391,7 +379,7 @@ static CUresult launch_config(const struct cu_launch_config *config, CUfunction 
 		.dynamic = config->shared,
 	};
 	/* Ignore the attributes that are not simulated, because they do not affect placement. */
-	for (i = 0; i < config->nr_attributes; i++) {
+	for (unsigned int i = 0; i < config->nr_attributes; i++) {
 		attribute = &config->attributes[i];
 		if (attribute->id != CU_LAUNCH_COOPERATIVE &&
 		    attribute->id != CU_LAUNCH_CLUSTER_DIMENSION &&

@@ -19,15 +19,19 @@ struct allocation {
 
 static struct allocation *allocations;
 
+/* Returns the allocation that contains the range, or NULL. */
+static const struct allocation *find(uint64_t address, uint64_t bytes)
+{
+	const struct allocation *a = allocations;
+
+	while (a && !memory_inside(a->address, a->bytes, address, bytes))
+		a = a->next;
+	return a;
+}
+
 bool memory_valid(uint64_t address, uint64_t bytes)
 {
-	const struct allocation *a;
-
-	for (a = allocations; a; a = a->next)
-		if (address >= a->address && address - a->address <= a->bytes &&
-		    bytes <= a->bytes - (address - a->address))
-			return true;
-	return registered_valid(NULL, address, bytes);
+	return find(address, bytes) || registered_valid(NULL, address, bytes);
 }
 
 /*
@@ -36,13 +40,10 @@ bool memory_valid(uint64_t address, uint64_t bytes)
  */
 bool memory_of_ctx(const struct sim_ctx *ctx, uint64_t address, uint64_t bytes)
 {
-	const struct allocation *a;
+	const struct allocation *a = find(address, bytes);
 
-	for (a = allocations; a; a = a->next)
-		if (address >= a->address && address - a->address <= a->bytes &&
-		    bytes <= a->bytes - (address - a->address))
-			return a->ctx == ctx || (a->kind != ROOM_LINEAR && a->kind != ROOM_MANAGED);
-	return registered_valid(ctx, address, bytes);
+	return a ? a->ctx == ctx || (a->kind != ROOM_LINEAR && a->kind != ROOM_MANAGED) :
+		   registered_valid(ctx, address, bytes);
 }
 
 CUresult memory_make(struct sim_ctx *ctx, enum vram_kind kind, uint64_t bytes, uint64_t *address)
@@ -111,7 +112,7 @@ static CUresult release(struct sim_ctx *ctx, uint64_t address, bool host)
 	return CUDA_ERROR_INVALID_VALUE;
 }
 
-static CUresult enter_allocate(uint64_t *address, uint64_t bytes, enum vram_kind kind)
+CUresult memory_allocate(uint64_t *address, uint64_t bytes, enum vram_kind kind)
 {
 	struct sim_ctx *ctx;
 	CUresult error;
@@ -122,8 +123,7 @@ static CUresult enter_allocate(uint64_t *address, uint64_t bytes, enum vram_kind
 	ctx = ctx_current(&error);
 	if (ctx)
 		error = memory_make(ctx, kind, bytes, address);
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 static CUresult enter_release(uint64_t address, bool host)
@@ -135,8 +135,7 @@ static CUresult enter_release(uint64_t address, bool host)
 	ctx = ctx_current(&error);
 	if (ctx && address)
 		error = release(ctx, address, host);
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
@@ -147,7 +146,7 @@ CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
 	};
 
 	return API_CALL_CHANGED(cuMemAlloc_v2, struct args, args,
-				enter_allocate(args.address, args.bytes, ROOM_LINEAR), address,
+				memory_allocate(args.address, args.bytes, ROOM_LINEAR), address,
 				bytes);
 }
 
@@ -160,7 +159,7 @@ CUresult cuMemAllocManaged(CUdeviceptr *address, size_t bytes, unsigned int flag
 	};
 
 	return API_CALL_CHANGED(cuMemAllocManaged, struct args, args,
-				enter_allocate(args.address, args.bytes, ROOM_MANAGED), address,
+				memory_allocate(args.address, args.bytes, ROOM_MANAGED), address,
 				bytes, API_NARROW(flags));
 }
 
@@ -171,7 +170,7 @@ static CUresult allocate_pitch(uint64_t *address, size_t *pitch, size_t width, s
 	if (!pitch || !width || !height || width > INT32_MAX)
 		return CUDA_ERROR_INVALID_VALUE;
 	*pitch = (width + PITCH - 1) / PITCH * PITCH;
-	return enter_allocate(address, *pitch * height, ROOM_LINEAR);
+	return memory_allocate(address, *pitch * height, ROOM_LINEAR);
 }
 
 CUresult cuMemAllocPitch_v2(CUdeviceptr *address, size_t *pitch, size_t width, size_t height,
@@ -190,21 +189,13 @@ CUresult cuMemAllocPitch_v2(CUdeviceptr *address, size_t *pitch, size_t width, s
 
 CUresult cuMemFree_v2(CUdeviceptr address)
 {
-	struct args {
-		CUdeviceptr address;
-	};
-
-	return API_CALL(cuMemFree_v2, struct args, enter_release(address, false), address);
+	return API_CALL(cuMemFree_v2, enter_release(address, false), address);
 }
 
 CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
 {
-	struct args {
-		size_t *free_bytes, *total;
-	};
-
-	return API_CALL(cuMemGetInfo_v2, struct args, room_info(free_bytes, total), free_bytes,
-			total);
+	return API_CALL(cuMemGetInfo_v2, room_info(free_bytes, total),
+			(uintptr_t)free_bytes, (uintptr_t)total);
 }
 
 CUresult cuMemAllocHost_v2(void **out, size_t bytes)
@@ -214,7 +205,7 @@ CUresult cuMemAllocHost_v2(void **out, size_t bytes)
 
 	if (!out || !bytes)
 		return CUDA_ERROR_INVALID_VALUE;
-	error = enter_allocate(&address, bytes, ROOM_HOST);
+	error = memory_allocate(&address, bytes, ROOM_HOST);
 	if (!error)
 		*out = (void *)(uintptr_t)address;
 	return error;
@@ -261,32 +252,23 @@ static CUresult copy_now(uint64_t device, void *to, const void *from, size_t byt
 		error = capture_forbids_legacy(ctx);
 	if (!error)
 		error = copy_waited(ctx, &op);
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
-
-struct copy_args {
-	uint64_t to, from;
-	size_t bytes;
-	CUstream stream;
-};
 
 CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void *from, size_t bytes)
 {
-	return API_CALL(cuMemcpyHtoD_v2, struct copy_args,
+	return API_CALL(cuMemcpyHtoD_v2,
 			from || !bytes ? copy_now(to, (void *)(uintptr_t)to, from, bytes,
-						      PIPE_TO_GPU) :
-					 CUDA_ERROR_INVALID_VALUE,
-			to, (uintptr_t)from, bytes, CU_STREAM_LEGACY);
+						  PIPE_TO_GPU) : CUDA_ERROR_INVALID_VALUE,
+			to, (uintptr_t)from, bytes, (uintptr_t)CU_STREAM_LEGACY);
 }
 
 CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t bytes)
 {
-	return API_CALL(cuMemcpyDtoH_v2, struct copy_args,
+	return API_CALL(cuMemcpyDtoH_v2,
 			to || !bytes ? copy_now(from, to, (void *)(uintptr_t)from, bytes,
-						    PIPE_FROM_GPU) :
-				       CUDA_ERROR_INVALID_VALUE,
-			(uintptr_t)to, from, bytes, CU_STREAM_LEGACY);
+						PIPE_FROM_GPU) : CUDA_ERROR_INVALID_VALUE,
+			(uintptr_t)to, from, bytes, (uintptr_t)CU_STREAM_LEGACY);
 }
 
 bool memory_work_valid(const struct sim_work *work)
@@ -321,17 +303,12 @@ static CUresult fill_or_copy(struct sim_work *work, CUstream handle)
 {
 	enum cu_node_type type = work->kind == SIM_OP_COPY ? CU_NODE_COPY : CU_NODE_SET;
 	struct sim_op op = { .kind = work->kind, .args = work->args };
-	struct sim_stream *stream = NULL;
-	struct sim_ctx *ctx;
 	bool submit = false;
 	CUresult error;
+	struct sim_stream *stream = stream_enter(handle, &error);
 
-	sim_enter();
-	ctx = ctx_current(&error);
-	if (ctx)
-		stream = stream_get(ctx, handle, &error);
 	if (stream && stream->legacy)
-		error = capture_forbids_legacy(ctx);
+		error = capture_forbids_legacy(stream->ctx);
 	if (!error)
 		error = memory_work(stream->ctx, work);
 	if (error)
@@ -340,7 +317,7 @@ static CUresult fill_or_copy(struct sim_work *work, CUstream handle)
 		error = capture_add(stream, type, work);
 	else if (work->kind == SIM_OP_KERNEL)
 		submit = true;
-	else if (op.args.bytes && !ctx->error && !engine_queue(stream, &op))
+	else if (op.args.bytes && !stream->ctx->error && !engine_queue(stream, &op))
 		error = CUDA_ERROR_OUT_OF_MEMORY;
 leave:
 	sim_leave();
@@ -352,24 +329,18 @@ CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, CU
 	struct sim_work work = { .kind = SIM_OP_COPY,
 				 .args = { .address = to, .from = from, .bytes = bytes } };
 
-	return API_CALL(cuMemcpyDtoDAsync_v2, struct copy_args,
+	return API_CALL(cuMemcpyDtoDAsync_v2,
 			from || !bytes ? fill_or_copy(&work, stream) : CUDA_ERROR_INVALID_VALUE,
-			to, from, bytes, stream);
+			to, from, bytes, (uintptr_t)stream);
 }
-
-struct fill_args {
-	uint64_t to, value;
-	size_t count;
-	CUstream stream;
-};
 
 CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t count, CUstream stream)
 {
 	struct sim_work work = { .kind = SIM_OP_SET8,
 				 .args = { .address = to, .bytes = count, .value = value } };
 
-	return API_CALL(cuMemsetD8Async, struct fill_args, fill_or_copy(&work, stream), to,
-			API_NARROW(value), count, stream);
+	return API_CALL(cuMemsetD8Async, fill_or_copy(&work, stream), to,
+			API_NARROW(value), count, (uintptr_t)stream);
 }
 
 CUresult cuMemsetD8_v2(CUdeviceptr to, unsigned char value, size_t count)
@@ -377,8 +348,8 @@ CUresult cuMemsetD8_v2(CUdeviceptr to, unsigned char value, size_t count)
 	struct sim_work work = { .kind = SIM_OP_SET8,
 				 .args = { .address = to, .bytes = count, .value = value } };
 
-	return API_CALL(cuMemsetD8_v2, struct fill_args, fill_or_copy(&work, CU_STREAM_LEGACY), to,
-			API_NARROW(value), count, CU_STREAM_LEGACY);
+	return API_CALL(cuMemsetD8_v2, fill_or_copy(&work, CU_STREAM_LEGACY), to,
+			API_NARROW(value), count, (uintptr_t)CU_STREAM_LEGACY);
 }
 
 CUresult cuMemsetD32Async(CUdeviceptr to, unsigned int value, size_t count, CUstream stream)
@@ -386,8 +357,8 @@ CUresult cuMemsetD32Async(CUdeviceptr to, unsigned int value, size_t count, CUst
 	struct sim_work work = { .kind = SIM_OP_SET32,
 				 .args = { .address = to, .bytes = count * 4, .value = value } };
 
-	return API_CALL(cuMemsetD32Async, struct fill_args,
-			to % 4 || count > SIZE_MAX / 4 ? CUDA_ERROR_INVALID_VALUE :
-							 fill_or_copy(&work, stream),
-			to, API_NARROW(value), count, stream);
+	return API_CALL(cuMemsetD32Async,
+			to % 4 || count > SIZE_MAX / 4 ? CUDA_ERROR_INVALID_VALUE
+						       : fill_or_copy(&work, stream),
+			to, API_NARROW(value), count, (uintptr_t)stream);
 }

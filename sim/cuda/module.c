@@ -361,12 +361,8 @@ leave:
 
 CUresult cuModuleLoadData(CUmodule *out, const void *image)
 {
-	struct args {
-		CUmodule *out;
-		const void *image;
-	};
-
-	return API_CALL(cuModuleLoadData, struct args, load(out, image, false), out, image);
+	return API_CALL(cuModuleLoadData, load(out, image, false), (uintptr_t)out,
+			(uintptr_t)image);
 }
 
 /*
@@ -377,15 +373,10 @@ CUresult cuLibraryLoadData(CUmodule *out, const void *code, int *options, void *
 			   unsigned int nr_options, int *library_options, void **library_values,
 			   unsigned int nr_library_options)
 {
-	struct args {
-		CUmodule *out;
-		const void *code;
-	};
-
 	(void)options, (void)values, (void)nr_options, (void)library_options;
 	(void)library_values, (void)nr_library_options;
-	return API_CALL(cuLibraryLoadData, struct args,
-			load(out, code, sim_faults()->lazy_libraries), out, code);
+	return API_CALL(cuLibraryLoadData, load(out, code, sim_faults()->lazy_libraries),
+			(uintptr_t)out, (uintptr_t)code);
 }
 
 static CUresult unload(CUmodule module)
@@ -416,18 +407,14 @@ static CUresult unload(CUmodule module)
 	return error;
 }
 
-struct unload_args {
-	CUmodule module;
-};
-
 CUresult cuModuleUnload(CUmodule module)
 {
-	return API_CALL(cuModuleUnload, struct unload_args, unload(module), module);
+	return API_CALL(cuModuleUnload, unload(module), (uintptr_t)module);
 }
 
 CUresult cuLibraryUnload(CUmodule library)
 {
-	return API_CALL(cuLibraryUnload, struct unload_args, unload(library), library);
+	return API_CALL(cuLibraryUnload, unload(library), (uintptr_t)library);
 }
 
 CUresult cuModuleGetFunction(CUfunction *out, CUmodule module, const char *name)
@@ -454,8 +441,7 @@ CUresult cuModuleGetFunction(CUfunction *out, CUmodule module, const char *name)
 	else
 		error = CUDA_ERROR_NOT_FOUND;
 leave:
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 /* A CUkernel is the address of its function plus 1. */
@@ -472,14 +458,8 @@ static CUresult find_kernel(void **kernel, CUmodule library, const char *name)
 
 CUresult cuLibraryGetKernel(void **kernel, CUmodule library, const char *name)
 {
-	struct args {
-		void **kernel;
-		CUmodule library;
-		const char *name;
-	};
-
-	return API_CALL(cuLibraryGetKernel, struct args, find_kernel(kernel, library, name),
-			kernel, library, name);
+	return API_CALL(cuLibraryGetKernel, find_kernel(kernel, library, name),
+			(uintptr_t)kernel, (uintptr_t)library, (uintptr_t)name);
 }
 
 struct sim_function *function_of(void *handle)
@@ -503,8 +483,7 @@ struct sim_function *function_of(void *handle)
 	return function;
 }
 
-/* Finds the function. Takes sim_lock, even on an error. */
-static struct sim_function *enter_function(CUfunction function, CUresult *error)
+struct sim_function *function_enter(CUfunction function, CUresult *error)
 {
 	sim_enter();
 	if (!ctx_current(error))
@@ -522,11 +501,10 @@ CUresult cuFuncGetModule(CUmodule *module, CUfunction handle)
 
 	if (!module)
 		return CUDA_ERROR_INVALID_VALUE;
-	function = enter_function(handle, &error);
+	function = function_enter(handle, &error);
 	if (function)
 		*module = function->module;
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult cuFuncGetName(const char **name, CUfunction handle)
@@ -536,11 +514,10 @@ CUresult cuFuncGetName(const char **name, CUfunction handle)
 
 	if (!name)
 		return CUDA_ERROR_INVALID_VALUE;
-	function = enter_function(handle, &error);
+	function = function_enter(handle, &error);
 	if (function)
 		*name = function->name;
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 static CUresult get_function(CUfunction *function, void *kernel)
@@ -558,13 +535,8 @@ static CUresult get_function(CUfunction *function, void *kernel)
 
 CUresult cuKernelGetFunction(CUfunction *function, void *kernel)
 {
-	struct args {
-		CUfunction *function;
-		void *kernel;
-	};
-
-	return API_CALL(cuKernelGetFunction, struct args, get_function(function, kernel),
-			function, kernel);
+	return API_CALL(cuKernelGetFunction, get_function(function, kernel),
+			(uintptr_t)function, (uintptr_t)kernel);
 }
 
 CUresult cuFuncGetAttribute(int *value, int attribute, CUfunction handle)
@@ -575,7 +547,7 @@ CUresult cuFuncGetAttribute(int *value, int attribute, CUfunction handle)
 
 	if (!value)
 		return CUDA_ERROR_INVALID_VALUE;
-	function = enter_function(handle, &error);
+	function = function_enter(handle, &error);
 	if (!function)
 		goto leave;
 	switch ((enum cu_function_attribute)attribute) {
@@ -613,8 +585,7 @@ CUresult cuFuncGetAttribute(int *value, int attribute, CUfunction handle)
 		error = CUDA_ERROR_INVALID_VALUE;
 	}
 leave:
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult cuFuncSetAttribute(CUfunction handle, int attribute, int value)
@@ -623,7 +594,7 @@ CUresult cuFuncSetAttribute(CUfunction handle, int attribute, int value)
 	struct sim_function *function;
 	CUresult error;
 
-	function = enter_function(handle, &error);
+	function = function_enter(handle, &error);
 	if (!function)
 		goto leave;
 	switch ((enum cu_function_attribute)attribute) {
@@ -642,6 +613,5 @@ CUresult cuFuncSetAttribute(CUfunction handle, int attribute, int value)
 		error = CUDA_ERROR_INVALID_VALUE;
 	}
 leave:
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }

@@ -2,18 +2,6 @@
 /* Answers queries about the number of blocks and clusters of a kernel that fit on the GPU. */
 #include "sim/cuda/callback_numbers.h"
 
-/* Finds the function. Takes sim_lock, even on an error. */
-static struct sim_function *enter_function(CUfunction function, CUresult *error)
-{
-	sim_enter();
-	if (!ctx_current(error))
-		return NULL;
-	if (function_valid(function))
-		return function;
-	*error = CUDA_ERROR_INVALID_HANDLE;
-	return NULL;
-}
-
 /* ---------------------------------------------------------------------- blocks */
 
 static unsigned int blocks_of(const struct sim_function *function, unsigned int threads,
@@ -33,11 +21,10 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction han
 
 	if (!blocks || block_size <= 0)
 		return CUDA_ERROR_INVALID_VALUE;
-	function = enter_function(handle, &error);
+	function = function_enter(handle, &error);
 	if (function)
 		*blocks = blocks_of(function, block_size, shared);
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 /* The flags affect only caching, which is not simulated. */
@@ -64,7 +51,7 @@ static CUresult best_block(int *grid, int *block, CUfunction handle,
 		return CUDA_ERROR_INVALID_VALUE;
 	if (most > 0 && (unsigned int)most < limit)
 		limit = most;
-	function = enter_function(handle, &error);
+	function = function_enter(handle, &error);
 	sim_leave();
 	for (threads = limit; function && threads;
 	     threads -= threads % 32 ? threads % 32 : threads > 32 ? 32 : threads) {
@@ -84,17 +71,10 @@ CUresult cuOccupancyMaxPotentialBlockSize(int *grid, int *block, CUfunction func
 					  size_t (*shared_of)(int block), size_t shared,
 					  int most)
 {
-	struct args {
-		int *grid, *block;
-		CUfunction function;
-		size_t (*shared_of)(int block);
-		size_t shared;
-		uint64_t most;
-	};
-
-	return API_CALL(cuOccupancyMaxPotentialBlockSize, struct args,
-			best_block(grid, block, function, shared_of, shared, most), grid, block,
-			function, shared_of, shared, API_NARROW(most));
+	return API_CALL(cuOccupancyMaxPotentialBlockSize,
+			best_block(grid, block, function, shared_of, shared, most),
+			(uintptr_t)grid, (uintptr_t)block, (uintptr_t)function,
+			(uintptr_t)shared_of, shared, API_NARROW(most));
 }
 
 CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block, CUfunction function,
@@ -102,17 +82,11 @@ CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block, CUfunc
 						   size_t shared, int most,
 						   unsigned int flags)
 {
-	struct args {
-		int *grid, *block;
-		CUfunction function;
-		size_t (*shared_of)(int block);
-		size_t shared;
-		uint64_t most, flags;
-	};
-
-	return API_CALL(cuOccupancyMaxPotentialBlockSizeWithFlags, struct args,
-			best_block(grid, block, function, shared_of, shared, most), grid, block,
-			function, shared_of, shared, API_NARROW(most), API_NARROW(flags));
+	return API_CALL(cuOccupancyMaxPotentialBlockSizeWithFlags,
+			best_block(grid, block, function, shared_of, shared, most),
+			(uintptr_t)grid, (uintptr_t)block, (uintptr_t)function,
+			(uintptr_t)shared_of, shared, API_NARROW(most),
+			API_NARROW(flags));
 }
 
 /* -------------------------------------------------------------------- clusters */
@@ -147,7 +121,7 @@ static CUresult cluster_question(const int *answer, CUfunction handle,
 	if (!answer || !config || (config->nr_attributes && !config->attributes) ||
 	    !cluster_of(config))
 		return CUDA_ERROR_INVALID_VALUE;
-	function = enter_function(handle, &error);
+	function = function_enter(handle, &error);
 	if (function) {
 		*gpu = function->module->ctx->gpu;
 		*held = blocks_of(function, config->block_x * config->block_y * config->block_z,
@@ -155,17 +129,14 @@ static CUresult cluster_question(const int *answer, CUfunction handle,
 		if (!(*gpu)->clusters)
 			error = CUDA_ERROR_NOT_SUPPORTED;
 	}
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 static void sms_of_vgpcs(const struct sim_gpu *gpu, unsigned int sms[SIM_MAX_VGPCS])
 {
-	unsigned int i;
-
-	for (i = 0; i < SIM_MAX_VGPCS; i++)
+	for (unsigned int i = 0; i < SIM_MAX_VGPCS; i++)
 		sms[i] = 0;
-	for (i = 0; i < gpu->nr_sms; i++)
+	for (unsigned int i = 0; i < gpu->nr_sms; i++)
 		sms[gpu->hw.map.sms[i].vgpc]++;
 }
 
@@ -196,14 +167,8 @@ static CUresult active_clusters(int *nr, CUfunction handle, const struct cu_laun
 CUresult cuOccupancyMaxActiveClusters(int *nr, CUfunction function,
 				      const struct cu_launch_config *config)
 {
-	struct args {
-		int *nr;
-		CUfunction function;
-		const struct cu_launch_config *config;
-	};
-
-	return API_CALL(cuOccupancyMaxActiveClusters, struct args,
-			active_clusters(nr, function, config), nr, function, config);
+	return API_CALL(cuOccupancyMaxActiveClusters, active_clusters(nr, function, config),
+			(uintptr_t)nr, (uintptr_t)function, (uintptr_t)config);
 }
 
 /* Returns the largest cluster size of the function. Ignores the cluster size in @config. */
@@ -230,12 +195,7 @@ static CUresult largest_cluster(int *size, CUfunction handle, const struct cu_la
 CUresult cuOccupancyMaxPotentialClusterSize(int *size, CUfunction function,
 					    const struct cu_launch_config *config)
 {
-	struct args {
-		int *size;
-		CUfunction function;
-		const struct cu_launch_config *config;
-	};
-
-	return API_CALL(cuOccupancyMaxPotentialClusterSize, struct args,
-			largest_cluster(size, function, config), size, function, config);
+	return API_CALL(cuOccupancyMaxPotentialClusterSize,
+			largest_cluster(size, function, config), (uintptr_t)size,
+			(uintptr_t)function, (uintptr_t)config);
 }

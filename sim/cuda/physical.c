@@ -53,12 +53,11 @@ static CUresult array_create(CUarray *out, const struct cu_array_3d_descriptor *
 	struct sim_ctx *ctx;
 	uint64_t bytes = 0;
 	CUresult error;
-	unsigned int i;
 
 	if (!out || !d || !d->width || d->width > MAX_SIDE || d->height > MAX_SIDE ||
 	    d->depth > 16384 || !element_bytes(d->format) || !levels || levels > 18)
 		return CUDA_ERROR_INVALID_VALUE;
-	for (i = 0; i < levels; i++)
+	for (unsigned int i = 0; i < levels; i++)
 		bytes += level_bytes(d, i);
 	bytes = d->flags & NO_MEMORY ? 0 : bytes > 1 << 20 ? vram_round(bytes) : bytes;
 	array = calloc(1, sizeof(*array));
@@ -73,8 +72,7 @@ static CUresult array_create(CUarray *out, const struct cu_array_3d_descriptor *
 		arrays = array;
 		*out = array;
 	}
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 static CUresult array_destroy(CUarray array, bool mipmapped)
@@ -91,8 +89,7 @@ static CUresult array_destroy(CUarray array, bool mipmapped)
 		free(array);
 		error = CUDA_SUCCESS;
 	}
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 static CUresult plane_create(CUarray *out, const struct cu_array_descriptor *d)
@@ -145,19 +142,15 @@ CUresult cuMipmappedArrayCreate(CUarray *array, const struct cu_array_3d_descrip
 				array, descriptor, levels);
 }
 
-struct array_args {
-	CUarray array;
-};
-
 CUresult cuArrayDestroy(CUarray array)
 {
-	return API_CALL(cuArrayDestroy, struct array_args, array_destroy(array, false), array);
+	return API_CALL(cuArrayDestroy, array_destroy(array, false), (uintptr_t)array);
 }
 
 CUresult cuMipmappedArrayDestroy(CUarray array)
 {
-	return API_CALL(cuMipmappedArrayDestroy, struct array_args, array_destroy(array, true),
-			array);
+	return API_CALL(cuMipmappedArrayDestroy, array_destroy(array, true),
+			(uintptr_t)array);
 }
 
 /* --------------------------------------------------------------- physical memory */
@@ -227,8 +220,7 @@ static CUresult create(uint64_t *handle, uint64_t bytes, const struct cu_memory_
 		physicals = physical;
 		*handle = physical->handle;
 	}
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult cuMemCreate(uint64_t *handle, size_t bytes, const struct cu_memory_properties *what,
@@ -262,11 +254,7 @@ static CUresult physical_release(uint64_t handle)
 
 CUresult cuMemRelease(uint64_t handle)
 {
-	struct args {
-		uint64_t handle;
-	};
-
-	return API_CALL(cuMemRelease, struct args, physical_release(handle), handle);
+	return API_CALL(cuMemRelease, physical_release(handle), handle);
 }
 
 CUresult cuMemAddressReserve(CUdeviceptr *address, size_t bytes, size_t alignment,
@@ -310,19 +298,12 @@ static CUresult map(uint64_t address, uint64_t bytes, uint64_t handle)
 	} else {
 		free(mapping);
 	}
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset, uint64_t handle, uint64_t flags)
 {
-	struct args {
-		CUdeviceptr address;
-		size_t bytes, offset;
-		uint64_t handle, flags;
-	};
-
-	return API_CALL(cuMemMap, struct args, map(address, bytes, handle), address, bytes, offset,
+	return API_CALL(cuMemMap, map(address, bytes, handle), address, bytes, offset,
 			handle, flags);
 }
 
@@ -343,18 +324,12 @@ static CUresult unmap(uint64_t address, uint64_t bytes)
 		free(mapping);
 		error = CUDA_SUCCESS;
 	}
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult cuMemUnmap(CUdeviceptr address, size_t bytes)
 {
-	struct args {
-		CUdeviceptr address;
-		size_t bytes;
-	};
-
-	return API_CALL(cuMemUnmap, struct args, unmap(address, bytes), address, bytes);
+	return API_CALL(cuMemUnmap, unmap(address, bytes), address, bytes);
 }
 
 CUresult cuMemSetAccess(CUdeviceptr address, size_t bytes, const void *access, size_t nr)
@@ -377,19 +352,13 @@ static CUresult retain(uint64_t *handle, uint64_t address)
 			error = CUDA_SUCCESS;
 			break;
 		}
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult cuMemRetainAllocationHandle(uint64_t *handle, void *address)
 {
-	struct args {
-		uint64_t *handle;
-		void *address;
-	};
-
-	return API_CALL(cuMemRetainAllocationHandle, struct args,
-			retain(handle, (uintptr_t)address), handle, address);
+	return API_CALL(cuMemRetainAllocationHandle, retain(handle, (uintptr_t)address),
+			(uintptr_t)handle, (uintptr_t)address);
 }
 
 /* Simulated processes do not share memory. An import succeeds, but uses no memory. */
@@ -429,14 +398,8 @@ static CUresult import(uint64_t *handle, void *shared)
 
 CUresult cuMemImportFromShareableHandle(uint64_t *handle, void *shared, int type)
 {
-	struct args {
-		uint64_t *handle;
-		void *shared;
-		uint64_t type;
-	};
-
-	return API_CALL(cuMemImportFromShareableHandle, struct args, import(handle, shared), handle,
-			shared, API_NARROW(type));
+	return API_CALL(cuMemImportFromShareableHandle, import(handle, shared),
+			(uintptr_t)handle, (uintptr_t)shared, API_NARROW(type));
 }
 
 CUresult cuIpcGetMemHandle(struct cu_ipc_handle *handle, CUdeviceptr address)
@@ -455,21 +418,6 @@ CUresult cuIpcGetMemHandle(struct cu_ipc_handle *handle, CUdeviceptr address)
 
 #define IPC_SPACE (2ull << 20)
 
-static CUresult ipc_open(uint64_t *address)
-{
-	struct sim_ctx *ctx;
-	CUresult error;
-
-	if (!address)
-		return CUDA_ERROR_INVALID_VALUE;
-	sim_enter();
-	ctx = ctx_current(&error);
-	if (ctx)
-		error = memory_make(ctx, ROOM_MAPPED, IPC_SPACE, address);
-	sim_leave();
-	return error;
-}
-
 CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *address, struct cu_ipc_handle handle,
 			       unsigned int flags)
 {
@@ -479,8 +427,9 @@ CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *address, struct cu_ipc_handle handle
 		uint64_t flags;
 	};
 
-	return API_CALL(cuIpcOpenMemHandle_v2, struct args, ipc_open(address), address, handle,
-			API_NARROW(flags));
+	return API_CALL_PARAMS(cuIpcOpenMemHandle_v2,
+			       memory_allocate(address, IPC_SPACE, ROOM_MAPPED),
+			       (&(const struct args){ address, handle, API_NARROW(flags) }));
 }
 
 static CUresult ipc_close(uint64_t address)
@@ -495,11 +444,7 @@ static CUresult ipc_close(uint64_t address)
 
 CUresult cuIpcCloseMemHandle(CUdeviceptr address)
 {
-	struct args {
-		CUdeviceptr address;
-	};
-
-	return API_CALL(cuIpcCloseMemHandle, struct args, ipc_close(address), address);
+	return API_CALL(cuIpcCloseMemHandle, ipc_close(address), address);
 }
 
 struct sim_external {
@@ -524,13 +469,8 @@ static CUresult external_import(CUexternalMemory *memory,
 CUresult cuImportExternalMemory(CUexternalMemory *memory,
 				const struct cu_external_descriptor *descriptor)
 {
-	struct args {
-		CUexternalMemory *memory;
-		const struct cu_external_descriptor *descriptor;
-	};
-
-	return API_CALL(cuImportExternalMemory, struct args, external_import(memory, descriptor),
-			memory, descriptor);
+	return API_CALL(cuImportExternalMemory, external_import(memory, descriptor),
+			(uintptr_t)memory, (uintptr_t)descriptor);
 }
 
 static CUresult external_destroy(CUexternalMemory memory)
@@ -541,9 +481,6 @@ static CUresult external_destroy(CUexternalMemory memory)
 
 CUresult cuDestroyExternalMemory(CUexternalMemory memory)
 {
-	struct args {
-		CUexternalMemory memory;
-	};
-
-	return API_CALL(cuDestroyExternalMemory, struct args, external_destroy(memory), memory);
+	return API_CALL(cuDestroyExternalMemory, external_destroy(memory),
+			(uintptr_t)memory);
 }

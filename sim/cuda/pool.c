@@ -152,31 +152,24 @@ static CUresult capture(struct sim_stream *stream, uint64_t bytes, uint64_t *add
 
 static CUresult allocate(uint64_t *address, uint64_t bytes, struct sim_pool *pool, CUstream handle)
 {
-	struct sim_stream *stream = NULL;
-	struct sim_ctx *ctx;
+	struct sim_stream *stream;
 	CUresult error;
 
 	if (!address || !bytes)
 		return CUDA_ERROR_INVALID_VALUE;
-	sim_enter();
-	ctx = ctx_current(&error);
-	if (ctx)
-		stream = stream_get(ctx, handle, &error);
+	stream = stream_enter(handle, &error);
 	/* Use the stream's GPU, which may differ from the GPU of the current context. */
-	if (stream)
-		ctx = stream->ctx;
 	if (stream && !pool) {
-		default_of(ctx->gpu);
-		pool = ctx->gpu->pool;
+		default_of(stream->ctx->gpu);
+		pool = stream->ctx->gpu->pool;
 	}
 	if (!error && !pool_valid(pool))
 		error = CUDA_ERROR_INVALID_VALUE;
 	if (!error && stream->capture)
 		error = capture(stream, bytes, address);
 	else if (!error)
-		error = take(ctx, pool, bytes, address);
-	sim_leave();
-	return error;
+		error = take(stream->ctx, pool, bytes, address);
+	return sim_leave_with(error);
 }
 
 struct async_args {
@@ -234,14 +227,9 @@ CUresult cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *address, size_t bytes, CUmemo
 
 static CUresult free_async(uint64_t address, CUstream handle)
 {
-	struct sim_stream *stream = NULL;
-	struct sim_ctx *ctx;
 	CUresult error;
+	struct sim_stream *stream = stream_enter(handle, &error);
 
-	sim_enter();
-	ctx = ctx_current(&error);
-	if (ctx)
-		stream = stream_get(ctx, handle, &error);
 	if (stream && !stream->capture) {
 		/* Earlier queued work may still use the memory. */
 		while (engine_step(stream->ctx->gpu))
@@ -250,18 +238,13 @@ static CUresult free_async(uint64_t address, CUstream handle)
 		    !memory_unmake(address, ROOM_LINEAR))
 			error = CUDA_ERROR_INVALID_VALUE;
 	}
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream)
 {
-	struct args {
-		CUdeviceptr address;
-		CUstream stream;
-	};
-
-	return API_CALL(cuMemFreeAsync, struct args, free_async(address, stream), address, stream);
+	return API_CALL(cuMemFreeAsync, free_async(address, stream), address,
+			(uintptr_t)stream);
 }
 
 /* ------------------------------------------------------------------------- pools */
@@ -284,13 +267,8 @@ static CUresult pool_create(CUmemoryPool *pool, const struct cu_pool_properties 
 
 CUresult cuMemPoolCreate(CUmemoryPool *pool, const struct cu_pool_properties *properties)
 {
-	struct args {
-		CUmemoryPool *pool;
-		const struct cu_pool_properties *properties;
-	};
-
-	return API_CALL(cuMemPoolCreate, struct args, pool_create(pool, properties), pool,
-			properties);
+	return API_CALL(cuMemPoolCreate, pool_create(pool, properties), (uintptr_t)pool,
+			(uintptr_t)properties);
 }
 
 /* Takes sim_lock, even on an error. */
@@ -324,17 +302,12 @@ static CUresult pool_destroy(struct sim_pool *pool)
 			pool->gpu->pool = pool->gpu->default_pool;
 		free(pool);
 	}
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult cuMemPoolDestroy(CUmemoryPool pool)
 {
-	struct args {
-		CUmemoryPool pool;
-	};
-
-	return API_CALL(cuMemPoolDestroy, struct args, pool_destroy(pool), pool);
+	return API_CALL(cuMemPoolDestroy, pool_destroy(pool), (uintptr_t)pool);
 }
 
 static CUresult pool_trim(struct sim_pool *pool, size_t keep)
@@ -343,18 +316,12 @@ static CUresult pool_trim(struct sim_pool *pool, size_t keep)
 
 	if (!error)
 		pool_keep(pool, keep);
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t keep)
 {
-	struct args {
-		CUmemoryPool pool;
-		size_t keep;
-	};
-
-	return API_CALL(cuMemPoolTrimTo, struct args, pool_trim(pool, keep), pool, keep);
+	return API_CALL(cuMemPoolTrimTo, pool_trim(pool, keep), (uintptr_t)pool, keep);
 }
 
 static CUresult set_attribute(struct sim_pool *pool, int attribute, const uint64_t *value)
@@ -365,20 +332,13 @@ static CUresult set_attribute(struct sim_pool *pool, int attribute, const uint64
 		error = CUDA_ERROR_INVALID_VALUE;
 	if (!error)
 		pool->threshold = *value;
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult cuMemPoolSetAttribute(CUmemoryPool pool, int attribute, void *value)
 {
-	struct args {
-		CUmemoryPool pool;
-		uint64_t attribute;
-		void *value;
-	};
-
-	return API_CALL(cuMemPoolSetAttribute, struct args, set_attribute(pool, attribute, value),
-			pool, API_NARROW(attribute), value);
+	return API_CALL(cuMemPoolSetAttribute, set_attribute(pool, attribute, value),
+			(uintptr_t)pool, API_NARROW(attribute), (uintptr_t)value);
 }
 
 CUresult cuMemPoolGetAttribute(CUmemoryPool pool, int attribute, void *value)
@@ -397,8 +357,7 @@ CUresult cuMemPoolGetAttribute(CUmemoryPool pool, int attribute, void *value)
 		*(uint64_t *)value = pool->threshold;
 	else
 		error = CUDA_ERROR_INVALID_VALUE;
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 static CUresult pool_of(CUmemoryPool *pool, CUdevice device, bool only_default)
@@ -435,17 +394,11 @@ static CUresult set_pool(CUdevice device, struct sim_pool *pool)
 		error = CUDA_ERROR_INVALID_VALUE;
 	if (!error)
 		pool->gpu->pool = pool;
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult cuDeviceSetMemPool(CUdevice device, CUmemoryPool pool)
 {
-	struct args {
-		uint64_t device;
-		CUmemoryPool pool;
-	};
-
-	return API_CALL(cuDeviceSetMemPool, struct args, set_pool(device, pool), API_NARROW(device),
-			pool);
+	return API_CALL(cuDeviceSetMemPool, set_pool(device, pool), API_NARROW(device),
+			(uintptr_t)pool);
 }

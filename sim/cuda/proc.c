@@ -108,10 +108,9 @@ static const struct {
 static void *find(const char *symbol, int version, int *status)
 {
 	void *function = NULL;
-	unsigned int i;
 
 	*status = NOT_FOUND;
-	for (i = 0; i < sizeof(entries) / sizeof(entries[0]); i++) {
+	for (unsigned int i = 0; i < sizeof(entries) / sizeof(entries[0]); i++) {
 		if (!strcmp(entries[i].exported, symbol) && strcmp(entries[i].name, symbol)) {
 			*status = FOUND;
 			return entries[i].function;

@@ -22,8 +22,7 @@ bool registered_valid(const struct sim_ctx *ctx, uint64_t address, uint64_t byte
 	const struct registered *r;
 
 	for (r = all; r; r = r->next)
-		if (address >= r->address && address - r->address <= r->bytes &&
-		    bytes <= r->bytes - (address - r->address))
+		if (memory_inside(r->address, r->bytes, address, bytes))
 			return !ctx || r->portable || r->ctx == ctx;
 	return false;
 }
@@ -84,8 +83,7 @@ CUresult cuMemHostRegister_v2(void *address, size_t bytes, unsigned int flags)
 		error = ctx->error;
 	if (!error)
 		error = add(ctx, (uintptr_t)address, bytes, flags);
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 /* Waits for all queued work, because queued work may use the memory. */
@@ -108,8 +106,7 @@ CUresult cuMemHostUnregister(void *address)
 		*link = r->next;
 		free(r);
 	}
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 /* Host and device use the same addresses, as with unified addressing. */
@@ -126,6 +123,5 @@ CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *device, void *address, unsign
 		error = CUDA_ERROR_INVALID_VALUE;
 	if (!error)
 		*device = (uintptr_t)address;
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }

@@ -88,7 +88,6 @@ void release_ended(const struct sim_kernel *kernel, uint64_t time)
 {
 	const struct sim_faults *faults = sim_faults();
 	const struct sim_release *release = kernel->grid.releases;
-	unsigned int i;
 
 	if (faults->lose_context && kernel->number == faults->lose_context) {
 		sim_print("device %d: launch %llu of %s fails, because GPUPART_SIM_FAULTS requests "
@@ -96,7 +95,7 @@ void release_ended(const struct sim_kernel *kernel, uint64_t time)
 			  (unsigned long long)kernel->number, kernel->code->name);
 		launch_failed(kernel->ctx, CUDA_ERROR_LAUNCH_FAILED);
 	}
-	for (i = 0; i < kernel->grid.nr_releases; i++, release++) {
+	for (unsigned int i = 0; i < kernel->grid.nr_releases; i++, release++) {
 		if (release->own)
 			write_record(kernel->ctx, release, kernel->number, time);
 		else if (faults->release_lost)

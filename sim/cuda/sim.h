@@ -293,6 +293,13 @@ static inline void sim_leave(void)
 	pthread_mutex_unlock(&sim_lock);
 }
 
+/* Releases the lock. Returns @error. */
+static inline CUresult sim_leave_with(CUresult error)
+{
+	sim_leave();
+	return error;
+}
+
 /* Prints a line on stderr. No other function of the simulated driver prints. */
 __attribute__((format(printf, 1, 2)))
 void sim_print(const char *fmt, ...);
@@ -560,6 +567,8 @@ extern bool sim_ready;			/* cuInit has succeeded; read atomically */
  * is the current context. If @handle is a pointer, @ctx may be NULL.
  */
 struct sim_stream *stream_get(struct sim_ctx *ctx, CUstream handle, CUresult *error);
+/* Finds the stream of a valid handle. Takes sim_lock, even on an error. */
+struct sim_stream *stream_enter(CUstream handle, CUresult *error);
 void stream_destroy_all(struct sim_ctx *ctx);
 /*
  * Creates a stream in the green context @green. If @green is NULL, the stream belongs to no green
@@ -622,7 +631,15 @@ bool graph_memory_contains(uint64_t address);
 CUresult memory_make(struct sim_ctx *ctx, enum vram_kind kind, uint64_t bytes,
 		     uint64_t *address);
 bool memory_unmake(uint64_t address, enum vram_kind kind);
+/* Calls memory_make() for the current context. Call this without sim_lock. */
+CUresult memory_allocate(uint64_t *address, uint64_t bytes, enum vram_kind kind);
 void memory_ctx_ends(struct sim_ctx *ctx);
+
+/* Returns true if [address, address + bytes) is inside [start, start + size). */
+static inline bool memory_inside(uint64_t start, uint64_t size, uint64_t address, uint64_t bytes)
+{
+	return address >= start && address - start <= size && bytes <= size - (address - start);
+}
 
 /* Returns true if [address, address + bytes) is inside one live allocation. */
 bool memory_valid(uint64_t address, uint64_t bytes);
@@ -656,6 +673,8 @@ void module_report_unloaded(struct sim_ctx *ctx);
 bool function_valid(const struct sim_function *function);
 /* Returns the function of a CUkernel or of a CUfunction. Loads the code of a CUkernel. */
 struct sim_function *function_of(void *handle);
+/* Finds the function. Takes sim_lock, even on an error. */
+struct sim_function *function_enter(CUfunction function, CUresult *error);
 
 /* ----------------------------------------------------------------- launch.c */
 
@@ -707,8 +726,11 @@ void graph_empty(struct sim_graph *graph);	/* frees the nodes, but not @graph it
 struct sim_node *graph_add(struct sim_graph *graph, enum cu_node_type type,
 			   const struct sim_work *work, struct sim_node *const *before,
 			   unsigned int nr_before);
-/* Takes sim_lock, and keeps the lock even on an error. If @node is not a node, fails. */
-CUresult graph_enter_node(CUgraphNode node);
+/*
+ * Takes sim_lock, and keeps the lock even on an error. The function fails if @node is not a node.
+ * It also fails if @valid is false, which means that another argument of the entry point is invalid.
+ */
+CUresult graph_enter_node(CUgraphNode node, bool valid);
 
 /* ------------------------------------------------------------- graph_node.c */
 

@@ -83,10 +83,9 @@ static void object_fill(struct sim_stream *stream)
 {
 	uint64_t *word = stream->object, serial = ++nr_objects, random;
 	bool pointers = !sim_faults()->no_stream_pointer;
-	unsigned int i;
 	void *other;
 
-	for (i = 0; i < OBJECT_WORDS; i++) {
+	for (unsigned int i = 0; i < OBJECT_WORDS; i++) {
 		random = mix(serial * OBJECT_WORDS + i);
 		other = stale[random % NR_STALE];
 		switch (random >> 8 & 7) {
@@ -355,8 +354,7 @@ CUresult cuStreamCreate(CUstream *out, unsigned int flags)
 	return cuStreamCreateWithPriority(out, flags, 0);
 }
 
-/* Finds the stream of a valid handle. Takes sim_lock, even on an error. */
-static struct sim_stream *enter_stream(CUstream handle, CUresult *error)
+struct sim_stream *stream_enter(CUstream handle, CUresult *error)
 {
 	struct sim_ctx *ctx;
 
@@ -374,7 +372,7 @@ CUresult cuStreamDestroy_v2(CUstream handle)
 
 	if ((uintptr_t)handle <= (uintptr_t)CU_STREAM_PER_THREAD)
 		return CUDA_ERROR_INVALID_HANDLE;
-	stream = enter_stream(handle, &error);
+	stream = stream_enter(handle, &error);
 	if (stream) {
 		ctx = stream->ctx;
 		object = stream->object;
@@ -383,7 +381,7 @@ CUresult cuStreamDestroy_v2(CUstream handle)
 	if (!stream)
 		return error;
 	hook_resource(ctx, object, HOOK_STREAM_DYING);
-	stream = enter_stream(handle, &error);
+	stream = stream_enter(handle, &error);
 	if (stream)
 		stream_end(stream);
 	sim_leave();
@@ -402,7 +400,7 @@ static CUresult synchronize(CUstream handle)
 	CUresult error;
 
 	do {
-		stream = enter_stream(handle, &error);
+		stream = stream_enter(handle, &error);
 		if (stream)
 			error = capture_forbids(stream);
 		idle_ns = error || stream->ctx->error ? 0 : engine_idle_ns(stream->ctx->gpu);
@@ -419,13 +417,9 @@ static CUresult synchronize(CUstream handle)
 	return error;
 }
 
-struct stream_args {
-	CUstream stream;
-};
-
 CUresult cuStreamSynchronize(CUstream stream)
 {
-	return API_CALL(cuStreamSynchronize, struct stream_args, synchronize(stream), stream);
+	return API_CALL(cuStreamSynchronize, synchronize(stream), (uintptr_t)stream);
 }
 
 static CUresult query(CUstream handle)
@@ -433,7 +427,7 @@ static CUresult query(CUstream handle)
 	struct sim_stream *stream;
 	CUresult error;
 
-	stream = enter_stream(handle, &error);
+	stream = stream_enter(handle, &error);
 	if (stream)
 		error = capture_forbids(stream);
 	if (!error) {
@@ -443,13 +437,12 @@ static CUresult query(CUstream handle)
 		if (!error && stream->head)
 			error = CUDA_ERROR_NOT_READY;
 	}
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult cuStreamQuery(CUstream stream)
 {
-	return API_CALL(cuStreamQuery, struct stream_args, query(stream), stream);
+	return API_CALL(cuStreamQuery, query(stream), (uintptr_t)stream);
 }
 
 CUresult cuStreamGetCtx(CUstream handle, CUcontext *ctx)
@@ -459,11 +452,10 @@ CUresult cuStreamGetCtx(CUstream handle, CUcontext *ctx)
 
 	if (!ctx)
 		return CUDA_ERROR_INVALID_VALUE;
-	stream = enter_stream(handle, &error);
+	stream = stream_enter(handle, &error);
 	if (stream)
 		*ctx = stream->green ? stream->green : stream->ctx;
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult cuStreamGetPriority(CUstream handle, int *priority)
@@ -473,11 +465,10 @@ CUresult cuStreamGetPriority(CUstream handle, int *priority)
 
 	if (!priority)
 		return CUDA_ERROR_INVALID_VALUE;
-	stream = enter_stream(handle, &error);
+	stream = stream_enter(handle, &error);
 	if (stream)
 		*priority = stream->priority;
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }
 
 CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest)

@@ -176,7 +176,6 @@ static void build_release(uint8_t *tmd, unsigned int slot, uint16_t control)
 static void build_releases(uint8_t *tmd, const struct sim_launch *launch)
 {
 	const struct release_bytes *at = bytes()->release;
-	unsigned int slot;
 
 	if (launch->place == SIM_IN_GRAPH) {
 		tmd[at->control[0]] |= at->add;
@@ -185,7 +184,7 @@ static void build_releases(uint8_t *tmd, const struct sim_launch *launch)
 		build_release(tmd, 0, at->enable | at->one_word |
 			      (launch->place == SIM_LAST_OF_GRAPH ? at->add : 0));
 	}
-	for (slot = 1; slot < at->nr && sim_faults()->release_busy; slot++)
+	for (unsigned int slot = 1; slot < at->nr && sim_faults()->release_busy; slot++)
 		build_release(tmd, slot, at->enable | at->one_word);
 }
 
@@ -196,9 +195,8 @@ static void build_releases(uint8_t *tmd, const struct sim_launch *launch)
 static void keep_releases(uint8_t *tmd, const uint8_t *was)
 {
 	const struct release_bytes *at = bytes()->release;
-	unsigned int slot;
 
-	for (slot = 1; slot < at->nr; slot++) {
+	for (unsigned int slot = 1; slot < at->nr; slot++) {
 		memcpy(tmd + at->address[slot], was + at->address[slot], 8 + at->payload_size);
 		memcpy(tmd + at->control[slot], was + at->control[slot], 2);
 		if (at->enable_byte)

@@ -147,9 +147,8 @@ unsigned int tmd_nr_bits(void)
 static uint32_t decode(const uint8_t *tmd, struct range range)
 {
 	uint32_t value = 0;
-	unsigned int bit;
 
-	for (bit = range.high + 1; bit-- > range.low; )
+	for (unsigned int bit = range.high + 1; bit-- > range.low; )
 		value = value << 1 | (tmd[bit >> 3] >> (bit & 7) & 1);
 	return value;
 }
@@ -211,9 +210,8 @@ static bool decode_releases(const uint8_t *tmd, struct sim_grid *grid)
 	const struct release_format *f = format()->release;
 	const struct sim_faults *faults = sim_faults();
 	struct sim_release *release;
-	unsigned int i;
 
-	for (i = 0; i < f->nr; i++) {
+	for (unsigned int i = 0; i < f->nr; i++) {
 		if (!decode(tmd, (struct range){ f->enable[i], f->enable[i] }))
 			continue;
 		release = &grid->releases[grid->nr_releases++];

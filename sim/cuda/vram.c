@@ -176,6 +176,5 @@ CUresult room_info(size_t *free_bytes, size_t *total)
 		*free_bytes = ctx->gpu->memory - ctx->gpu->memory_taken;
 		*total = ctx->gpu->memory;
 	}
-	sim_leave();
-	return error;
+	return sim_leave_with(error);
 }

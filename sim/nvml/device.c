@@ -11,23 +11,6 @@
 #include <strings.h>
 #include "sim/nvml/nvml.h"
 
-nvmlReturn_t nvmlInit(void);
-nvmlReturn_t nvmlInit_v2(void);
-nvmlReturn_t nvmlInitWithFlags(unsigned int flags);
-nvmlReturn_t nvmlShutdown(void);
-const char *nvmlErrorString(nvmlReturn_t rc);
-nvmlReturn_t nvmlSystemGetDriverVersion(char *version, unsigned int len);
-nvmlReturn_t nvmlDeviceGetCount(unsigned int *nr);
-nvmlReturn_t nvmlDeviceGetCount_v2(unsigned int *nr);
-nvmlReturn_t nvmlDeviceGetHandleByIndex(unsigned int index, nvmlDevice_t *device);
-nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned int index, nvmlDevice_t *device);
-nvmlReturn_t nvmlDeviceGetHandleByPciBusId_v2(const char *pci, nvmlDevice_t *device);
-nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *device);
-nvmlReturn_t nvmlDeviceGetIndex(nvmlDevice_t device, unsigned int *index);
-nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char *name, unsigned int len);
-nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char *uuid, unsigned int len);
-nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, struct nvml_pci *pci);
-
 static atomic_uint users;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 

@@ -3,7 +3,6 @@
  * Requests a list of processes from the kernel driver with an ioctl. In tests, the test answers
  * the ioctl.
  */
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include "lib/topo/rm_ioctl.h"
@@ -12,9 +11,10 @@
 /* class NV20_SUBDEVICE_0; also the handle of an object of this class */
 #define SUBDEVICE	0x2080
 
-int nvmlSimulatedIoctl(int fd, unsigned long request, void *arg);
-
-/* Makes all ioctl calls of this library. The real library has no function with this name. */
+/*
+ * Makes all ioctl calls of this library under a separate name. The real library has no function
+ * with this name.
+ */
 EXPORT int nvmlSimulatedIoctl(int fd, unsigned long request, void *arg)
 {
 	return ioctl(fd, request, arg);

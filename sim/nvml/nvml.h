@@ -12,6 +12,8 @@
 #include "sim/cuda/sim.h"
 
 #define EXPORT	__attribute__((visibility("default")))
+/* No header declares the functions of NVML, because programs find them by their names. */
+#pragma GCC diagnostic ignored "-Wmissing-prototypes"
 
 /* More values of nvmlReturn_t. */
 #define NVML_ERROR_UNINITIALIZED	1

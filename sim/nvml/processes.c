@@ -4,21 +4,6 @@
 #include <string.h>
 #include "sim/nvml/nvml.h"
 
-nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, struct nvml_memory *memory);
-nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, struct nvml_memory_v2 *memory);
-nvmlReturn_t nvmlDeviceGetConfComputeProtectedMemoryUsage(nvmlDevice_t device,
-							  struct nvml_memory *memory);
-nvmlReturn_t nvmlDeviceGetRunningProcessDetailList(nvmlDevice_t device,
-						   struct nvml_detail_list *list);
-nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t device, struct nvml_sample *samples,
-					     unsigned int *nr, unsigned long long last_seen);
-nvmlReturn_t nvmlDeviceGetProcessesUtilizationInfo(nvmlDevice_t device,
-						   struct nvml_utilizations *list);
-nvmlReturn_t nvmlDeviceGetAccountingPids(nvmlDevice_t device, unsigned int *nr,
-					 unsigned int *pids);
-nvmlReturn_t nvmlDeviceGetAccountingStats(nvmlDevice_t device, unsigned int pid, void *stats);
-nvmlReturn_t nvmlSimulatedPids(nvmlDevice_t device, unsigned int *nr, unsigned int *pids);
-
 /*
  * Returns the data about @device from the file. The caller frees the data. On an error, returns
  * NULL and sets *rc.
@@ -187,9 +172,6 @@ static form newest(void)
 }
 
 #define LISTS(name, kind) \
-	nvmlReturn_t name(nvmlDevice_t device, unsigned int *nr, void *entries); \
-	nvmlReturn_t name##_v2(nvmlDevice_t device, unsigned int *nr, void *entries); \
-	nvmlReturn_t name##_v3(nvmlDevice_t device, unsigned int *nr, void *entries); \
 	EXPORT nvmlReturn_t name(nvmlDevice_t device, unsigned int *nr, void *entries) \
 	{ \
 		return list(device, 1u << (kind), put_v1, nr, entries); \

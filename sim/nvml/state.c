@@ -4,14 +4,10 @@
  * no power and no clocks.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include "sim/nvml/nvml.h"
 
 #define CLOCK_SM	1
 #define CLOCK_MEMORY	2
-
-nvmlReturn_t nvmlDeviceGetPowerUsage(nvmlDevice_t device, unsigned int *mw);
-nvmlReturn_t nvmlDeviceGetClockInfo(nvmlDevice_t device, unsigned int clock, unsigned int *mhz);
 
 /* Returns value number @nth of the fault nvml-state. */
 static nvmlReturn_t state_value(nvmlDevice_t device, unsigned int nth, unsigned int *figure)

@@ -493,9 +493,8 @@ static bool groups_for_clusters(struct task *task, uint64_t *open, uint64_t *whi
 	const struct machine *machine = task->machine;
 	uint64_t left = task->units - task->given, keys[PIPE_MAX_SMS], least = UINT64_MAX;
 	struct picked picked;
-	unsigned int group;
 
-	for (group = 0; group < machine->nr_groups; group++) {
+	for (unsigned int group = 0; group < machine->nr_groups; group++) {
 		keys[group] = UINT64_MAX;
 		if (!pick_for(task, open, group, &picked))
 			continue;
@@ -504,7 +503,7 @@ static bool groups_for_clusters(struct task *task, uint64_t *open, uint64_t *whi
 		if (keys[group] < least)
 			least = keys[group];
 	}
-	for (group = 0; group < machine->nr_groups && least != UINT64_MAX; group++)
+	for (unsigned int group = 0; group < machine->nr_groups && least != UINT64_MAX; group++)
 		if (keys[group] == least && left) {
 			mask_add(which, group);
 			left--;
@@ -565,9 +564,8 @@ static bool group_takes(const uint8_t *rooms, unsigned int nr, const struct task
 			uint64_t clusters)
 {
 	uint64_t blocks = 0;
-	unsigned int i;
 
-	for (i = 0; i < nr; i++)
+	for (unsigned int i = 0; i < nr; i++)
 		blocks += task->kernel->pack || rooms[i] < clusters ? rooms[i] : clusters;
 	return blocks >= clusters * task->cluster;
 }
@@ -578,9 +576,8 @@ static uint64_t clusters_now(const struct task *task, const uint64_t *open, unsi
 	unsigned int from = machine->group_start[group], to = machine->group_start[group + 1];
 	uint8_t rooms[PIPE_MAX_SMS] = { 0 };
 	uint64_t clusters = 0;
-	unsigned int rank;
 
-	for (rank = from; rank < to; rank++)
+	for (unsigned int rank = from; rank < to; rank++)
 		if (mask_has(open, rank))
 			rooms[rank - from] = room_on(machine->by_rank[rank], &machine->gpu->chip,
 						     task->shape);
@@ -593,11 +590,10 @@ static uint64_t clusters_now(const struct task *task, const uint64_t *open, unsi
 static uint64_t room_now(const struct task *task, const uint64_t *open)
 {
 	const struct machine *machine = task->machine;
-	unsigned int group;
 	uint64_t nr = 0;
 	int rank = -1;
 
-	for (group = 0; task->cluster && group < machine->nr_groups; group++)
+	for (unsigned int group = 0; task->cluster && group < machine->nr_groups; group++)
 		nr += clusters_now(task, open, group);
 	while (!task->cluster && (rank = mask_next(open, machine->words, rank + 1)) >= 0)
 		nr += room_on(machine->by_rank[rank], &machine->gpu->chip, task->shape);
@@ -628,9 +624,8 @@ static void place_blocks(struct pipe *pipe, struct task *task, uint64_t *open)
 static bool leaves_out(const struct task *task)
 {
 	const struct machine *machine = task->machine;
-	unsigned int group;
 
-	for (group = machine->nr_singles; group < machine->nr_groups; group++)
+	for (unsigned int group = machine->nr_singles; group < machine->nr_groups; group++)
 		if (!has_any(machine, task->allowed, group))
 			return true;
 	return false;

@@ -74,12 +74,11 @@ static int check_launch(struct pipe *pipe, const struct pipe_step *step, unsigne
 	struct machine *machine = slices_machine(pipe, stream->gpu, stream->process);
 	const struct pipe_set *set = step->set ? step->set : stream->set;
 	uint64_t allowed[MAX_WORDS], any = 0, units, room;
-	unsigned int i;
 
 	if (check_block(pipe, &machine->gpu->chip, kernel, step->line))
 		return pipe->error;
 	balance_mask(machine, set, allowed);
-	for (i = 0; i < MAX_WORDS; i++)
+	for (unsigned int i = 0; i < MAX_WORDS; i++)
 		any |= allowed[i];
 	if (!any)
 		return pipe_error(pipe, -EINVAL, step->line,
@@ -105,9 +104,8 @@ static int check_launch(struct pipe *pipe, const struct pipe_step *step, unsigne
 static int check_graph(struct pipe *pipe, const struct pipe_step *step)
 {
 	const struct pipe_graph *graph = &pipe->scenario->graphs[step->what];
-	unsigned int i;
 
-	for (i = 0; i < graph->nr_nodes && !pipe->error; i++)
+	for (unsigned int i = 0; i < graph->nr_nodes && !pipe->error; i++)
 		check_launch(pipe, step, graph->nodes[i].kernel);
 	return pipe->error;
 }
@@ -116,9 +114,7 @@ static int check_graph(struct pipe *pipe, const struct pipe_step *step)
 
 bool check_records(const struct pipe_step *steps, unsigned int nr, unsigned int event)
 {
-	unsigned int i;
-
-	for (i = 0; i < nr; i++) {
+	for (unsigned int i = 0; i < nr; i++) {
 		if (steps[i].kind == PIPE_RECORD && steps[i].what == event)
 			return true;
 		if (steps[i].kind == PIPE_LOOP && steps[i].amount &&
@@ -131,9 +127,8 @@ bool check_records(const struct pipe_step *steps, unsigned int nr, unsigned int 
 static int check_wait(struct pipe *pipe, const struct pipe_step *step)
 {
 	const struct pipe_scenario *scenario = pipe->scenario;
-	unsigned int i;
 
-	for (i = 0; i < scenario->nr_programs; i++)
+	for (unsigned int i = 0; i < scenario->nr_programs; i++)
 		if (check_records(scenario->programs[i].steps, scenario->programs[i].nr_steps,
 				  step->what))
 			return 0;
@@ -144,9 +139,7 @@ static int check_wait(struct pipe *pipe, const struct pipe_step *step)
 
 static int check_steps(struct pipe *pipe, const struct pipe_step *steps, unsigned int nr)
 {
-	unsigned int i;
-
-	for (i = 0; i < nr && !pipe->error; i++)
+	for (unsigned int i = 0; i < nr && !pipe->error; i++)
 		switch (steps[i].kind) {
 		case PIPE_LAUNCH:
 			check_launch(pipe, &steps[i], steps[i].what);
@@ -178,14 +171,13 @@ static uint64_t blocks_of(const struct pipe *pipe, const struct pipe_step *step)
 {
 	const struct pipe_graph *graph;
 	uint64_t blocks = 0;
-	unsigned int i;
 
 	if (step->kind == PIPE_LAUNCH)
 		return pipe->scenario->kernels[step->what].blocks;
 	if (step->kind != PIPE_GRAPH)
 		return 0;
 	graph = &pipe->scenario->graphs[step->what];
-	for (i = 0; i < graph->nr_nodes; i++)
+	for (unsigned int i = 0; i < graph->nr_nodes; i++)
 		blocks = plus(blocks, pipe->scenario->kernels[graph->nodes[i].kernel].blocks);
 	return blocks;
 }
@@ -198,9 +190,8 @@ static const struct pipe_step *add_up(const struct pipe *pipe, const struct pipe
 				      unsigned int nr, uint64_t rounds, struct length *length)
 {
 	const struct pipe_step *most = NULL, *step;
-	unsigned int i;
 
-	for (i = 0; i < nr && !most; i++) {
+	for (unsigned int i = 0; i < nr && !most; i++) {
 		step = &steps[i];
 		length->steps = plus(length->steps, rounds);
 		if (step->kind == PIPE_LOOP) {
@@ -240,11 +231,10 @@ static int check_length(struct pipe *pipe, const struct pipe_program *program)
 int check_scenario(struct pipe *pipe)
 {
 	const struct pipe_scenario *scenario = pipe->scenario;
-	unsigned int i;
 
-	for (i = 0; i < scenario->nr_programs && !pipe->error; i++)
+	for (unsigned int i = 0; i < scenario->nr_programs && !pipe->error; i++)
 		check_steps(pipe, scenario->programs[i].steps, scenario->programs[i].nr_steps);
-	for (i = 0; i < scenario->nr_programs && !pipe->error; i++)
+	for (unsigned int i = 0; i < scenario->nr_programs && !pipe->error; i++)
 		check_length(pipe, &scenario->programs[i]);
 	return pipe->error;
 }

@@ -99,9 +99,7 @@ const struct pipe_chip *pipe_chip_row(unsigned int i)
 
 const struct pipe_chip *pipe_chip_find(const char *name)
 {
-	unsigned int i;
-
-	for (i = 0; pipe_chip_row(i); i++)
+	for (unsigned int i = 0; pipe_chip_row(i); i++)
 		if (!strcmp(chips[i].name, name))
 			return &chips[i];
 	return NULL;

@@ -148,9 +148,8 @@ static bool sleep_on_any(struct pipe *pipe, struct program *program)
 {
 	const struct pipe_scenario *scenario = pipe->scenario;
 	struct stream *stream;
-	unsigned int i;
 
-	for (i = 0; i < scenario->nr_streams; i++) {
+	for (unsigned int i = 0; i < scenario->nr_streams; i++) {
 		stream = &pipe->streams[i];
 		if (scenario->streams[i].process != program->spec->process ||
 		    stream->done == stream->asked)

@@ -41,9 +41,8 @@ static const struct channel *holds(const struct pipe *pipe, unsigned int nr,
 		stream->compute, stream->copies[0], stream->copies[1],
 	};
 	const struct command *command;
-	unsigned int i;
 
-	for (i = 0; i < 3; i++)
+	for (unsigned int i = 0; i < 3; i++)
 		for (command = channels[i]->head; command; command = command->next)
 			if (command->stream == nr && command->seq == stream->done + 1) {
 				*found = command;
@@ -86,15 +85,14 @@ static struct who recorder(const struct pipe *pipe, unsigned int event, unsigned
 {
 	const struct pipe_scenario *scenario = pipe->scenario;
 	const struct command *command;
-	unsigned int i;
 
 	if (stream != NO_STREAM)
 		return (struct who){ WHO_STREAM, stream };
-	for (i = 0; i < scenario->nr_streams; i++)
+	for (unsigned int i = 0; i < scenario->nr_streams; i++)
 		for (command = pipe->streams[i].compute->head; command; command = command->next)
 			if (command->kind == DO_RECORD && command->step->what == event)
 				return (struct who){ WHO_STREAM, command->stream };
-	for (i = 0; i < scenario->nr_programs; i++)
+	for (unsigned int i = 0; i < scenario->nr_programs; i++)
 		if (is_waiting(&pipe->programs[i]) && will_record(&pipe->programs[i], event))
 			return (struct who){ WHO_PROGRAM, i };
 	return (struct who){ WHO_NOBODY, 0 };
@@ -143,12 +141,11 @@ static struct who after_stream(const struct pipe *pipe, unsigned int nr, char *t
 static struct who first_one(const struct pipe *pipe)
 {
 	const struct command *command;
-	unsigned int i;
 
-	for (i = 0; i < pipe->scenario->nr_streams; i++)
+	for (unsigned int i = 0; i < pipe->scenario->nr_streams; i++)
 		if (holds(pipe, i, &command))
 			return (struct who){ WHO_STREAM, i };
-	for (i = 0; i < pipe->scenario->nr_programs; i++)
+	for (unsigned int i = 0; i < pipe->scenario->nr_programs; i++)
 		if (pipe->programs[i].state != PROGRAM_DONE)
 			return (struct who){ WHO_PROGRAM, i };
 	return (struct who){ WHO_NOBODY, 0 };

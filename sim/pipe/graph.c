@@ -27,11 +27,9 @@ static void run_end(struct pipe *pipe, struct graph_run *run)
 /* Called when a node is done. Nodes that waited only for this node become ready. */
 static void node_done(struct graph_run *run, unsigned int node)
 {
-	unsigned int i;
-
 	if (!--run->left)
 		return;
-	for (i = run->first[node]; i < run->first[node + 1]; i++)
+	for (unsigned int i = run->first[node]; i < run->first[node + 1]; i++)
 		if (!--run->waits[run->next_nodes[i]])
 			ready(run, run->next_nodes[i]);
 }
@@ -75,9 +73,8 @@ static void on_ready_nodes(struct pipe *pipe, struct queue_event *what)
 {
 	struct graph_run *run = (struct graph_run *)what;
 	struct task *task;
-	unsigned int i;
 
-	for (i = 0; i < run->nr_ready; i++) {
+	for (unsigned int i = 0; i < run->nr_ready; i++) {
 		if (run->graph->nodes[run->ready[i]].kernel == PIPE_NO_KERNEL) {
 			fed_node(pipe, run, run->ready[i]);
 			node_done(run, run->ready[i]);
@@ -101,7 +98,6 @@ void graph_start(struct pipe *pipe, const struct command *command)
 						 ? command->pipe_submission->graph
 						 : &pipe->scenario->graphs[command->step->what];
 	struct graph_run *run = calloc(1, sizeof(*run));
-	unsigned int i;
 
 	if (run)
 		run->waits = calloc(3 * (size_t)graph->nr_nodes + 2 + nr_edges(graph),
@@ -121,7 +117,7 @@ void graph_start(struct pipe *pipe, const struct command *command)
 	reverse_edges(run);
 	run->next = pipe->runs;
 	pipe->runs = run;
-	for (i = 0; i < graph->nr_nodes; i++) {
+	for (unsigned int i = 0; i < graph->nr_nodes; i++) {
 		run->waits[i] = graph->nodes[i].nr_after;
 		if (!run->waits[i])
 			ready(run, i);

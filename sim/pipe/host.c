@@ -30,14 +30,13 @@ static void serve(struct pipe *pipe, struct pbdma *pbdma)
 static void runlist_add(struct pipe *pipe, struct channel *channel)
 {
 	struct runlist *runlist = channel->runlist;
-	unsigned int i;
 
 	if (!runlist->head)
 		runlist->tail = &runlist->head;
 	channel->next = NULL;
 	*runlist->tail = channel;
 	runlist->tail = &channel->next;
-	for (i = 0; i < runlist->nr_pbdmas; i++)
+	for (unsigned int i = 0; i < runlist->nr_pbdmas; i++)
 		if (!runlist->pbdmas[i].channel) {
 			serve(pipe, &runlist->pbdmas[i]);
 			return;
@@ -249,14 +248,12 @@ static void assign(struct pipe *pipe, unsigned int gpu)
 
 static int runlist_init(struct runlist *runlist, unsigned int gpu, unsigned int nr_pbdmas)
 {
-	unsigned int i;
-
 	runlist->gpu = gpu;
 	runlist->nr_pbdmas = nr_pbdmas;
 	runlist->pbdmas = calloc(nr_pbdmas, sizeof(*runlist->pbdmas));
 	if (!runlist->pbdmas)
 		return -ENOMEM;
-	for (i = 0; i < nr_pbdmas; i++) {
+	for (unsigned int i = 0; i < nr_pbdmas; i++) {
 		runlist->pbdmas[i].queue_event.come = pbdma_comes;
 		runlist->pbdmas[i].runlist = runlist;
 	}
@@ -291,9 +288,7 @@ int host_init(struct pipe *pipe, unsigned int gpu)
 
 void host_fini(struct host *host)
 {
-	unsigned int i;
-
-	for (i = 0; host->runlists && i < host->nr_runlists; i++)
+	for (unsigned int i = 0; host->runlists && i < host->nr_runlists; i++)
 		free(host->runlists[i].pbdmas);
 	free(host->runlists);
 	free(host->channels);

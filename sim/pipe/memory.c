@@ -20,10 +20,9 @@ static unsigned int gpc_level(const struct machine *machine, const struct sm *sm
 void memory_init(struct machine *machine)
 {
 	const struct pipe_chip *chip = &machine->gpu->chip;
-	unsigned int i;
 
 	machine->nr_levels = 1 + chip->nr_ugpus + machine->gpu->map.nr_gpcs;
-	for (i = 0; i < machine->nr_levels; i++) {
+	for (unsigned int i = 0; i < machine->nr_levels; i++) {
 		machine->levels[i].rate = ONE;
 		machine->levels[i].cap = 16 * (!i ? chip->dram_rate :
 					       i <= chip->nr_ugpus ? chip->ugpu_rate :
@@ -67,10 +66,9 @@ uint32_t memory_rate(const struct machine *machine, const struct sm *sm)
 /* If the rate of a level has changed, marks each SM that uses this level. */
 static void mark_changed_sms(struct machine *machine, uint64_t changed)
 {
-	unsigned int i;
 	struct sm *sm;
 
-	for (i = 0; i < machine->gpu->map.nr_sms; i++) {
+	for (unsigned int i = 0; i < machine->gpu->map.nr_sms; i++) {
 		sm = &machine->sms[i];
 		if (!sm->demand[0])
 			continue;

@@ -20,10 +20,9 @@ static unsigned int group_size(const struct pipe_map *map, unsigned int vgpc)
 static void add_group(struct machine *machine, unsigned int vgpc, unsigned int *rank)
 {
 	const struct pipe_map *map = &machine->gpu->map;
-	unsigned int i;
 
 	machine->group_start[machine->nr_groups++] = *rank;
-	for (i = 0; i < map->nr_sms; i++)
+	for (unsigned int i = 0; i < map->nr_sms; i++)
 		if (map->sms[i].vgpc == vgpc)
 			machine->by_rank[(*rank)++] = &machine->sms[i];
 }
@@ -92,13 +91,11 @@ void balance_set_turn(struct machine *machine, unsigned int turn)
 
 void balance_init(struct machine *machine)
 {
-	unsigned int i;
-
 	if (machine->gpu->chip.order == PIPE_ORDER_VGPC)
 		rank_by_vgpc(machine);
 	else
 		rank_by_tpc(machine);
-	for (i = 0; i < machine->gpu->map.nr_sms; i++) {
+	for (unsigned int i = 0; i < machine->gpu->map.nr_sms; i++) {
 		machine->by_rank[i]->rank = i;
 		mask_add(machine->idle, i);
 	}

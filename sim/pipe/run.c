@@ -67,9 +67,8 @@ int pipe_error(struct pipe *pipe, int err, int line, const char *fmt, ...)
 static uint64_t nr_happenings(const struct pipe_scenario *scenario, unsigned int nr_streams)
 {
 	uint64_t nr = scenario->nr_programs + 2ull * nr_streams;
-	unsigned int i;
 
-	for (i = 0; i < scenario->nr_gpus; i++)
+	for (unsigned int i = 0; i < scenario->nr_gpus; i++)
 		nr += (uint64_t)scenario->gpus[i].map.nr_sms * scenario->nr_processes +
 		      scenario->gpus[i].chip.pbdmas + 2 * scenario->gpus[i].chip.copy_engines + 2;
 	return nr;
@@ -78,7 +77,6 @@ static uint64_t nr_happenings(const struct pipe_scenario *scenario, unsigned int
 int run_make(struct pipe *pipe, unsigned int nr_streams)
 {
 	const struct pipe_scenario *scenario = pipe->scenario;
-	unsigned int i;
 
 	pipe->streams = calloc(nr_streams + 1u, sizeof(*pipe->streams));
 	pipe->events = calloc(scenario->nr_events + 1u, sizeof(*pipe->events));
@@ -88,9 +86,9 @@ int run_make(struct pipe *pipe, unsigned int nr_streams)
 	if (!pipe->streams || !pipe->events || !pipe->programs || !pipe->hosts || !pipe->slices ||
 	    queue_init(&pipe->queue, nr_happenings(scenario, nr_streams)))
 		return pipe_error(pipe, -ENOMEM, 0, "no memory");
-	for (i = 0; i < scenario->nr_events; i++)
+	for (unsigned int i = 0; i < scenario->nr_events; i++)
 		pipe->events[i].stream = NO_STREAM;
-	for (i = 0; i < scenario->nr_gpus; i++)
+	for (unsigned int i = 0; i < scenario->nr_gpus; i++)
 		if (slices_init(pipe, i) || host_init(pipe, i))
 			return pipe_error(pipe, -ENOMEM, 0, "no memory");
 	return 0;
@@ -100,9 +98,8 @@ void run_unmake(struct pipe *pipe)
 {
 	struct graph_run *run;
 	struct chunk *chunk;
-	unsigned int i;
 
-	for (i = 0; i < pipe->scenario->nr_gpus; i++) {
+	for (unsigned int i = 0; i < pipe->scenario->nr_gpus; i++) {
 		if (pipe->slices)
 			slices_fini(&pipe->slices[i]);
 		if (pipe->hosts)
@@ -189,16 +186,15 @@ int pipe_run(const struct pipe_scenario *scenario, const struct pipe_watch *watc
 	     struct pipe_result *result)
 {
 	struct pipe pipe = { .scenario = scenario, .watch = watch, .result = result };
-	unsigned int i;
 
 	memset(result, 0, sizeof(*result));
 	if (!run_make(&pipe, scenario->nr_streams) && !check_scenario(&pipe)) {
-		for (i = 0; i < scenario->nr_programs; i++)
+		for (unsigned int i = 0; i < scenario->nr_programs; i++)
 			cpu_start(&pipe, &pipe.programs[i], &scenario->programs[i],
 				  &result->programs[i]);
 		loop(&pipe);
 		result->end = pipe.now;
-		for (i = 0; i < scenario->nr_programs; i++)
+		for (unsigned int i = 0; i < scenario->nr_programs; i++)
 			if (result->programs[i].end > result->end)
 				result->end = result->programs[i].end;
 		if (!pipe.error && !result->stopped && (pipe.nr_running || pipe.in_flight))

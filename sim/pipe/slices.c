@@ -30,24 +30,20 @@ static unsigned int next_with_work(const struct slices *slices)
 
 static void stop(struct pipe *pipe, struct machine *machine)
 {
-	unsigned int i;
-
 	machine->active = false;
 	if (machine->nr_running)
 		machine_idle(pipe, machine);
-	for (i = 0; i < machine->gpu->map.nr_sms; i++)
+	for (unsigned int i = 0; i < machine->gpu->map.nr_sms; i++)
 		if (machine->sms[i].used)
 			sm_freeze(pipe, &machine->sms[i]);
 }
 
 static void go_on(struct pipe *pipe, struct machine *machine)
 {
-	unsigned int i;
-
 	machine->active = true;
 	if (machine->nr_running)
 		machine_busy(pipe, machine);
-	for (i = 0; i < machine->gpu->map.nr_sms; i++)
+	for (unsigned int i = 0; i < machine->gpu->map.nr_sms; i++)
 		sm_thaw(pipe, &machine->sms[i]);
 	machine_dirty(machine);
 }
@@ -98,7 +94,6 @@ struct machine *slices_machine(struct pipe *pipe, unsigned int gpu, unsigned int
 int slices_init(struct pipe *pipe, unsigned int gpu)
 {
 	struct slices *slices = &pipe->slices[gpu];
-	unsigned int i;
 
 	slices->queue_event.come = on_slice_end;
 	slices->nr = pipe->scenario->gpus[gpu].mps ? 1 : pipe->scenario->nr_processes;
@@ -106,7 +101,7 @@ int slices_init(struct pipe *pipe, unsigned int gpu)
 	slices->machines = calloc(slices->nr, sizeof(*slices->machines));
 	if (!slices->machines)
 		return -ENOMEM;
-	for (i = 0; i < slices->nr; i++)
+	for (unsigned int i = 0; i < slices->nr; i++)
 		if (machine_init(pipe, &slices->machines[i], gpu, i))
 			return -ENOMEM;
 	slices->machines[0].active = true;
@@ -117,9 +112,8 @@ int slices_init(struct pipe *pipe, unsigned int gpu)
 static void look_at(struct pipe_gpu_result *result, const struct sm *sm, uint64_t now)
 {
 	const struct resident *resident;
-	unsigned int i;
 
-	for (i = 0; i < sm->blocks; i++) {
+	for (unsigned int i = 0; i < sm->blocks; i++) {
 		resident = &sm->residents[sm->age[i]];
 		if (resident->start > now)
 			continue;
@@ -146,9 +140,7 @@ void slices_stop(struct pipe *pipe, struct slices *slices)
 
 void slices_fini(struct slices *slices)
 {
-	unsigned int i;
-
-	for (i = 0; slices->machines && i < slices->nr; i++)
+	for (unsigned int i = 0; slices->machines && i < slices->nr; i++)
 		machine_fini(&slices->machines[i]);
 	free(slices->machines);
 }

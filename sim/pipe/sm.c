@@ -124,12 +124,11 @@ void sm_advance(const struct pipe *pipe, struct sm *sm)
 	uint64_t last = sm->last, ns = pipe->now - last, done;
 	bool all = last >= sm->begins;
 	struct resident *resident;
-	unsigned int i;
 
 	if (!ns)
 		return;
 	sm->last = pipe->now;
-	for (i = 0; i < sm->blocks; i++) {
+	for (unsigned int i = 0; i < sm->blocks; i++) {
 		resident = &sm->residents[sm->age[i]];
 		done = (all ? ns : begun_since(resident, last, pipe->now)) * resident->rate;
 		resident->left = done < resident->left ? resident->left - done : 0;
@@ -145,9 +144,7 @@ void sm_advance(const struct pipe *pipe, struct sm *sm)
  */
 static uint32_t take_slots(uint32_t *slots, const uint32_t *need, uint32_t rate)
 {
-	unsigned int q;
-
-	for (q = 0; q < MAX_QUARTERS; q++) {
+	for (unsigned int q = 0; q < MAX_QUARTERS; q++) {
 		if (need[q] <= slots[q])
 			continue;
 		if (!slots[q])
@@ -155,7 +152,7 @@ static uint32_t take_slots(uint32_t *slots, const uint32_t *need, uint32_t rate)
 		if ((uint64_t)slots[q] * ONE / need[q] < rate)
 			rate = (uint64_t)slots[q] * ONE / need[q];
 	}
-	for (q = 0; q < MAX_QUARTERS; q++) {
+	for (unsigned int q = 0; q < MAX_QUARTERS; q++) {
 		slots[q] -= rate == ONE ? need[q] : (uint64_t)need[q] * rate / ONE;
 		if (slots[q] < CRUMB)
 			slots[q] = 0;
@@ -169,9 +166,7 @@ static uint32_t take_slots(uint32_t *slots, const uint32_t *need, uint32_t rate)
  */
 static bool is_dry(const uint32_t *slots)
 {
-	unsigned int q;
-
-	for (q = 0; q < MAX_QUARTERS; q++)
+	for (unsigned int q = 0; q < MAX_QUARTERS; q++)
 		if (!slots[q])
 			return true;
 	return false;
@@ -186,9 +181,8 @@ static bool is_dry(const uint32_t *slots)
 static uint32_t squeeze(const struct sm *sm, unsigned int quarters)
 {
 	uint32_t most = ONE;
-	unsigned int q;
 
-	for (q = 0; q < quarters; q++)
+	for (unsigned int q = 0; q < quarters; q++)
 		if (sm->quarter_issue[q] > most)
 			most = sm->quarter_issue[q];
 	if (most == ONE)
@@ -207,9 +201,8 @@ static void share_slots(struct sm *sm, unsigned int quarters)
 	struct resident *resident;
 	const struct shape *shape;
 	bool dry = false;
-	unsigned int i;
 
-	for (i = 0; i < sm->blocks; i++) {
+	for (unsigned int i = 0; i < sm->blocks; i++) {
 		resident = &sm->residents[sm->age[i]];
 		shape = resident->task->shape;
 		resident->by_slots = ONE;
@@ -229,12 +222,11 @@ static void set_rates(struct sm *sm)
 {
 	uint32_t memory = sm->demand[0] ? memory_rate(sm->machine, sm) : ONE;
 	struct resident *resident;
-	unsigned int i;
 
 	if (sm->changed)
 		share_slots(sm, sm->machine->gpu->chip.quarters);
 	sm->changed = false;
-	for (i = 0; i < sm->blocks; i++) {
+	for (unsigned int i = 0; i < sm->blocks; i++) {
 		resident = &sm->residents[sm->age[i]];
 		resident->rate = resident->by_slots;
 		if (resident->reads && memory < resident->rate)
@@ -262,9 +254,8 @@ static uint64_t next_end(const struct pipe *pipe, const struct sm *sm)
 	bool all = pipe->now >= sm->begins;
 	const struct resident *resident;
 	uint32_t rate = ONE;
-	unsigned int i;
 
-	for (i = 0; i < sm->blocks; i++) {
+	for (unsigned int i = 0; i < sm->blocks; i++) {
 		resident = &sm->residents[sm->age[i]];
 		if (resident->rate != rate) {
 			ns = least == NEVER ? NEVER : time_for(least, rate);
@@ -306,9 +297,8 @@ static uint64_t put_off(const struct pipe *pipe, const struct sm *sm, uint64_t s
 void sm_thaw(struct pipe *pipe, struct sm *sm)
 {
 	struct resident *resident;
-	unsigned int i;
 
-	for (i = 0; i < sm->blocks; i++) {
+	for (unsigned int i = 0; i < sm->blocks; i++) {
 		resident = &sm->residents[sm->age[i]];
 		resident->start = put_off(pipe, sm, resident->start);
 		resident->task->launch.start = put_off(pipe, sm, resident->task->launch.start);

@@ -173,15 +173,13 @@ void machine_sm_dirty(struct sm *sm)
 
 void machine_settle(struct pipe *pipe, struct machine *machine)
 {
-	unsigned int i;
-
 	machine->dirty_listed = false;
 	if (!machine->active)
 		return;
 	wdu_accept(machine);
 	balance(pipe, machine);
 	memory_settle(pipe, machine);
-	for (i = 0; i < machine->nr_dirty; i++) {
+	for (unsigned int i = 0; i < machine->nr_dirty; i++) {
 		machine->dirty[i]->dirty = false;
 		sm_settle(pipe, machine->dirty[i]);
 	}
