@@ -479,8 +479,6 @@ static void measure(struct peers *p, struct way *way)
 		close(r.streams[n].fd);
 }
 
-/* ---------------------------------------------------------------------- the report */
-
 static const struct way *alone(const struct peers *p, unsigned int n)
 {
 	for (unsigned int i = 0; i < p->nr; i++)
@@ -568,8 +566,6 @@ static void judge(struct peers *p, json_t *report)
 	report_check(report, !p->b->simulated, "share for which one is 10% better in one program "
 		     "and not worse in the other", (double)nr_better / nr, REPORT_AT_LEAST, 0.5);
 }
-
-/* ----------------------------------------------------------------- the whole part */
 
 static int make_pipes(struct peers *p)
 {
@@ -667,6 +663,8 @@ int bench_peers(struct bench *b, json_t *report)
 
 	p.b = b;
 	p.options = b->peers;
+	snprintf(lending, sizeof(lending), "lend: auto, floor: %u, ",
+		 (gpupart_topology_nr_tpcs(b->topo) + 1) / 2);
 	err = make_pipes(&p);
 	if (err)
 		return err;
@@ -677,8 +675,6 @@ int bench_peers(struct bench *b, json_t *report)
 	add_peers(&p);
 	add_sets(&p);
 	add_qos(&p, "qos", "");
-	snprintf(lending, sizeof(lending), "lend: auto, floor: %u, ",
-		 (gpupart_topology_nr_tpcs(b->topo) + 1) / 2);
 	if (p.options->goal && !strncmp(p.options->goal, "latency", 7))
 		add_qos(&p, "lending", lending);
 	measure_all(&p);

@@ -60,10 +60,11 @@ int top_take(struct top *top, double age)
 		 * simulates this GPU, too.
 		 */
 		if (i >= top->nr_gpus)
-			gpu->told = !of->simulated ||
-				    (getenv("GPUPART_SIM") && !cuda_find_simulated(of->pci, &found) &&
-				     found.simulated && !strcmp(found.pci, of->pci) &&
-				     !strcmp(found.capture, of->source));
+			gpu->told =
+				!of->simulated ||
+				(getenv("GPUPART_SIM") && !cuda_find_simulated(of->pci, &found) &&
+				 found.simulated && !strcmp(found.pci, of->pci) &&
+				 !strcmp(found.capture, of->source));
 		gpu->state = (struct nvml_state){ -1, -1, -1 };
 		if (gpu->told)
 			nvml_state(of->pci, &gpu->state);

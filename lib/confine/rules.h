@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Assigns a set to each function whose name matches a rule. At the start of a function's first launch, outside the
- * launch callback, this code reads the name of the function and compares it with the rules. The
- * launch callback then finds the set of the matching rule like a set that the program gave to
- * the function.
+ * Assigns a set to each function whose name matches a rule. At the start of a function's first
+ * launch, outside the launch callback, this code reads the name of the function and compares it
+ * with the rules. The launch callback then finds the set of the matching rule like a set that the
+ * program gave to the function.
  */
 #ifndef GPUPART_LIB_CONFINE_RULES_H
 #define GPUPART_LIB_CONFINE_RULES_H

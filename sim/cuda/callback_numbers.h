@@ -131,8 +131,8 @@ void hook_api(struct api_call *api, bool ended);
 
 /*
  * Like the macros above, but a subscriber may change the arguments of the call in the begin
- * callback. @body reads the arguments from @name. As measured, the driver of an H200 uses the changed
- * arguments. A fault makes the simulated driver ignore the changes.
+ * callback. @body reads the arguments from @name. As measured, the driver of an H200 uses the
+ * changed arguments. A fault makes the simulated driver ignore the changes.
  */
 #define API_CALL_CHANGED(entry, args_type, name, body, ...) ({ \
 	args_type name = { __VA_ARGS__ }; \

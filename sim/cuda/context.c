@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "sim/cuda/callback_numbers.h"
+#include "sim/cuda/graph.h"
 
 #define MAX_DEPTH 64
 

@@ -2,6 +2,7 @@
 /* Events. An event is a point in the work of a stream. */
 #include <stdlib.h>
 #include "sim/cuda/callback_numbers.h"
+#include "sim/cuda/graph.h"
 
 /* events are never freed, so that a stale handle is recognized */
 static struct sim_event *events;

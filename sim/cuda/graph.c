@@ -2,7 +2,7 @@
 /* Graphs that a program builds: nodes, and the parameters and dependencies of nodes. */
 #include <stdlib.h>
 #include <string.h>
-#include "sim/cuda/sim.h"
+#include "sim/cuda/graph.h"
 
 #define NR_BUCKETS 4096
 

@@ -3,7 +3,7 @@
 #ifndef GPUPART_SIM_CUDA_GRAPH_EXEC_H
 #define GPUPART_SIM_CUDA_GRAPH_EXEC_H
 
-#include "sim/cuda/sim.h"
+#include "sim/cuda/graph.h"
 
 /*
  * A step is a node, or the end of a child graph. The end of a child graph is an empty node that

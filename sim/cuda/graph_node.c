@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Gets and sets the parameters and attributes of graph nodes. */
 #include <string.h>
-#include "sim/cuda/sim.h"
+#include "sim/cuda/graph.h"
 
 static CUresult enter_node_of(CUgraphNode node, enum cu_node_type type, bool valid)
 {

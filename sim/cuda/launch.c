@@ -5,6 +5,7 @@
  */
 #include <string.h>
 #include "sim/cuda/callback_numbers.h"
+#include "sim/cuda/graph.h"
 
 static int nr_hung;
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "sim/cuda/callback_numbers.h"
+#include "sim/cuda/graph.h"
 
 #define ALIGN		512
 /* for fills and copies of at least this many bytes, the driver uses a kernel */

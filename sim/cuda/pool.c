@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 #include "sim/cuda/callback_numbers.h"
+#include "sim/cuda/graph.h"
 
 #define POOL_UNIT (32ull << 20)
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include "lib/core/hash.h"
 #include "sim/cuda/callback_numbers.h"
+#include "sim/cuda/graph.h"
 
 #define OBJECT_BYTES	0x1400
 #define OBJECT_WORDS	(OBJECT_BYTES / 8)

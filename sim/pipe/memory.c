@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Distributes bandwidth among SMs. Three parts have a limited bandwidth: the port of each GPC, each
- * half of the L2 cache, and the DRAM. If the total demand is too high, each demand is reduced in the same
- * proportion.
+ * Distributes bandwidth among SMs. Three parts have a limited bandwidth: the port of each GPC,
+ * each half of the L2 cache, and the DRAM. If the total demand is too high, each demand is reduced
+ * in the same proportion.
  */
 #include "sim/pipe/pipe.h"
 

@@ -52,7 +52,7 @@ struct result {
 /* The properties of GPUs and demands. Chances are percentages. */
 struct shape {
 	const char *what;
-	unsigned int gpcs, ugpus, smallest, largest;		/* TPCs per GPC; if gpcs is 0, a real board */
+	unsigned int gpcs, ugpus, smallest, largest; /* TPCs per GPC; if gpcs is 0, a real board */
 	unsigned int least, most;				/* tenants */
 	unsigned int whole, bound, window, load, cluster, singletons, gone;
 };
