@@ -62,7 +62,7 @@ _Static_assert(STATE_CONFINED + GPUPART_OUTSIDE_DRIVER == STATE_WIDENED_DRIVER &
  * outside the limit. The launch is counted in @counter. If @limit is NULL, the limit is unknown,
  * or there is no limit. If @gpu is NULL, the launch is not on an attached GPU.
  */
-static __attribute__((noinline)) void not_kept(enum state_counter counter,
+static __attribute__((noinline, cold)) void not_kept(enum state_counter counter,
 					       const struct gpupart_gpu *gpu,
 					       const struct launch_params *params,
 					       const struct tmd_allow *limit)
@@ -136,20 +136,20 @@ void apply_words(struct gpupart_gpu *gpu, const struct launch_params *params,
  * Handles masks of more than the usual two words. It looks for all scopes, because a separate
  * function for usual launches would be large.
  */
-static __attribute__((noinline)) void apply_wide(struct gpupart_gpu *gpu,
+static __attribute__((noinline, cold)) void apply_wide(struct gpupart_gpu *gpu,
 						 const struct launch_params *params,
 						 struct state_lane *lane)
 {
 	apply_words(gpu, params, lane, true, GPUPART_MAX_TMD_BITS / 64);
 }
 
-/* @rare is true if the thread has a set or a next-launch set, or if it launches a graph. */
-static inline __attribute__((always_inline))
-void apply_scopes(struct gpupart_gpu *gpu, const struct launch_params *params,
-		  struct state_lane *lane, bool rare)
+/* Called if the thread has a set or a next-launch set, or if it launches a graph. */
+static __attribute__((noinline)) void apply_rare(struct gpupart_gpu *gpu,
+						 const struct launch_params *params,
+						 struct state_lane *lane)
 {
 	if (__builtin_expect(gpu->driver.map.nr_words == 2, 1))
-		apply_words(gpu, params, lane, rare, 2);
+		apply_words(gpu, params, lane, true, 2);
 	else
 		apply_wide(gpu, params, lane);
 }
@@ -169,8 +169,8 @@ static void own_note(struct scope_own *own, uint32_t size, void *tmd)
  * Handles a probe launch. Records the launch and masks it as the check requires. Returns true if
  * the launch needs no more handling.
  */
-static __attribute__((noinline)) bool launch_own(struct scope_own *own, struct gpupart_gpu *gpu,
-						 const struct launch_params *params)
+static __attribute__((noinline, cold)) bool
+launch_own(struct scope_own *own, struct gpupart_gpu *gpu, const struct launch_params *params)
 {
 	if (own->gpu != gpu)
 		return false;
@@ -192,18 +192,21 @@ static __attribute__((noinline)) void apply_to_node(struct gpupart_gpu *gpu,
 	struct graph_node *node =
 		graph_node_begin(scope_thread.graph, &gpu->driver.map, params->tmd);
 
-	apply_scopes(gpu, params, lane, true);
+	apply_rare(gpu, params, lane);
 	graph_node_end(node, &gpu->driver.map, params,
 		       atomic_load_explicit(&gpu->records, memory_order_acquire));
 }
 
 /* Called after masking, because masking does not need the record. */
-static inline void record(struct gpupart_gpu *gpu, const struct launch_params *params)
+static inline void record(struct gpupart_gpu *gpu, const struct launch_params *params,
+			  struct state_lane *lane)
 {
 	struct records *records = atomic_load_explicit(&gpu->records, memory_order_acquire);
 
 	if (records)
-		records_launch(records, params);
+		records_launch(params, lane, records);
+	else
+		state_launch_end(lane);
 }
 
 /*
@@ -214,15 +217,18 @@ static __attribute__((noinline)) void on_usual_launch(struct gpupart_gpu *gpu,
 						      const struct launch_params *params,
 						      struct state_lane *lane)
 {
-	apply_scopes(gpu, params, lane, false);
-	record(gpu, params);
-	state_launch_end(lane);
+	if (__builtin_expect(gpu->driver.map.nr_words == 2, 1))
+		apply_words(gpu, params, lane, false, 2);
+	else
+		apply_wide(gpu, params, lane);
+	record(gpu, params, lane);
 }
 
 static __attribute__((noinline)) void on_rare_launch(struct gpupart_gpu *gpu,
 						     const struct launch_params *params,
 						     struct state_lane *lane)
 {
+	struct records *records = atomic_load_explicit(&gpu->records, memory_order_acquire);
 	struct scope_graph *graph = scope_thread.graph;
 
 	if (scope_thread.own && launch_own(scope_thread.own, gpu, params)) {
@@ -240,11 +246,11 @@ static __attribute__((noinline)) void on_rare_launch(struct gpupart_gpu *gpu,
 	if (graph && atomic_load_explicit(&gpu->trusted, memory_order_acquire))
 		apply_to_node(gpu, params, lane);
 	else if (scope_in_use(gpu))
-		apply_scopes(gpu, params, lane, true);
+		apply_rare(gpu, params, lane);
 	else
 		state_count(STATE_FREE);
-	if (!graph && !scope_thread.in_graph_call)
-		record(gpu, params);
+	if (records && !graph && !scope_thread.in_graph_call)
+		records_launch_in_call(params, lane, records);
 	if (scope_thread.lend)
 		lend_recorded(scope_thread.lend, gpu);
 	/*
@@ -256,20 +262,11 @@ static __attribute__((noinline)) void on_rare_launch(struct gpupart_gpu *gpu,
 	state_launch_end(lane);
 }
 
-static __attribute__((noinline)) void record_free(struct records *records,
-						  const struct launch_params *params,
-						  struct state_lane *lane)
-{
-	records_launch(records, params);
-	state_launch_end(lane);
-}
-
 /* All calls are in tail position, so the usual launch saves no registers on the stack. */
 static inline __attribute__((always_inline))
 void on_launch_on(struct gpupart_gpu *gpu, const struct launch_params *params,
 		  struct state_lane *lane)
 {
-	struct records *records;
 	unsigned char in_use;
 
 	state_launch_begin(lane);
@@ -283,11 +280,7 @@ void on_launch_on(struct gpupart_gpu *gpu, const struct launch_params *params,
 		return;
 	}
 	state_count_on(&lane->counters[STATE_FREE]);
-	records = atomic_load_explicit(&gpu->records, memory_order_acquire);
-	if (records)
-		record_free(records, params, lane);
-	else
-		state_launch_end(lane);
+	record(gpu, params, lane);
 }
 
 /* Handles a launch if CUDA shows several GPUs or if the thread has no lane. */
@@ -311,7 +304,7 @@ static __attribute__((noinline)) void on_slow_launch(const struct launch_params 
  * The parameters have an unexpected size, or they contain no TMD. The code does not read fields
  * beyond the size of the parameters.
  */
-static __attribute__((noinline)) void on_unknown_launch(const struct launch_params *params)
+static __attribute__((noinline, cold)) void on_unknown_launch(const struct launch_params *params)
 {
 	struct scope_own *own = scope_thread.own;
 

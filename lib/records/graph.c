@@ -157,6 +157,8 @@ static int32_t entry_left(const struct records_graph *graph)
 static void since_set(struct records *records, struct state_graph *shown, uint64_t counter)
 {
 	records->nr_running += !!counter - !!shown->since;
+	if (counter)
+		atomic_fetch_or(&records->used, 2);
 	__atomic_store_n(&shown->since, counter, __ATOMIC_RELAXED);
 }
 
@@ -201,7 +203,7 @@ static void times_add_all(struct records *records)
 	if (!records->nr_running || !records_totals_lock(records))
 		return;
 	times_add(records);
-	records_totals_unlock(records);
+	records_totals_unlock(records, records->shown);
 }
 
 /*
