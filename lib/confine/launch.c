@@ -283,21 +283,31 @@ void on_launch_on(struct gpupart_gpu *gpu, const struct launch_params *params,
 	record(gpu, params, lane);
 }
 
+/* Handles a launch of a thread that has no lane yet, or for which there is none. */
+static __attribute__((noinline, cold)) void on_first_launch(struct gpupart_gpu *gpu,
+							    const struct launch_params *params)
+{
+	struct state_lane spare = { .counters = { 0 } }, *lane = state_lane_first(&spare);
+
+	state_launch_begin(lane);
+	on_rare_launch(gpu, params, lane);
+	if (lane == &spare)
+		state_lane_add(&spare);
+}
+
 /* Handles a launch if CUDA shows several GPUs or if the thread has no lane. */
 static __attribute__((noinline)) void on_slow_launch(const struct launch_params *params)
 {
 	struct gpupart_gpu *gpu = scope_gpu_of(driver_gpu_of_launch(params->ctx));
-	struct state_lane spare = { .counters = { 0 } }, *lane;
 
 	if (!gpu) {
 		not_kept(STATE_UNCONFINABLE_GPU, NULL, params, NULL);
 		state_count(STATE_UNCONFINABLE_GPU);
-		return;
+	} else if (!state_lane) {
+		on_first_launch(gpu, params);
+	} else {
+		on_launch_on(gpu, params, state_lane);
 	}
-	lane = state_lane ?: state_lane_first(&spare);
-	on_launch_on(gpu, params, lane);
-	if (lane == &spare)
-		state_lane_add(&spare);
 }
 
 /*

@@ -537,19 +537,20 @@ static __attribute__((noinline)) void call_failed(bool launch,
 static void on_call(const struct driver_function *fn, const struct cuda_call_params *params)
 {
 	const struct row *row = (const void *)fn;
-	bool launch, begins = params->site == CUDA_SITE_BEGIN;
+	bool launch;
 
 	if (!params->arguments)
 		return;
 	launch = row->fn.kind == WHAT_LAUNCH;
 	if (__builtin_expect(launch, 1)) {
-		scope_thread.special = (scope_thread.special & ~SCOPE_IN_LAUNCH) |
-				       (begins ? SCOPE_IN_LAUNCH : 0);
-		if (begins)
+		scope_thread.special &= ~SCOPE_IN_LAUNCH;
+		if (params->site == CUDA_SITE_BEGIN) {
+			scope_thread.special |= SCOPE_IN_LAUNCH;
 			records_launch_begins();
+		}
 	}
 	if (__builtin_expect(atomic_load_explicit(&rules_used, memory_order_acquire), 0) &&
-	    launch && begins && !scope_thread.own)
+	    launch && params->site == CUDA_SITE_BEGIN && !scope_thread.own)
 		match_launch(row, params);
 	if (__builtin_expect(atomic_load_explicit(&lend_used, memory_order_relaxed), 0) && launch &&
 	    !scope_thread.own)
@@ -557,7 +558,8 @@ static void on_call(const struct driver_function *fn, const struct cuda_call_par
 	/*
 	 * The usual launch makes no driver calls. A probe launch never uses a next-launch set.
 	 */
-	if (!launch || (!begins && scope_thread.next_gpus && !scope_thread.own))
+	if (!launch || (params->site != CUDA_SITE_BEGIN && scope_thread.next_gpus &&
+			!scope_thread.own))
 		call_rare(row, params);
 	if (__builtin_expect(params->site == CUDA_SITE_END && *params->result, 0))
 		call_failed(launch, params);

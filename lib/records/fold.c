@@ -382,7 +382,7 @@ static __attribute__((noinline)) void fold_more(struct records *records, struct 
 	if (other && other != ring)
 		records_fold_ring(records->shown, other, FOLD_MAX - nr, false);
 	if (records->nr_running)
-		records_graphs_fold(records);
+		records->fold_graphs(records);
 	records_totals_unlock(records, records->shown);
 }
 

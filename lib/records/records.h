@@ -257,6 +257,11 @@ struct records {
 	/* Up to this value of the CPU's counter, the rate of the clock may be used. */
 	uint64_t clock_until;
 	atomic_uint nr_running;		/* number of graphs whose time is not in the totals yet */
+	/*
+	 * Adds the times of ended graphs to the totals. Called while the caller holds @folding.
+	 * Set before @nr_running is not 0.
+	 */
+	void (*fold_graphs)(struct records *records);
 	struct state_gpu *gpu;
 	char why[192];				/* the reason why contexts have no records, or "" */
 };
@@ -291,8 +296,15 @@ const struct records_ring *records_last(uint64_t *seq);
 bool records_ended(const struct records *records, const struct records_ring *ring, uint64_t seq,
 		   uint64_t *ns);
 
+/* The ring of the calling thread's last launch, see records_last(). */
+extern _Thread_local const struct records_ring *records_last_ring;
+
 /* Called when a launch function begins. */
-void records_launch_begins(void);
+static inline void records_launch_begins(void)
+{
+	records_last_ring = NULL;
+}
+
 /*
  * Called when a launch function has returned @result. If the launch function failed after the
  * launch callback, the launch never runs.
@@ -383,13 +395,6 @@ void records_graph_builds(struct records_mark *mark, struct records *records);
  */
 void records_graph_begins(struct records_mark *mark, struct records *records);
 void records_graph_ends(struct records_mark *mark, struct records *records, int result);
-
-/*
- * If all launches of a graph have ended, adds the graph's time to the totals. A later call adds
- * the time of later launches. Called in the launch callback while the caller holds
- * records->folding. Never waits.
- */
-void records_graphs_fold(struct records *records);
 
 /*
  * Called when context number @n is destroyed. @ended is false in the call before the

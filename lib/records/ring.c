@@ -10,10 +10,8 @@
 #define FOLD_EVERY	8
 
 /* The calling thread's last launch. It is needed if the launch fails after its callback. */
-static _Thread_local struct {
-	const struct records_ring *ring;
-	uint64_t seq;
-} last;
+_Thread_local const struct records_ring *records_last_ring;
+static _Thread_local uint64_t last_seq;
 
 static inline bool has_ended(const struct records_ring *ring, uint64_t seq)
 {
@@ -291,28 +289,24 @@ void records_launch_in_call(const struct launch_params *params, struct state_lan
 
 	records_launch(params, lane, records);
 	ring = records_ring_of(records, tmd);
-	last.seq = ring ? atomic_load(&ring->issued) : 0;
+	last_seq = ring ? atomic_load(&ring->issued) : 0;
 	/* If the ring is new, its earlier launches are those of another stream. */
-	last.ring = last.seq != before && last.seq != atomic_load(&ring->first) ? ring : NULL;
-}
-
-void records_launch_begins(void)
-{
-	last.ring = NULL;
+	records_last_ring =
+		last_seq != before && last_seq != atomic_load(&ring->first) ? ring : NULL;
 }
 
 const struct records_ring *records_last(uint64_t *seq)
 {
-	*seq = last.seq;
-	return last.ring;
+	*seq = last_seq;
+	return records_last_ring;
 }
 
 void records_launch_ends(int result)
 {
-	const struct records_ring *ring = last.ring;
-	const uint64_t seq = last.seq;
+	const struct records_ring *ring = records_last_ring;
+	const uint64_t seq = last_seq;
 
-	last.ring = NULL;
+	records_last_ring = NULL;
 	if (!result || !ring || atomic_load(&ring->issued) != seq || !records_not_made(result) ||
 	    has_ended(ring, seq))
 		return;
