@@ -148,7 +148,7 @@ SMALL := $(shell $(CC) -Oz -E -xc /dev/null >/dev/null 2>&1 && echo -Oz || echo 
 $(filter-out $(LIB_FAST_SRC:%.c=$(B)/obj/%.o),$(PROGRAM_OBJ) $(INJECT_OBJ)): ALL_CFLAGS += $(SMALL)
 # Code that runs at a launch with a set: optimized for speed.
 $(B)/obj/lib/confine/scope.o: SMALL := -Os
-$(LIB_FAST_SRC:%.c=$(B)/obj/%.o): ALL_CFLAGS += -falign-functions=1 -falign-loops=1 -falign-jumps=1
+$(LIB_FAST_SRC:%.c=$(B)/obj/%.o): ALL_CFLAGS += -falign-functions=1 -falign-loops=1 -falign-jumps=1 -fno-tree-slp-vectorize
 endif
 
 $(SIM_PLAIN_OBJ): sim/cuda/fault.c

@@ -62,7 +62,7 @@ _Static_assert(STATE_CONFINED + GPUPART_OUTSIDE_DRIVER == STATE_WIDENED_DRIVER &
  * outside the limit. The launch is counted in @counter. If @limit is NULL, the limit is unknown,
  * or there is no limit. If @gpu is NULL, the launch is not on an attached GPU.
  */
-static __attribute__((noinline)) void not_kept(enum state_counter counter,
+static __attribute__((noinline, cold)) void not_kept(enum state_counter counter,
 					       const struct gpupart_gpu *gpu,
 					       const struct launch_params *params,
 					       const struct tmd_allow *limit)
@@ -96,54 +96,62 @@ static __attribute__((noinline)) void widen(const struct gpupart_gpu *gpu, struc
 	lend->got = true;
 }
 
-static inline __attribute__((always_inline))
-void apply_words(struct gpupart_gpu *gpu, const struct launch_params *params, bool rare,
-		 unsigned int nr_words)
+/* Handles a launch that is not usual, or that is widened, or whose GPU's map is not trusted. */
+static __attribute__((noinline)) void confine_unusual(const struct gpupart_gpu *gpu,
+						      const struct launch_params *params,
+						      const struct tmd_allow *limit,
+						      const struct tmd_allow *set)
 {
-	enum state_counter counter;
+	enum state_counter counter = STATE_UNCONFINABLE_MAP;
+
+	if (atomic_load_explicit(&gpu->trusted, memory_order_acquire))
+		counter = STATE_CONFINED + tmd_confine(&gpu->driver.map, params->tmd, limit, set);
+	if (counter != STATE_CONFINED)
+		not_kept(counter, gpu, params, limit);
+	state_count(counter);
+}
+
+static inline __attribute__((always_inline))
+void apply_words(struct gpupart_gpu *gpu, const struct launch_params *params,
+		 struct state_lane *lane, bool rare, unsigned int nr_words)
+{
 	struct scope_copies copies;
 	struct scope_now now;
 
 	if (!scope_resolve(gpu, params->tmd, params->function, rare, nr_words, &copies, &now)) {
-		state_count(STATE_FREE);
+		state_count_on(&lane->counters[STATE_FREE]);
 		return;
 	}
 	if (rare && scope_thread.lend && !now.set)
 		widen(gpu, &copies.limit);
-	if (__builtin_expect(!atomic_load_explicit(&gpu->trusted, memory_order_acquire), 0))
-		counter = STATE_UNCONFINABLE_MAP;
+	if (nr_words == 2 &&
+	    __builtin_expect(atomic_load_explicit(&gpu->trusted, memory_order_acquire), 1) &&
+	    tmd_confine_usual(&gpu->driver.map, params->tmd, now.limit, now.set, 2))
+		state_count_on(&lane->counters[STATE_CONFINED]);
 	else
-		counter = STATE_CONFINED +
-			  tmd_confine(&gpu->driver.map, params->tmd, now.limit, now.set);
-	if (__builtin_expect(counter == STATE_CONFINED, 1)) {
-		state_count(STATE_CONFINED);
-		return;
-	}
-	not_kept(counter, gpu, params, now.limit);
-	state_count(counter);
+		confine_unusual(gpu, params, now.limit, now.set);
 }
 
 /*
- * This function is not inline. Otherwise the code for masks of the usual two words would have to
- * save more registers on the stack.
+ * Handles masks of more than the usual two words. It looks for all scopes, because a separate
+ * function for usual launches would be large.
  */
-static __attribute__((noinline)) void apply_wide(struct gpupart_gpu *gpu,
-						 const struct launch_params *params, bool rare)
+static __attribute__((noinline, cold)) void apply_wide(struct gpupart_gpu *gpu,
+						 const struct launch_params *params,
+						 struct state_lane *lane)
 {
-	if (rare)
-		apply_words(gpu, params, true, GPUPART_MAX_TMD_BITS / 64);
-	else
-		apply_words(gpu, params, false, GPUPART_MAX_TMD_BITS / 64);
+	apply_words(gpu, params, lane, true, GPUPART_MAX_TMD_BITS / 64);
 }
 
-/* @rare is true if the thread has a set or a next-launch set, or if it launches a graph. */
-static inline __attribute__((always_inline))
-void apply_scopes(struct gpupart_gpu *gpu, const struct launch_params *params, bool rare)
+/* Called if the thread has a set or a next-launch set, or if it launches a graph. */
+static __attribute__((noinline)) void apply_rare(struct gpupart_gpu *gpu,
+						 const struct launch_params *params,
+						 struct state_lane *lane)
 {
 	if (__builtin_expect(gpu->driver.map.nr_words == 2, 1))
-		apply_words(gpu, params, rare, 2);
+		apply_words(gpu, params, lane, true, 2);
 	else
-		apply_wide(gpu, params, rare);
+		apply_wide(gpu, params, lane);
 }
 
 /*
@@ -161,8 +169,8 @@ static void own_note(struct scope_own *own, uint32_t size, void *tmd)
  * Handles a probe launch. Records the launch and masks it as the check requires. Returns true if
  * the launch needs no more handling.
  */
-static __attribute__((noinline)) bool launch_own(struct scope_own *own, struct gpupart_gpu *gpu,
-						 const struct launch_params *params)
+static __attribute__((noinline, cold)) bool
+launch_own(struct scope_own *own, struct gpupart_gpu *gpu, const struct launch_params *params)
 {
 	if (own->gpu != gpu)
 		return false;
@@ -178,42 +186,55 @@ static __attribute__((noinline)) bool launch_own(struct scope_own *own, struct g
 
 /* Masks a node of a graph. The TMD of the node may contain an earlier set. */
 static __attribute__((noinline)) void apply_to_node(struct gpupart_gpu *gpu,
-						    const struct launch_params *params)
+						    const struct launch_params *params,
+						    struct state_lane *lane)
 {
 	struct graph_node *node =
 		graph_node_begin(scope_thread.graph, &gpu->driver.map, params->tmd);
 
-	apply_scopes(gpu, params, true);
+	apply_rare(gpu, params, lane);
 	graph_node_end(node, &gpu->driver.map, params,
 		       atomic_load_explicit(&gpu->records, memory_order_acquire));
 }
 
-/*
- * This function is not inline. Otherwise a launch without any set would have to save more
- * registers on the stack.
- */
-static __attribute__((noinline)) void apply_usual(struct gpupart_gpu *gpu,
-						  const struct launch_params *params)
-{
-	apply_scopes(gpu, params, false);
-}
-
 /* Called after masking, because masking does not need the record. */
-static inline void record(struct gpupart_gpu *gpu, const struct launch_params *params)
+static inline void record(struct gpupart_gpu *gpu, const struct launch_params *params,
+			  struct state_lane *lane)
 {
 	struct records *records = atomic_load_explicit(&gpu->records, memory_order_acquire);
 
 	if (records)
-		records_launch(records, params);
+		records_launch(params, lane, records);
+	else
+		state_launch_end(lane);
+}
+
+/*
+ * This function is not inline. Otherwise a launch without any set would have to save registers
+ * on the stack.
+ */
+static __attribute__((noinline)) void on_usual_launch(struct gpupart_gpu *gpu,
+						      const struct launch_params *params,
+						      struct state_lane *lane)
+{
+	if (__builtin_expect(gpu->driver.map.nr_words == 2, 1))
+		apply_words(gpu, params, lane, false, 2);
+	else
+		apply_wide(gpu, params, lane);
+	record(gpu, params, lane);
 }
 
 static __attribute__((noinline)) void on_rare_launch(struct gpupart_gpu *gpu,
-						     const struct launch_params *params)
+						     const struct launch_params *params,
+						     struct state_lane *lane)
 {
+	struct records *records = atomic_load_explicit(&gpu->records, memory_order_acquire);
 	struct scope_graph *graph = scope_thread.graph;
 
-	if (scope_thread.own && launch_own(scope_thread.own, gpu, params))
+	if (scope_thread.own && launch_own(scope_thread.own, gpu, params)) {
+		state_launch_end(lane);
 		return;
+	}
 	if (module_any() && module_find(params->module)) {
 		state_count(STATE_DEVICE_LAUNCHES);
 		/* The record may be written before the launched graph ends. */
@@ -223,13 +244,13 @@ static __attribute__((noinline)) void on_rare_launch(struct gpupart_gpu *gpu,
 			scope_thread.lend->refused = true;
 	}
 	if (graph && atomic_load_explicit(&gpu->trusted, memory_order_acquire))
-		apply_to_node(gpu, params);
+		apply_to_node(gpu, params, lane);
 	else if (scope_in_use(gpu))
-		apply_scopes(gpu, params, true);
+		apply_rare(gpu, params, lane);
 	else
 		state_count(STATE_FREE);
-	if (!graph && !scope_thread.in_graph_call)
-		record(gpu, params);
+	if (records && !graph && !scope_thread.in_graph_call)
+		records_launch_in_call(params, lane, records);
 	if (scope_thread.lend)
 		lend_recorded(scope_thread.lend, gpu);
 	/*
@@ -238,40 +259,54 @@ static __attribute__((noinline)) void on_rare_launch(struct gpupart_gpu *gpu,
 	 */
 	if (scope_in_use(gpu) & SCOPE_USED_LENDS)
 		report_busy(records_counter());
+	state_launch_end(lane);
 }
 
+/* All calls are in tail position, so the usual launch saves no registers on the stack. */
 static inline __attribute__((always_inline))
-void on_launch_on(struct gpupart_gpu *gpu, const struct launch_params *params)
+void on_launch_on(struct gpupart_gpu *gpu, const struct launch_params *params,
+		  struct state_lane *lane)
 {
 	unsigned char in_use;
 
-	state_launch_begin();
+	state_launch_begin(lane);
 	in_use = scope_in_use(gpu);
 	if (__builtin_expect(scope_thread.special || in_use > SCOPE_USED, 0)) {
-		on_rare_launch(gpu, params);
-	} else {
-		if (in_use)
-			apply_usual(gpu, params);
-		else
-			state_count(STATE_FREE);
-		record(gpu, params);
+		on_rare_launch(gpu, params, lane);
+		return;
 	}
-	state_launch_end();
+	if (in_use) {
+		on_usual_launch(gpu, params, lane);
+		return;
+	}
+	state_count_on(&lane->counters[STATE_FREE]);
+	record(gpu, params, lane);
 }
 
-/*
- * This function is not inline. Otherwise the usual launch would have to save more registers on
- * the stack.
- */
-static __attribute__((noinline)) void on_launch_of_many(const struct launch_params *params)
+/* Handles a launch of a thread that has no lane yet, or for which there is none. */
+static __attribute__((noinline, cold)) void on_first_launch(struct gpupart_gpu *gpu,
+							    const struct launch_params *params)
+{
+	struct state_lane spare = { .counters = { 0 } }, *lane = state_lane_first(&spare);
+
+	state_launch_begin(lane);
+	on_rare_launch(gpu, params, lane);
+	if (lane == &spare)
+		state_lane_add(&spare);
+}
+
+/* Handles a launch if CUDA shows several GPUs or if the thread has no lane. */
+static __attribute__((noinline)) void on_slow_launch(const struct launch_params *params)
 {
 	struct gpupart_gpu *gpu = scope_gpu_of(driver_gpu_of_launch(params->ctx));
 
-	if (gpu)
-		on_launch_on(gpu, params);
-	else {
+	if (!gpu) {
 		not_kept(STATE_UNCONFINABLE_GPU, NULL, params, NULL);
 		state_count(STATE_UNCONFINABLE_GPU);
+	} else if (!state_lane) {
+		on_first_launch(gpu, params);
+	} else {
+		on_launch_on(gpu, params, state_lane);
 	}
 }
 
@@ -279,7 +314,7 @@ static __attribute__((noinline)) void on_launch_of_many(const struct launch_para
  * The parameters have an unexpected size, or they contain no TMD. The code does not read fields
  * beyond the size of the parameters.
  */
-static __attribute__((noinline)) void on_unknown_launch(const struct launch_params *params)
+static __attribute__((noinline, cold)) void on_unknown_launch(const struct launch_params *params)
 {
 	struct scope_own *own = scope_thread.own;
 
@@ -301,10 +336,10 @@ static void on_launch(const struct launch_params *params)
 
 	if (__builtin_expect(params->size != known || !params->tmd, 0))
 		on_unknown_launch(params);
-	else if (__builtin_expect(!gpu, 0))
-		on_launch_of_many(params);
+	else if (__builtin_expect(!gpu || !state_lane, 0))
+		on_slow_launch(params);
 	else
-		on_launch_on(gpu, params);
+		on_launch_on(gpu, params, state_lane);
 }
 
 uint32_t launch_params_known(void)

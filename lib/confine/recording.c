@@ -218,10 +218,11 @@ void recording_settle(const struct cuda_api *cuda)
 		if (!records || !records_totals_lock(records))
 			continue;
 		for (unsigned int ring = 0; ring < STATE_NR_RINGS; ring++)
-			if (!records->rings[ring].shown->lost)
-				records_fold_ring(records->shown, &records->rings[ring], UINT_MAX,
-						  false);
-		records_totals_unlock(records);
+			while (!records->rings[ring].shown->lost &&
+			       records_fold_ring(records->shown, &records->rings[ring], UINT_MAX,
+						 false))
+				;
+		records_totals_unlock(records, records->shown);
 	}
 	recording_names(cuda);
 }

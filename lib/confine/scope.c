@@ -329,9 +329,10 @@ void scope_destroyed(struct gpupart_gpu *gpu, struct scope_table *table, uint64_
 
 static void special_update(void)
 {
-	scope_thread.special = scope_thread.next_gpus || scope_thread.sticky ||
-			       scope_thread.graph || scope_thread.own ||
-			       scope_thread.in_graph_call || scope_thread.lend;
+	bool has = scope_thread.next_gpus || scope_thread.sticky || scope_thread.graph ||
+		   scope_thread.own || scope_thread.in_graph_call || scope_thread.lend;
+
+	scope_thread.special = (scope_thread.special & SCOPE_IN_LAUNCH) | (has ? SCOPE_HAS : 0);
 }
 
 __attribute__((cold)) int scope_set_thread(struct gpupart *gp, struct gpupart_gpu *gpu,
@@ -477,7 +478,7 @@ bool scope_resolve_rare(const struct gpupart_gpu *gpu, const void *tmd, const vo
 	const struct tmd_allow *sticky;
 
 	if (thread->next_gpus && !thread->graph &&
-	    (thread->in_launch || !atomic_load_explicit(&scope_launches_watched,
+	    (thread->special & SCOPE_IN_LAUNCH || !atomic_load_explicit(&scope_launches_watched,
 							memory_order_relaxed)) &&
 	    scope_next_take(gpu, set))
 		return true;

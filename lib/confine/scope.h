@@ -178,11 +178,14 @@ struct scope_lend {
 
 #define SCOPE_MAX_GPUS DRIVER_MAX_GPUS	/* number of bits in next_gpus */
 
+/* Flags of scope_thread.special. */
+#define SCOPE_IN_LAUNCH	1	/* the thread is in a launch function that the library observes */
+#define SCOPE_HAS	2	/* at least one of the members of scope_thread is in use */
+
 /* The state of one thread, which the callback reads first. */
 struct scope_thread {
-	bool special;			/* at least one of the pointers below is in use */
+	unsigned char special;		/* SCOPE_IN_LAUNCH and SCOPE_HAS */
 	bool in_graph_call;		/* the thread is in a driver call for graphs */
-	bool in_launch;			/* the thread is in a launch function of the driver */
 	uint64_t next_gpus;		/* if bit n is set, GPU number n has a next-launch set */
 	/* next-launch sets, SCOPE_MAX_GPUS entries by GPU number; NULL: no set yet */
 	struct tmd_allow *next;

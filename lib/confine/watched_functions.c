@@ -128,8 +128,9 @@ const char *api_other_launch(int *cbid)
 
 bool api_launch_told(void)
 {
-	/* If the driver did not report the end of a launch, @in_launch is still set. */
-	return driver_function_seen(CBID_cuLaunchKernel) && !scope_thread.in_launch;
+	/* If the driver did not report the end of a launch, the flag is still set. */
+	return driver_function_seen(CBID_cuLaunchKernel) &&
+	       !(scope_thread.special & SCOPE_IN_LAUNCH);
 }
 
 static struct gpupart_gpu *gpu_of_context(void *ctx)
@@ -541,10 +542,15 @@ static void on_call(const struct driver_function *fn, const struct cuda_call_par
 	if (!params->arguments)
 		return;
 	launch = row->fn.kind == WHAT_LAUNCH;
-	if (__builtin_expect(launch, 1))
-		scope_thread.in_launch = params->site == CUDA_SITE_BEGIN;
+	if (__builtin_expect(launch, 1)) {
+		scope_thread.special &= ~SCOPE_IN_LAUNCH;
+		if (params->site == CUDA_SITE_BEGIN) {
+			scope_thread.special |= SCOPE_IN_LAUNCH;
+			records_launch_begins();
+		}
+	}
 	if (__builtin_expect(atomic_load_explicit(&rules_used, memory_order_acquire), 0) &&
-	    launch && scope_thread.in_launch && !scope_thread.own)
+	    launch && params->site == CUDA_SITE_BEGIN && !scope_thread.own)
 		match_launch(row, params);
 	if (__builtin_expect(atomic_load_explicit(&lend_used, memory_order_relaxed), 0) && launch &&
 	    !scope_thread.own)
@@ -552,7 +558,8 @@ static void on_call(const struct driver_function *fn, const struct cuda_call_par
 	/*
 	 * The usual launch makes no driver calls. A probe launch never uses a next-launch set.
 	 */
-	if (!launch || (!scope_thread.in_launch && scope_thread.next_gpus && !scope_thread.own))
+	if (!launch || (params->site != CUDA_SITE_BEGIN && scope_thread.next_gpus &&
+			!scope_thread.own))
 		call_rare(row, params);
 	if (__builtin_expect(params->site == CUDA_SITE_END && *params->result, 0))
 		call_failed(launch, params);

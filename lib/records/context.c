@@ -33,7 +33,9 @@ static void rings_reset(struct records *records)
 {
 	for (unsigned int n = 0; n < STATE_NR_RINGS; n++)
 		records->rings[n] = (struct records_ring){
-			.issued = records_base(n), .mask = records_base(n), .number = n,
+			.issued = records_base(n), .room = 2 * records_base(n) + 1,
+			.mask = records_base(n), .number = n, .records = records,
+			.function = records->shown->functions,
 			.shown = &records->shown->rings[n],
 		};
 	for (unsigned int n = 0; n < 1u << RECORDS_HINT_BITS; n++)
@@ -41,6 +43,7 @@ static void rings_reset(struct records *records)
 	memset(records->contexts, 0, sizeof(records->contexts));
 	memset(records->graphs, 0, sizeof(records->graphs));
 	atomic_store(&records->free, ~0ull);
+	atomic_store(&records->used, 0);
 	atomic_store(&records->folding, false);
 	records->section = NULL;
 }
@@ -131,7 +134,7 @@ static void rings_revive(struct records *records, unsigned int n)
 		uint64_t last = atomic_load(&ring->issued);
 
 		if (!ring->shown->lost || ring->context != n ||
-		    atomic_load(&ring->busy) == RECORDS_BROKEN)
+		    atomic_load(&ring->broken))
 			continue;
 		for (uint64_t seq = ring->shown->folded + 1; seq <= last; seq++) {
 			if (records_has(&ring->cells[seq & ring->mask], seq))

@@ -73,17 +73,28 @@ static inline uint64_t clock_window(const struct state_clock *clock)
  * difference between these two times is the maximum by which the GPU's clock can be behind the
  * CPU's clock.
  */
-static inline void clock_learn(struct state_clock *clock, uint64_t counter, uint64_t end)
+static inline void clock_see(struct state_clock *clock, uint64_t counter, uint64_t end)
 {
-	int64_t offset;
+	int64_t offset = end - records_clock_ns(clock, counter);
 
-	if (__builtin_expect(records_clock_ns(clock, counter) - clock->ns > clock_window(clock), 0))
-		clock_renew(clock);
-	offset = end - records_clock_ns(clock, counter);
-	if (offset > clock->next_offset)
-		clock->next_offset = offset;
+	/* The larger of the two offsets is @clock->offset. */
+	if (__builtin_expect(offset <= clock->next_offset, 1))
+		return;
+	clock->next_offset = offset;
 	if (offset > clock->offset)
 		clock->offset = offset;
+}
+
+/*
+ * Renews the rate if necessary. Returns the value of the CPU's counter up to which the rate may be
+ * used.
+ */
+static __attribute__((noinline, cold)) uint64_t clock_check(struct state_clock *clock,
+							    uint64_t counter)
+{
+	if (records_clock_ns(clock, counter) - clock->ns > clock_window(clock))
+		clock_renew(clock);
+	return clock->counter + (clock_window(clock) << 32) / clock->scale;
 }
 
 void records_clock_seen(struct state_clock *clock, uint64_t end)
@@ -196,164 +207,265 @@ static __attribute__((noinline)) struct state_function *function_new(
 
 /* ------------------------------------------------------------------- launches */
 
+/* Returns a lower bound of the GPU's time at which a launch was submitted. */
+static inline uint64_t submitted_ns(const struct state_clock *clock, uint64_t submitted)
+{
+	return records_clock_ns(clock, submitted) + clock->offset;
+}
+
+static inline struct state_function *function_of(struct state_records *totals, uint64_t key)
+{
+	unsigned int at = (key >> 4) * 0x9e3779b97f4a7c15ull >> 32;
+	struct state_function *f = &totals->functions[at % STATE_NR_FUNCTIONS];
+
+	return __builtin_expect(f->key == key, 1) ? f : function_new(totals, key, at);
+}
+
 /*
- * Consecutive launches of one ring. If there is no gap between launches, their time is added to
- * the totals in one step.
+ * Adds @count launches of one function to the totals, except to the union of the intervals. The
+ * launches took @ns and ended at @end, and the longest of them took @longest ns.
  */
-struct batch {
-	struct state_records *totals;
-	uint64_t last_end;		/* end of the latest launch of the ring */
-	uint64_t begin;			/* begin of the latest series of launches without gaps;
-					 * this series ends at last_end */
-	uint64_t kernels_ns;		/* value of kernels_ns in the totals before the batch */
-	struct state_function *function;	/* function of the last launch; NULL: no
-						 * launch yet */
-	uint64_t clock_ns, clock_counter, clock_scale;	/* the clock, including the offset */
-};
-
-static inline void batch_begin(struct batch *batch, struct state_records *totals,
-			       const struct state_ring *ring)
-{
-	const struct state_clock *clock = &totals->clock;
-
-	*batch = (struct batch){
-		.totals = totals, .last_end = ring->last_end, .begin = ring->last_end,
-		.kernels_ns = totals->kernels_ns,
-		.clock_ns = clock->ns + clock->offset, .clock_counter = clock->counter,
-		.clock_scale = clock->scale,
-	};
-}
-
-static inline void batch_flush(struct batch *batch)
-{
-	if (batch->last_end > batch->begin)
-		records_add(batch->totals, batch->begin, batch->last_end);
-}
-
 static inline __attribute__((always_inline))
-void batch_add(struct batch *batch, uint64_t end, uint64_t submitted, uint64_t key)
+void add_run(struct state_records *totals, struct state_ring *ring, struct state_function *f,
+	     uint64_t ns, uint64_t end, uint64_t count, uint64_t longest)
 {
-	int64_t since = submitted - batch->clock_counter;
-	uint64_t begin = batch->clock_ns + (int64_t)((__int128)since * batch->clock_scale >> 32);
-	struct state_function *f = batch->function;
-	uint64_t ns;
-
-	/* The launch waited for its predecessor. The times of one stream never decrease. */
-	if (begin <= batch->last_end) {
-		begin = batch->last_end;
-	} else {
-		batch_flush(batch);
-		batch->begin = begin < end ? begin : end;
-		if (batch->begin < batch->last_end)
-			batch->begin = batch->last_end;
-		begin = batch->begin;
-	}
-	if (__builtin_expect(end < begin, 0))
-		end = begin;
-	batch->last_end = end;
-	ns = end - begin;
-	if (__builtin_expect(!f || f->key != key, 0)) {
-		unsigned int at = (key >> 4) * 0x9e3779b97f4a7c15ull >> 32;
-
-		f = &batch->totals->functions[at % STATE_NR_FUNCTIONS];
-		if (f->key != key)
-			f = function_new(batch->totals, key, at);
-		batch->function = f;
-	}
-	batch->totals->kernels_ns += ns;
-	f->count++;
+	totals->kernels_ns += ns;
+	ring->busy_ns += ns;
+	f->count += count;
 	f->ns += ns;
-	if (ns > f->longest_ns)
-		f->longest_ns = ns;
+	if (longest > f->longest_ns)
+		f->longest_ns = longest;
+	ring->last_end = end;
+	if (end > totals->last_end)
+		totals->last_end = end;
 }
 
-static inline void batch_end(struct batch *batch, struct state_ring *ring)
+/* @f: the function of an earlier launch, or NULL. Returns the function of this launch, or @f. */
+static inline __attribute__((always_inline))
+struct state_function *fold_entry(struct state_records *totals, struct state_ring *ring,
+				  const struct records_entry *entry, struct state_function *f)
 {
-	batch_flush(batch);
-	ring->last_end = batch->last_end;
-	ring->busy_ns += batch->totals->kernels_ns - batch->kernels_ns;
-	if (batch->last_end > batch->totals->last_end)
-		batch->totals->last_end = batch->last_end;
+	uint64_t begin = submitted_ns(&totals->clock, entry->submitted), end = entry->time;
+
+	if (__builtin_expect(!entry->submitted, 0)) {
+		totals->untimed++;
+		return f;
+	}
+	/* The times of one stream never decrease. */
+	if (end < ring->last_end)
+		end = ring->last_end;
+	if (begin > end)
+		begin = end;
+	/* The launch waited for its predecessor. */
+	if (begin < ring->last_end)
+		begin = ring->last_end;
+	if (!f || f->key != entry->function)
+		f = function_of(totals, entry->function);
+	if (end > begin)
+		records_add(totals, begin, end);
+	add_run(totals, ring, f, end - begin, end, 1, end - begin);
+	return f;
 }
 
 void records_fold_entry(struct state_records *totals, struct state_ring *ring,
 			const struct records_entry *entry)
 {
-	struct batch batch;
-
 	ring->folded++;
-	if (!entry->submitted) {
-		totals->untimed++;
-		return;
-	}
-	batch_begin(&batch, totals, ring);
-	batch_add(&batch, entry->time, entry->submitted, entry->function);
-	batch_end(&batch, ring);
+	fold_entry(totals, ring, entry, NULL);
 }
 
 __attribute__((noinline))
-unsigned int records_fold_ring(struct state_records *totals, const struct records_ring *ring,
+unsigned int records_fold_ring(struct state_records *totals, struct records_ring *ring,
 			       unsigned int max, bool own)
 {
-	uint64_t issued = atomic_load_explicit(&ring->issued, memory_order_acquire), seq, last;
+	uint64_t issued = atomic_load_explicit(&ring->issued, memory_order_acquire), first;
+	uint64_t seq = records_folded(ring), counter;
+	struct state_function *f = ring->function;
 	struct state_ring *shown = ring->shown;
 	const uint64_t mask = ring->mask;
-	uint64_t end, submitted, function, untimed = 0, first;
-	struct batch batch;
+	unsigned int nr = 0;
 
-	seq = shown->folded;
 	/*
 	 * These launches have ended. They were not folded before later launches reused their
 	 * entries.
 	 */
 	if (__builtin_expect(issued - seq > mask + 1, 0)) {
-		untimed = issued - seq - mask - 1;
+		totals->untimed += issued - seq - mask - 1;
 		seq = issued - mask - 1;
 	}
-	last = issued - seq > max ? seq + max : issued;
+	if (max > issued - seq)
+		max = issued - seq;
 	/* Skip the launches of a stream that used this ring earlier. */
 	first = atomic_load_explicit(&ring->first, memory_order_relaxed);
 	if (__builtin_expect(seq <= first, 0)) {
-		if (seq < first && last > first)
-			last = first;
+		if (max > first - seq && seq != first)
+			max = first - seq;
 		shown->busy_ns = 0;
 	}
-	for (max = 0; seq + max != last; max++)
-		if (!records_has(&ring->cells[(seq + max + 1) & mask], seq + max + 1))
-			break;
-	last = seq + max;
+	while (nr < max && records_has(&ring->cells[(seq + nr + 1) & mask], seq + nr + 1))
+		nr++;
 	/*
 	 * Before any begin is computed, update the clock with the last launch, because the first
 	 * launch may have ended long ago.
 	 */
-	if (max)
-		clock_learn(&totals->clock, records_counter(),
-			    atomic_load_explicit(&ring->cells[last & mask].time,
-						 memory_order_relaxed));
-	batch_begin(&batch, totals, shown);
-	for (; seq != last; seq++) {
-		const uint64_t at = (seq + 1) & mask;
+	if (nr) {
+		counter = records_counter();
+		clock_check(&totals->clock, counter);
+		clock_see(&totals->clock, counter,
+			  atomic_load_explicit(&ring->cells[(seq + nr) & mask].time,
+					       memory_order_relaxed));
+	}
+	for (unsigned int i = 0; i < nr; i++) {
+		const uint64_t at = ++seq & mask;
+		struct records_entry entry = {
+			atomic_load_explicit(&ring->cells[at].time, memory_order_relaxed),
+			atomic_load_explicit(&ring->notes[at].submitted, memory_order_relaxed),
+			atomic_load_explicit(&ring->notes[at].function, memory_order_relaxed),
+		};
 
-		end = atomic_load_explicit(&ring->cells[at].time, memory_order_relaxed);
-		submitted = atomic_load_explicit(&ring->notes[at].submitted, memory_order_relaxed);
-		function = atomic_load_explicit(&ring->notes[at].function, memory_order_relaxed);
 		/* The thread of the ring's stream may be overwriting this entry. */
 		if (!own) {
 			atomic_thread_fence(memory_order_acquire);
 			issued = atomic_load_explicit(&ring->issued, memory_order_relaxed);
-			if (issued - (seq + 1) >= mask)
-				submitted = 0;
+			if (issued - seq >= mask)
+				entry.submitted = 0;
 		}
-		if (__builtin_expect(!submitted, 0)) {
-			untimed++;
-			continue;
-		}
-		batch_add(&batch, end, submitted, function);
+		f = fold_entry(totals, shown, &entry, f);
 	}
-	batch_end(&batch, shown);
+	ring->function = f;
 	shown->folded = seq;
-	totals->untimed += untimed;
-	return max;
+	atomic_store_explicit(&ring->room, seq + mask + 1, memory_order_relaxed);
+	return nr;
+}
+
+/* ------------------------------------------------------------------- at launches */
+
+#define FOLD_MAX	16	/* maximum number of launches that one fold adds */
+#define LOOK_MAX	3	/* maximum number of other rings that one fold visits */
+
+/* Returns the note that belongs to a cell of a section. */
+static inline const struct records_note *note_of(const struct records_cell *cell)
+{
+	return (const void *)((const char *)cell + RECORDS_REGISTERED);
+}
+
+/*
+ * Finds a ring whose launches are not all folded yet. The stream of that ring may never launch
+ * again, so its own thread may never fold these launches.
+ */
+static struct records_ring *waiting_ring(struct records *records)
+{
+	const uint64_t used = atomic_load_explicit(&records->used, memory_order_relaxed);
+
+	for (unsigned int i = 0; i < LOOK_MAX; i++) {
+		uint64_t later = used & ~0ull << records->next_ring;
+		struct records_ring *ring = &records->rings[__builtin_ctzll(later ?: used)];
+
+		records->next_ring = (ring->number + 1) % 64;
+		if (atomic_load_explicit(&ring->issued, memory_order_relaxed) !=
+		    records_folded(ring) && !ring->shown->lost)
+			return ring;
+	}
+	return NULL;
+}
+
+/*
+ * Folds at most @max launches of @ring, launches of one other ring, and graphs. Then releases the
+ * lock.
+ */
+static __attribute__((noinline)) void fold_more(struct records *records, struct records_ring *ring,
+						unsigned int max)
+{
+	unsigned int nr = records_fold_ring(records->shown, ring, max, true);
+	struct records_ring *other = nr < FOLD_MAX ? waiting_ring(records) : NULL;
+
+	if (other && other != ring)
+		records_fold_ring(records->shown, other, FOLD_MAX - nr, false);
+	if (records->nr_running)
+		records->fold_graphs(records);
+	records_totals_unlock(records, records->shown);
+}
+
+/* Renews the rate of the clock, releases the lock, and begins again. */
+static __attribute__((noinline, cold)) void fold_renew(struct records *records,
+						       struct records_ring *ring)
+{
+	struct state_records *totals = records->shown;
+
+	records->clock_until = clock_check(&totals->clock, records_counter());
+	records_totals_unlock(records, totals);
+	records_fold(ring);
+}
+
+/*
+ * The most frequent case takes few instructions: launches of one function that waited for their
+ * predecessors, in a process with one stream. All calls are in tail position. The loop stops at
+ * multiples of FOLD_MAX entries, and so at the end of the ring.
+ */
+void records_fold(struct records_ring *ring)
+{
+	struct records *records = ring->records;
+	struct state_records *totals = records_totals_try(records);
+	const struct records_cell *first, *cell;
+	uint64_t begin, end = ring->shown->last_end, key = ring->function->key, least = ~0ull;
+	uint64_t seq, nr, counter;
+
+	if (!totals)
+		return;
+	first = &ring->cells[(atomic_load_explicit(&ring->room, memory_order_relaxed) + 1) &
+			     ring->mask];
+	cell = first;
+	/*
+	 * The time of a launch is later than the time of its predecessor. If the launch has not
+	 * ended, its cell contains an earlier time. @least is 0 minus the longest time.
+	 */
+	do {
+		uint64_t time = atomic_load_explicit(&cell->time, memory_order_relaxed), minus;
+
+		if (!__builtin_sub_overflow(end, time, &minus))
+			break;
+		if (atomic_load_explicit(&note_of(cell)->function, memory_order_relaxed) != key)
+			goto unusual;
+		if (minus < least)
+			least = minus;
+		end = time;
+		cell++;
+	} while ((uintptr_t)cell % (FOLD_MAX * sizeof(*cell)));
+	seq = records_folded(ring);
+	if (cell == first || seq <= atomic_load_explicit(&ring->first, memory_order_relaxed))
+		goto unusual;
+	nr = cell - first;
+	seq += nr;
+	cell--;
+	if (!records_has(cell, seq))
+		goto unusual;
+	begin = totals->covered;
+	if (begin != ring->shown->last_end)
+		goto unusual;
+	counter = records_counter();
+	if (__builtin_expect(counter > records->clock_until, 0)) {
+		fold_renew(records, ring);
+		return;
+	}
+	end = atomic_load_explicit(&cell->time, memory_order_relaxed);
+	clock_see(&totals->clock, counter, end);
+	/* Do not keep the clock in registers, which this function would have to save. */
+	atomic_signal_fence(memory_order_acq_rel);
+	if (submitted_ns(&totals->clock, atomic_load_explicit(&note_of(cell)->submitted,
+							      memory_order_relaxed)) > begin)
+		goto unusual;
+	totals->busy_ns += end - begin;
+	totals->covered = end;
+	add_run(totals, ring->shown, ring->function, end - begin, end, nr, -least);
+	ring->shown->folded = seq;
+	atomic_store_explicit(&ring->room, seq + ring->mask + 1, memory_order_relaxed);
+	if (__builtin_expect(atomic_load_explicit(&records->used, memory_order_relaxed) == 1, 1))
+		records_totals_unlock(records, totals);
+	else
+		fold_more(records, ring, 0);
+	return;
+unusual:
+	fold_more(records, ring, FOLD_MAX);
 }
 
 /*
@@ -369,7 +481,7 @@ static uint64_t gpu_time(const struct state_records *totals, uint64_t counter)
 	after = __atomic_load_n(&totals->version, __ATOMIC_RELAXED);
 	if (before & 1 || before != after || clock.offset == OFFSET_NONE)
 		return 0;
-	return records_clock_ns(&clock, counter) + clock.offset;
+	return submitted_ns(&clock, counter);
 }
 
 __attribute__((cold))

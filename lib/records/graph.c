@@ -154,8 +154,14 @@ static int32_t entry_left(const struct records_graph *graph)
 	return records_graph_left(graph->shown, graph->cell);
 }
 
+static void graphs_fold(struct records *records);
+
 static void since_set(struct records *records, struct state_graph *shown, uint64_t counter)
 {
+	if (counter) {
+		records->fold_graphs = graphs_fold;
+		atomic_fetch_or(&records->used, 2);
+	}
 	records->nr_running += !!counter - !!shown->since;
 	__atomic_store_n(&shown->since, counter, __ATOMIC_RELAXED);
 }
@@ -187,7 +193,8 @@ static void times_add(struct records *records)
 	}
 }
 
-void records_graphs_fold(struct records *records)
+/* Adds the times of graphs to the totals. The caller holds records->folding. Never waits. */
+static void graphs_fold(struct records *records)
 {
 	if (pthread_mutex_trylock(&lock))
 		return;
@@ -201,7 +208,7 @@ static void times_add_all(struct records *records)
 	if (!records->nr_running || !records_totals_lock(records))
 		return;
 	times_add(records);
-	records_totals_unlock(records);
+	records_totals_unlock(records, records->shown);
 }
 
 /*

@@ -41,7 +41,7 @@ static void name_one(struct state_function *f, struct records *records,
 	if (f->key == key)
 		snprintf(f->name, sizeof(f->name), "%s", name);
 	if (records)
-		records_totals_unlock(records);
+		records_totals_unlock(records, records->shown);
 }
 
 void records_names(struct state_function *functions, struct records *records,
@@ -82,7 +82,7 @@ void records_module_gone(struct records *records)
 		for (unsigned int i = 0; i < STATE_NR_FUNCTIONS; i++)
 			if (records->shown->functions[i].key)
 				records->shown->functions[i].key |= GONE;
-		records_totals_unlock(records);
+		records_totals_unlock(records, records->shown);
 	}
 	/*
 	 * Do not wait long. Another thread that asks for a name may be waiting until this unload

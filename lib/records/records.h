@@ -174,27 +174,46 @@ struct records_ring {
 	 * that member, but not this copy.
 	 */
 	_Alignas(64) _Atomic uint64_t issued;
+	/*
+	 * The totals include the launches up to number @room - (@mask + 1). So later launches up
+	 * to number @room can use their entries, because the launches that used these entries
+	 * before have ended.
+	 */
+	_Atomic uint64_t room;
 	uint64_t mask;			/* number of entries - 1 */
-	struct records_cell *cells;
 	struct records_note *notes;
-	uint64_t address;		/* address of the cells in the address space of @ctx */
-	const void *ctx;
 	_Atomic uint64_t tmd;		/* address of the TMD of the ring's stream; 0:
 					 * the ring has no stream */
+	/*
+	 * Equal to @ctx if the ring can be used. NULL while a launch is in the callback. Only the
+	 * thread that launches on the stream reads and writes this member.
+	 */
+	const void *ready;
 	struct state_ring *shown;
+	struct records_cell *cells;
+	struct tmd_release_target target;	/* the preferred slot in the TMD of the stream */
+	struct records *records;
+	struct state_function *function;	/* the function of the last folded launch */
+	const void *ctx;
+	uint64_t address;		/* address of the cells in the address space of @ctx */
 	/* Launches up to this number belong to streams that used the ring earlier. */
 	_Atomic uint64_t first;
 	uint64_t unrecorded;		/* number of unrecorded launches of all streams that used
 					 * the ring earlier */
-	_Atomic unsigned char busy;	/* 1: a launch is in the callback; or RECORDS_BROKEN */
+	/*
+	 * Two launches of this ring were in the callback at the same time, so the ring is no
+	 * longer used.
+	 */
+	atomic_bool broken;
 	unsigned char context;		/* index in contexts[] */
 	unsigned char number;
 };
 
-/*
- * two launches of this ring were in the callback at the same time, so the ring is no longer used
- */
-#define RECORDS_BROKEN	2
+/* Returns the number of the ring's last launch that the totals include. */
+static inline uint64_t records_folded(const struct records_ring *ring)
+{
+	return atomic_load_explicit(&ring->room, memory_order_relaxed) - ring->mask - 1;
+}
 
 struct records_context {
 	_Atomic(const void *) ctx;	/* NULL: no context, or the context was destroyed */
@@ -217,20 +236,32 @@ struct records_graph {
 };
 
 struct records {
+	/* The index is a hash of the TMD's address. A hint may be wrong. */
+	struct records_ring *_Atomic hints[1u << RECORDS_HINT_BITS];
 	const struct tmd_release_place *place[2];	/* the release slots to use, with the
 							 * preferred slot first */
 	struct state_records *shown;
 	struct records_section *section;	/* NULL until a context uses the section */
 	/* If bit n is 1, ring n has no stream, but its launches may still be running. */
 	_Atomic uint64_t free;
-	/* The index is a hash of the TMD's address. A hint may be wrong. */
-	struct records_ring *_Atomic hints[1u << RECORDS_HINT_BITS];
+	/*
+	 * If bit n is 1, a stream has used ring n. Bit 1 is also set if a graph was launched. So
+	 * the value is 1 if there are only launches in ring 0.
+	 */
+	_Atomic uint64_t used;
 	struct records_ring rings[STATE_NR_RINGS];
 	struct records_context contexts[RECORDS_MAX_CONTEXTS];
 	struct records_graph graphs[STATE_NR_GRAPHS];
 	atomic_bool folding;		/* a thread is writing the totals */
-	unsigned int next_ring;		/* the ring with which the next fold begins */
+	unsigned int next_ring;		/* the ring with which the next fold begins, below 64 */
+	/* Up to this value of the CPU's counter, the rate of the clock may be used. */
+	uint64_t clock_until;
 	atomic_uint nr_running;		/* number of graphs whose time is not in the totals yet */
+	/*
+	 * Adds the times of ended graphs to the totals. Called while the caller holds @folding.
+	 * Set before @nr_running is not 0.
+	 */
+	void (*fold_graphs)(struct records *records);
 	struct state_gpu *gpu;
 	char why[192];				/* the reason why contexts have no records, or "" */
 };
@@ -239,9 +270,17 @@ struct records {
 
 /*
  * Called in the launch callback after the TMD was masked. Assigns a record to the launch, or
- * counts the launch as unrecorded.
+ * counts the launch as unrecorded. Then calls state_launch_end() for @lane.
  */
-void records_launch(struct records *records, const struct launch_params *params);
+void records_launch(const struct launch_params *params, struct state_lane *lane,
+		    struct records *records);
+
+/*
+ * Does the same for a launch function whose end the library observes: the functions
+ * records_last() and records_launch_ends() then know the launch.
+ */
+void records_launch_in_call(const struct launch_params *params, struct state_lane *lane,
+			    struct records *records);
 
 /*
  * Returns the ring of the calling thread's last launch, and stores the number of this launch in
@@ -256,6 +295,15 @@ const struct records_ring *records_last(uint64_t *seq);
  */
 bool records_ended(const struct records *records, const struct records_ring *ring, uint64_t seq,
 		   uint64_t *ns);
+
+/* The ring of the calling thread's last launch, see records_last(). */
+extern _Thread_local const struct records_ring *records_last_ring;
+
+/* Called when a launch function begins. */
+static inline void records_launch_begins(void)
+{
+	records_last_ring = NULL;
+}
 
 /*
  * Called when a launch function has returned @result. If the launch function failed after the
@@ -349,13 +397,6 @@ void records_graph_begins(struct records_mark *mark, struct records *records);
 void records_graph_ends(struct records_mark *mark, struct records *records, int result);
 
 /*
- * If all launches of a graph have ended, adds the graph's time to the totals. A later call adds
- * the time of later launches. Called in the launch callback while the caller holds
- * records->folding. Never waits.
- */
-void records_graphs_fold(struct records *records);
-
-/*
  * Called when context number @n is destroyed. @ended is false in the call before the
  * destruction. @ended is true in the call after the destruction, when the GPU no longer writes
  * records of this context.
@@ -424,7 +465,7 @@ static inline uint64_t records_clock_ns(const struct state_clock *clock, uint64_
 {
 	int64_t since = counter - clock->counter;
 
-	return clock->ns + (int64_t)((__int128)since * clock->scale >> 32);
+	return clock->ns + (int64_t)((__int128)since * (int64_t)clock->scale >> 32);
 }
 
 /*
@@ -446,8 +487,14 @@ void records_fold_entry(struct state_records *totals, struct state_ring *ring,
  * Adds up to @max launches of @ring to the totals and returns the number of launches added. The
  * caller must hold records->folding. @own is true if the calling thread launches on this ring.
  */
-unsigned int records_fold_ring(struct state_records *totals, const struct records_ring *ring,
+unsigned int records_fold_ring(struct state_records *totals, struct records_ring *ring,
 			       unsigned int max, bool own);
+
+/*
+ * Adds some launches of @ring and of other rings to the totals, if no other thread does this. The
+ * calling thread launches on @ring.
+ */
+void records_fold(struct records_ring *ring);
 
 /*
  * The interval from @begin to @end contains one or more launches. Adds this interval to the
@@ -466,23 +513,22 @@ int records_read_ring(struct gpupart *gp, struct gpupart_records_reader *reader,
 
 /*
  * Acquires the lock of the totals. A thread must hold this lock while it writes the totals.
- * Returns false if another thread holds the lock.
+ * Returns the totals, or NULL if another thread holds the lock.
  */
-static inline bool records_totals_try(struct records *records)
+static inline struct state_records *records_totals_try(struct records *records)
 {
-	struct state_records *totals = records->shown;
+	struct state_records *totals;
 
 	if (atomic_exchange_explicit(&records->folding, true, memory_order_acquire))
-		return false;
+		return NULL;
+	totals = records->shown;
 	__atomic_store_n(&totals->version, totals->version + 1, __ATOMIC_RELAXED);
 	atomic_thread_fence(memory_order_release);
-	return true;
+	return totals;
 }
 
-static inline void records_totals_unlock(struct records *records)
+static inline void records_totals_unlock(struct records *records, struct state_records *totals)
 {
-	struct state_records *totals = records->shown;
-
 	__atomic_store_n(&totals->version, totals->version + 1, __ATOMIC_RELEASE);
 	atomic_store_explicit(&records->folding, false, memory_order_release);
 }

@@ -8,14 +8,10 @@
  * a power of two.
  */
 #define FOLD_EVERY	8
-#define FOLD_MAX	16	/* maximum number of launches that one fold adds */
-#define LOOK_MAX	3	/* maximum number of other rings that one fold visits */
 
 /* The calling thread's last launch. It is needed if the launch fails after its callback. */
-static _Thread_local struct {
-	struct records_ring *ring;
-	uint64_t seq;
-} last;
+_Thread_local const struct records_ring *records_last_ring;
+static _Thread_local uint64_t last_seq;
 
 static inline bool has_ended(const struct records_ring *ring, uint64_t seq)
 {
@@ -36,7 +32,7 @@ static uint64_t ring_waiting(const struct records_ring *ring)
 static bool ring_ended(const struct records_ring *ring)
 {
 	uint64_t seq = atomic_load_explicit(&ring->issued, memory_order_relaxed);
-	uint64_t folded = __atomic_load_n(&ring->shown->folded, __ATOMIC_RELAXED);
+	uint64_t folded = records_folded(ring);
 
 	for (uint64_t left = ring->mask + 1; left && seq != folded; left--, seq--)
 		if (!has_ended(ring, seq))
@@ -73,6 +69,15 @@ static struct records_ring *ring_take(struct records *records)
 	return NULL;
 }
 
+/*
+ * The compiler must not remove the first of two writes, because they detect two launches that are
+ * in the callback at the same time.
+ */
+static inline void ring_ready(struct records_ring *ring, const void *ctx)
+{
+	__atomic_store_n(&ring->ready, ctx, __ATOMIC_RELAXED);
+}
+
 /* Called at the first launch on a stream in @ctx. Returns NULL if no ring is free. */
 static __attribute__((noinline)) struct records_ring *ring_claim(struct records *records,
 								 uint64_t tmd, const void *ctx)
@@ -88,6 +93,11 @@ static __attribute__((noinline)) struct records_ring *ring_claim(struct records 
 	atomic_store(&ring->first, atomic_load(&ring->issued));
 	ring->address = records->contexts[n].address +
 			records_first(ring->number) * sizeof(struct records_cell);
+	ring->target = tmd_release_target(records->place[0], (void *)(uintptr_t)tmd, ring->notes,
+					  ring->address,
+					  (ring->mask + 1) * sizeof(struct records_cell));
+	ring_ready(ring, ctx);
+	atomic_fetch_or(&records->used, 1ull << ring->number);
 	atomic_store(&ring->tmd, tmd);
 	return ring;
 }
@@ -106,7 +116,7 @@ void records_stream_gone(struct records *records, uint64_t tmd)
 	struct records_ring *ring = records_ring_of(records, tmd);
 
 	if (ring && atomic_compare_exchange_strong(&ring->tmd, &tmd, 0) &&
-	    atomic_load(&ring->busy) != RECORDS_BROKEN)
+	    !atomic_load(&ring->broken))
 		atomic_fetch_or(&records->free, 1ull << ring->number);
 }
 
@@ -134,10 +144,10 @@ void records_context_gone(struct records *records, const void *ctx)
 
 /* ------------------------------------------------------------------- launches */
 
-static __attribute__((noinline)) void unrecorded_nowhere(struct records *records)
+static void unrecorded_nowhere(struct records *records, struct state_lane *lane)
 {
-	last.ring = NULL;
 	__atomic_fetch_add(&records->shown->nowhere, 1, __ATOMIC_RELAXED);
+	state_launch_end(lane);
 }
 
 /*
@@ -157,126 +167,64 @@ static __attribute__((noinline)) void unrecorded(struct records_ring *ring)
 	__atomic_store_n(&shown->after, issued + 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&shown->waiting, waiting, __ATOMIC_RELEASE);
 	state_count_on(&shown->unrecorded);
-	last.ring = NULL;
-}
-
-/*
- * Called if two launches of one stream are in the callback at the same time. Then the library's
- * assumptions about this driver are wrong.
- */
-static __attribute__((noinline)) void broken(struct records *records, struct records_ring *ring)
-{
-	atomic_store(&ring->busy, RECORDS_BROKEN);
-	__atomic_store_n(&ring->shown->lost, 1, __ATOMIC_RELEASE);
-	unrecorded_nowhere(records);
-}
-
-/*
- * Finds another ring whose launches are not all folded yet. The stream of that ring may never
- * launch again, so its own thread may never fold these launches.
- */
-static __attribute__((noinline)) const struct records_ring *waiting_ring(struct records *records)
-{
-	for (unsigned int i = 0; i < LOOK_MAX; i++) {
-		const struct records_ring *ring =
-			&records->rings[records->next_ring++ % STATE_NR_RINGS];
-
-		if (atomic_load_explicit(&ring->issued, memory_order_relaxed) !=
-		    ring->shown->folded && !ring->shown->lost)
-			return ring;
-	}
-	return NULL;
-}
-
-/* Folds launches of @ring and of one other ring. */
-static __attribute__((noinline)) void fold(struct records *records, struct records_ring *ring)
-{
-	struct state_records *totals = records->shown;
-	const struct records_ring *other;
-	unsigned int n;
-
-	if (!records_totals_try(records))
-		return;
-	n = records_fold_ring(totals, ring, FOLD_MAX, true);
-	other = n < FOLD_MAX ? waiting_ring(records) : NULL;
-	if (other && other != ring)
-		records_fold_ring(totals, other, FOLD_MAX - n, false);
-	if (records->nr_running)
-		records_graphs_fold(records);
-	records_totals_unlock(records);
 }
 
 static inline __attribute__((always_inline))
-void launch_done(struct records *records, struct records_ring *ring, uint64_t seq, uint64_t at,
-		 const struct launch_params *params)
+void launch_done(const struct launch_params *params, struct state_lane *lane,
+		 struct records_ring *ring, struct records_note *note, uint64_t seq,
+		 const void *ctx)
 {
-	struct records_note *note = &ring->notes[at];
-
 	atomic_store_explicit(&note->submitted, records_counter(), memory_order_relaxed);
 	atomic_store_explicit(&note->function, (uintptr_t)params->function, memory_order_relaxed);
 	atomic_store_explicit(&ring->issued, seq, memory_order_relaxed);
 	/* If a reader sees the launch's number, it also sees the launch's note. */
 	__atomic_store_n(&ring->shown->issued, seq, __ATOMIC_RELEASE);
-	last.ring = ring;
-	last.seq = seq;
-	atomic_store_explicit(&ring->busy, 0, memory_order_relaxed);
+	ring_ready(ring, ctx);
+	state_launch_end(lane);
 	if (__builtin_expect(seq % FOLD_EVERY == 0, 0))
-		fold(records, ring);
+		records_fold(ring);
 }
 
-/* Called if the usual slot of the TMD is in use, or the ring is full. */
-static __attribute__((noinline)) void launch_without(struct records *records,
-						     struct records_ring *ring,
-						     const struct launch_params *params)
+/*
+ * Called if it is not known that the launch's entry is free, or if the usual slot of the TMD
+ * cannot be used.
+ */
+static __attribute__((noinline, cold))
+void launch_slow(const struct launch_params *params, struct state_lane *lane,
+		 struct records_ring *ring)
 {
 	uint64_t seq = atomic_load(&ring->issued) + 1, at = seq & ring->mask;
+	const uint64_t address = ring->address + at * sizeof(struct records_cell);
 
+	/* The previous launch that used this entry has ended. */
 	if (records_has(&ring->cells[at], seq - 1 - ring->mask) &&
-	    tmd_release_put(records->place[1], params->tmd,
-			    ring->address + at * sizeof(struct records_cell), seq)) {
-		launch_done(records, ring, seq, at, params);
+	    (tmd_release_put(ring->records->place[0], params->tmd, address, seq) ||
+	     tmd_release_put(ring->records->place[1], params->tmd, address, seq))) {
+		launch_done(params, lane, ring, &ring->notes[at], seq, params->ctx);
 		return;
 	}
 	unrecorded(ring);
-	atomic_store_explicit(&ring->busy, 0, memory_order_relaxed);
+	ring_ready(ring, params->ctx);
+	state_launch_end(lane);
 	/*
 	 * A full ring has launches to fold, even if their number is not a multiple of
 	 * FOLD_EVERY.
 	 */
-	fold(records, ring);
-}
-
-static inline __attribute__((always_inline))
-void launch_in(struct records *records, struct records_ring *ring,
-	       const struct launch_params *params)
-{
-	uint64_t seq, at, mask = ring->mask;
-
-	if (__builtin_expect(atomic_load_explicit(&ring->busy, memory_order_relaxed), 0)) {
-		broken(records, ring);
-		return;
-	}
-	atomic_store_explicit(&ring->busy, 1, memory_order_relaxed);
-	seq = atomic_load_explicit(&ring->issued, memory_order_relaxed) + 1;
-	at = seq & mask;
-	/* The previous launch that used this entry has ended. */
-	if (__builtin_expect(records_has(&ring->cells[at], seq - 1 - mask), 1) &&
-	    __builtin_expect(tmd_release_put(records->place[0], params->tmd,
-					     ring->address + at * sizeof(struct records_cell),
-					     seq), 1))
-		launch_done(records, ring, seq, at, params);
-	else
-		launch_without(records, ring, params);
+	records_fold(ring);
 }
 
 static inline struct records_ring *_Atomic *hint_of(struct records *records, uint64_t tmd)
 {
-	return &records->hints[(tmd >> 4) * 0x9e3779b97f4a7c15ull >> (64 - RECORDS_HINT_BITS)];
+	return &records->hints[(uint32_t)tmd * 0x9e3779b1u >> (32 - RECORDS_HINT_BITS)];
 }
 
-/* Handles a launch on a stream that has no ring, or on a stream for which the hint was wrong. */
-static __attribute__((noinline)) void launch_rare(struct records *records,
-						  const struct launch_params *params)
+/*
+ * Handles a launch on a stream that has no ring or whose ring is in use, or on a stream for which
+ * the hint was wrong.
+ */
+static __attribute__((noinline, cold))
+void launch_rare(const struct launch_params *params, struct state_lane *lane,
+		 struct records *records)
 {
 	const uint64_t tmd = (uintptr_t)params->tmd;
 	struct records_ring *ring = records_ring_of(records, tmd);
@@ -288,39 +236,77 @@ static __attribute__((noinline)) void launch_rare(struct records *records,
 	}
 	if (!ring)
 		ring = ring_claim(records, tmd, params->ctx);
+	/*
+	 * Two launches of one stream are in the callback at the same time. Then the library's
+	 * assumptions about this driver are wrong.
+	 */
+	if (ring && !ring->ready) {
+		atomic_store(&ring->broken, true);
+		__atomic_store_n(&ring->shown->lost, 1, __ATOMIC_RELEASE);
+		ring = NULL;
+	}
 	if (!ring) {
-		unrecorded_nowhere(records);
+		unrecorded_nowhere(records, lane);
 		return;
 	}
 	atomic_store_explicit(hint_of(records, tmd), ring, memory_order_relaxed);
-	launch_in(records, ring, params);
+	ring_ready(ring, NULL);
+	launch_slow(params, lane, ring);
 }
 
-void records_launch(struct records *records, const struct launch_params *params)
+void records_launch(const struct launch_params *params, struct state_lane *lane,
+		    struct records *records)
 {
 	const uint64_t tmd = (uintptr_t)params->tmd;
+	const void *ctx = params->ctx;
 	struct records_ring *ring = atomic_load_explicit(hint_of(records, tmd),
 							 memory_order_relaxed);
+	struct records_note *note;
+	uint64_t seq;
 
-	if (__builtin_expect(atomic_load_explicit(&ring->tmd, memory_order_acquire) == tmd, 1) &&
-	    __builtin_expect(ring->ctx == params->ctx, 1))
-		launch_in(records, ring, params);
+	if (__builtin_expect(atomic_load_explicit(&ring->tmd, memory_order_acquire) != tmd, 0) ||
+	    __builtin_expect(ring->ready != ctx, 0)) {
+		launch_rare(params, lane, records);
+		return;
+	}
+	ring_ready(ring, NULL);
+	seq = atomic_load_explicit(&ring->issued, memory_order_relaxed) + 1;
+	note = &ring->notes[seq & ring->mask];
+	if (__builtin_expect(seq <= atomic_load_explicit(&ring->room, memory_order_relaxed), 1) &&
+	    __builtin_expect(tmd_release_aim(&ring->target, note, seq), 1))
+		launch_done(params, lane, ring, note, seq, ctx);
 	else
-		launch_rare(records, params);
+		launch_slow(params, lane, ring);
+}
+
+__attribute__((cold))
+void records_launch_in_call(const struct launch_params *params, struct state_lane *lane,
+			    struct records *records)
+{
+	const uint64_t tmd = (uintptr_t)params->tmd;
+	const struct records_ring *ring = records_ring_of(records, tmd);
+	const uint64_t before = ring ? atomic_load(&ring->issued) : 0;
+
+	records_launch(params, lane, records);
+	ring = records_ring_of(records, tmd);
+	last_seq = ring ? atomic_load(&ring->issued) : 0;
+	/* If the ring is new, its earlier launches are those of another stream. */
+	records_last_ring =
+		last_seq != before && last_seq != atomic_load(&ring->first) ? ring : NULL;
 }
 
 const struct records_ring *records_last(uint64_t *seq)
 {
-	*seq = last.seq;
-	return last.ring;
+	*seq = last_seq;
+	return records_last_ring;
 }
 
 void records_launch_ends(int result)
 {
-	struct records_ring *ring = last.ring;
-	const uint64_t seq = last.seq;
+	const struct records_ring *ring = records_last_ring;
+	const uint64_t seq = last_seq;
 
-	last.ring = NULL;
+	records_last_ring = NULL;
 	if (!result || !ring || atomic_load(&ring->issued) != seq || !records_not_made(result) ||
 	    has_ended(ring, seq))
 		return;

@@ -146,9 +146,19 @@ void state_count_first(enum state_counter which)
 	__atomic_fetch_add(&lane_now()->counters[which], 1, __ATOMIC_RELAXED);
 }
 
-void state_launches_first(void)
+struct state_lane *state_lane_first(struct state_lane *spare)
 {
-	__atomic_store_n(&lane_now()->launching, 1, __ATOMIC_RELAXED);
+	struct state_lane *lane = lane_now();
+
+	__atomic_store_n(&lane->launching, 1, __ATOMIC_RELAXED);
+	return state_lane ? lane : spare;
+}
+
+void state_lane_add(const struct state_lane *spare)
+{
+	for (int i = 0; i < STATE_NR_COUNTERS; i++)
+		__atomic_fetch_add(&state_page_own->lanes->counters[i], spare->counters[i],
+				   __ATOMIC_RELAXED);
 }
 
 /* The rounding corrects a count that was lost while the state page was moved into its file. */

@@ -241,30 +241,29 @@ static inline void state_count(enum state_counter which)
 }
 
 /*
- * These functions mark the thread as being in the launch callback. The mark is set before the
- * callback reads a set, and it is removed at the end of the callback. lib/records/drain.c reads
- * this mark. A thread without a lane marks lane 0 permanently. The functions make no fence,
- * because a reader makes a fence for all threads.
+ * Called at a launch of a thread that has no lane yet. Returns the thread's lane. If no lane is
+ * free, the function marks lane 0 permanently and returns @spare, a lane outside the state page
+ * in which the launch can count. The caller then passes @spare to state_lane_add().
  */
-void state_launches_first(void);
+struct state_lane *state_lane_first(struct state_lane *spare);
+/* Adds the counts of @spare to lane 0. */
+void state_lane_add(const struct state_lane *spare);
 
-static inline void state_launch_begin(void)
+/*
+ * These functions mark the thread of @lane as being in the launch callback. The mark is set
+ * before the callback reads a set, and it is removed at the end of the callback.
+ * lib/records/drain.c reads this mark. The functions make no fence, because a reader makes a
+ * fence for all threads.
+ */
+static inline void state_launch_begin(struct state_lane *lane)
 {
-	struct state_lane *lane = state_lane;
-
-	if (__builtin_expect(!lane, 0))
-		state_launches_first();
-	else
-		__atomic_store_n(&lane->launching, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&lane->launching, 1, __ATOMIC_RELAXED);
 	atomic_signal_fence(memory_order_seq_cst);
 }
 
-static inline void state_launch_end(void)
+static inline void state_launch_end(struct state_lane *lane)
 {
-	struct state_lane *lane = state_lane;
-
-	if (__builtin_expect(lane != NULL, 1))
-		__atomic_store_n(&lane->launching, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&lane->launching, 0, __ATOMIC_RELEASE);
 }
 
 /*

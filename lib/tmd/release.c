@@ -98,6 +98,28 @@ const struct tmd_release_place *tmd_release_place(const struct tmd_map *map, uns
 	return slot < map->nr_releases ? place_of(map, slot, kind) : NULL;
 }
 
+__attribute__((cold))
+struct tmd_release_target tmd_release_target(const struct tmd_release_place *p, void *tmd,
+					     const void *notes, uint64_t address, size_t size)
+{
+	static const uint8_t no_version = 0;
+	struct tmd_release_target t = {
+		.version_at = (uint8_t *)tmd + p->version_byte, .version = p->version,
+		.control_at = (char *)tmd + p->control_byte,
+		.address_at = (char *)tmd + p->address_byte,
+		.payload_at = (char *)tmd + p->payload_byte,
+		.address_keep = p->address_keep,
+		.address = p->address + address - (uintptr_t)notes,
+		.taken = ~p->control_keep, .control = p->control,
+	};
+
+	if (!p->payload64 || (address | ((address + size - 1) & ~15ull)) & p->refused) {
+		t.version_at = &no_version;
+		t.version = 1;
+	}
+	return t;
+}
+
 bool tmd_release_write(const struct tmd_map *map, void *tmd, unsigned int slot,
 		       const struct tmd_release *release)
 {

@@ -8,6 +8,7 @@
 #define GPUPART_LIB_TMD_RELEASE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -59,6 +60,21 @@ struct tmd_release_place {
 	uint64_t address_keep, address;	/* the bits of the 64-bit word at address_byte that stay
 					 * unchanged, and the value of its other bits */
 	uint64_t refused;		/* the bits that must be 0 in an address */
+};
+
+/*
+ * A slot of one TMD, for records of four words with a payload of 64 bits. The records are an array,
+ * and the caller has an array of notes of the same size. Only this header and release.c use the
+ * members.
+ */
+struct tmd_release_target {
+	const uint8_t *version_at;
+	char *control_at, *address_at, *payload_at;
+	uint64_t address_keep, address;	/* @address: the other bits plus the distance from a
+					 * note to its record */
+	uint32_t taken;			/* the bits of the slot's control fields */
+	uint32_t control;
+	uint8_t version;
 };
 
 /* Functions that access words of a TMD. An address can start at any multiple of 4 bytes. */
@@ -139,6 +155,35 @@ bool tmd_release_put(const struct tmd_release_place *p, void *tmd, uint64_t addr
 		release_put64(place, payload);
 	else
 		release_put32(place, payload);
+	return true;
+}
+
+/*
+ * Returns the target for the slot at @p of @tmd, and for @size bytes of records at @address. If the
+ * slot's payload has 32 bits, or if an address of a record is misaligned or too large, then
+ * tmd_release_aim() always returns false for the target.
+ */
+struct tmd_release_target tmd_release_target(const struct tmd_release_place *p, void *tmd,
+					     const void *notes, uint64_t address, size_t size);
+
+/*
+ * Does the same as tmd_release_put() for the record that belongs to @note. Also returns false if a
+ * control field of the slot is not 0.
+ */
+static inline __attribute__((always_inline))
+bool tmd_release_aim(const struct tmd_release_target *t, const void *note, uint64_t payload)
+{
+	uint32_t control;
+
+	if (__builtin_expect(*t->version_at != t->version, 0))
+		return false;
+	control = release_get32(t->control_at);
+	if (__builtin_expect(control & t->taken, 0))
+		return false;
+	release_put32(t->control_at, control | t->control);
+	release_put64(t->address_at, (release_get64(t->address_at) & t->address_keep) +
+				     t->address + (uintptr_t)note);
+	release_put64(t->payload_at, payload);
 	return true;
 }
 

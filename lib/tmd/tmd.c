@@ -220,6 +220,9 @@ static void map_usual(struct tmd_map *map)
 {
 	struct tmd_field type = map->layout->type, valid = map->layout->valid;
 
+	map->version = map->layout->version;
+	map->version_byte = map->layout->version_byte;
+	memcpy(map->word_byte, map->layout->word_byte, sizeof(map->word_byte));
 	map->usual_value = ~0u;
 	if (!type.width || !valid.width || type.lo / 32 != valid.lo / 32 ||
 	    map->layout->extension[0].width)
@@ -460,59 +463,28 @@ confine_other(const struct tmd_map *map, void *tmd, const struct tmd_allow *limi
 	return outcome;
 }
 
-/*
- * The same body is compiled for two constant numbers of words, so that each copy has no loop.
- */
-static inline __attribute__((always_inline)) enum tmd_outcome
-confine_words(const struct tmd_map *map, void *tmd, const struct tmd_allow *limit,
-	      const struct tmd_allow *set, unsigned int nr_words)
-{
-	static const struct tmd_allow everything = { { ~0ull, ~0ull, ~0ull, ~0ull } };
-	const struct tmd_allow *a = limit ? limit : &everything, *b = set ? set : &everything;
-	enum tmd_outcome outcome = TMD_CONFINED;
-	struct tmd_allow want;
-	uint32_t *usual = word_at(tmd, map->usual_byte);
-	uint64_t any = 0;
-
-	for (unsigned int i = 0; i < nr_words; i++) {
-		want.tmd_bits[i] = a->tmd_bits[i] & b->tmd_bits[i];
-		any |= want.tmd_bits[i];
-	}
-	/* The limit and the set have TPCs, but they have no TPC in common. */
-	if (__builtin_expect(!any, 0)) {
-		for (unsigned int i = 0; i < nr_words; i++)
-			want.tmd_bits[i] = limit->tmd_bits[i];
-		outcome = TMD_WIDENED_EMPTY;
-	}
-	if (__builtin_expect((*usual & map->usual_mask) != map->usual_value, 0)) {
-		/*
-		 * Pass a copy of @want. With the address of @want itself, the compiler would
-		 * keep @want in memory on the usual path too.
-		 */
-		struct tmd_allow other = want;
-
-		return confine_other(map, tmd, limit, &other, outcome);
-	}
-	/*
-	 * To be safe, disable every bit that is not wanted, including bits that belong to no TPC.
-	 */
-	for (unsigned int i = 0; i < nr_words; i++) {
-		uint64_t off = ~want.tmd_bits[i];
-
-		memcpy((char *)tmd + map->layout->word_byte[i], &off, sizeof(off));
-	}
-	*usual |= map->valid_bit;
-	return outcome;
-}
-
 enum tmd_outcome tmd_confine(const struct tmd_map *map, void *tmd,
 			     const struct tmd_allow *limit, const struct tmd_allow *set)
 {
-	if (__builtin_expect(!version_matches(map->layout, tmd), 0))
+	enum tmd_outcome outcome = TMD_CONFINED;
+	struct tmd_allow want;
+	uint64_t any = 0;
+
+	if (!version_matches(map->layout, tmd))
 		return TMD_UNCONFINABLE;
-	if (__builtin_expect(map->nr_words == 2, 1))
-		return confine_words(map, tmd, limit, set, 2);
-	return confine_words(map, tmd, limit, set, WORDS64);
+	if (tmd_confine_usual(map, tmd, limit, set, map->nr_words))
+		return TMD_CONFINED;
+	for (unsigned int i = 0; i < map->nr_words; i++) {
+		want.tmd_bits[i] = (limit ? limit->tmd_bits[i] : ~0ull) &
+				   (set ? set->tmd_bits[i] : ~0ull);
+		any |= want.tmd_bits[i];
+	}
+	/* The limit and the set have TPCs, but they have no TPC in common. */
+	if (!any) {
+		want = *limit;
+		outcome = TMD_WIDENED_EMPTY;
+	}
+	return confine_other(map, tmd, limit, &want, outcome);
 }
 
 __attribute__((cold))

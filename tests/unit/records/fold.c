@@ -164,8 +164,13 @@ static void seen_late(void)
 	static struct records_cell cells[4];
 	static struct records_note notes[4];
 	static struct state_ring shown;
-	struct records_ring ring = { .issued = 6, .mask = 3, .cells = cells, .notes = notes,
-				     .shown = &shown, .first = 3 };
+	struct records_ring ring = { .issued = 6,
+				     .room = 7,
+				     .mask = 3,
+				     .cells = cells,
+				     .notes = notes,
+				     .shown = &shown,
+				     .first = 3 };
 	uint64_t second, now;
 
 	clear();
@@ -173,7 +178,6 @@ static void seen_late(void)
 	records_clock_start(&totals.clock);
 	second = (1000000000ull << 32) / totals.clock.scale;
 	now = records_counter();
-	shown.folded = 3;
 	for (int i = 0; i < 3; i++) {
 		atomic_store(&cells[i].payload, 4 + i);
 		atomic_store(&cells[i].time, (1000 - 40 * (2 - i)) * 1000000000ull);

@@ -103,8 +103,9 @@ static struct launched launch_built(struct stream *s, uint64_t function)
 		.tmd = s->tmd,
 	};
 	struct launched launched = { NULL, 0 };
+	struct state_lane lane;
 
-	records_launch(records, &params);
+	records_launch_in_call(&params, &lane, records);
 	for (int i = 1; i <= 2; i++)
 		if ((s->tmd[SLOT(i)] & 7) == 1 && s->tmd[SLOT(i) + 1] == 0x10) {
 			memcpy(&launched.cell, s->tmd + ADDRESS(i), 8);

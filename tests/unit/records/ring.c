@@ -399,8 +399,15 @@ static void failed_launch(void)
 	launch(s);
 	records_launch_ends(1);
 	tap_ok(reads(3, 1, 2, 0, 0), "one that was not made has ended");
+	launch(s);
+	records_launch_begins();
+	records_launch_ends(1);
+	tap_ok(reads(4, 1, 3, 0, 0),
+	       "a call that failed before its launch: the one before stays busy");
+	s = &many[2];
+	s->ctx = CTX(0);
 	end(launch(s));
-	tap_ok(reads(4, 2, 2, 0, 0), "and the stream goes on");
+	tap_ok(reads(5, 2, 3, 0, 0), "and the stream goes on");
 }
 
 static void two_at_once(void)
@@ -411,7 +418,7 @@ static void two_at_once(void)
 	end(launch(s));
 	for (int i = 0; i < STATE_NR_RINGS; i++)
 		if (records->rings[i].ctx)
-			atomic_store(&records->rings[i].busy, 1);
+			records->rings[i].ready = NULL;
 	tap_ok(!launch(s).cell && !launch(s).cell && reads(1, 1, 0, 2, 2),
 	       "two launches of one stream at once: nothing is known of it any more");
 }

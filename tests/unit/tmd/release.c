@@ -267,6 +267,45 @@ static void check_slot(const struct tmd_map *map, const struct header *h, unsign
 	       "%s: slot %u: %s: %#x: every byte restored", row->name, slot, name, filler);
 }
 
+/* Tests targets, which write like tmd_release_write() if all control fields of the slot are 0. */
+static void check_target(const struct tmd_map *map, const struct header *h, unsigned int slot,
+			 int filler)
+{
+	static const char notes[64];
+	const struct tmd_release r = { 0x9a87654320, 0xfedcba9876543210, TMD_RELEASE_TIME };
+	const struct tmd_release_place *p = tmd_release_place(map, slot, TMD_RELEASE_TIME);
+	const uint64_t limit = 1ull << map->layout->release[slot].address.width;
+	unsigned char before[BYTES], want[BYTES], tmd[BYTES];
+	const bool wide = h->payload_upper[slot].hi;
+	struct tmd_release_target t = tmd_release_target(p, tmd, notes, r.address - 32, 64);
+
+	memset(before, filler, BYTES);
+	before[map->layout->version_byte] = map->layout->version;
+	put(before, h->enable[slot], 0);
+	memcpy(tmd, before, BYTES);
+	memcpy(want, before, BYTES);
+	if (wide && !filler)
+		put_slot(want, h, slot, &r);
+	tap_ok(tmd_release_aim(&t, notes + 32, r.payload) == (wide && !filler) && same(tmd, want),
+	       "%s: slot %u: %#x: a target writes the same, or nothing", map->layout->name, slot,
+	       filler);
+	tap_ok(!tmd_release_aim(&t, notes, 1) && same(tmd, want),
+	       "%s: slot %u: %#x: in use", map->layout->name, slot, filler);
+	memcpy(tmd, before, BYTES);
+	tmd[map->layout->version_byte] ^= 1;
+	memcpy(want, tmd, BYTES);
+	tap_ok(!tmd_release_aim(&t, notes, 1) && same(tmd, want),
+	       "%s: slot %u: %#x: a target of another version", map->layout->name, slot, filler);
+	memcpy(tmd, before, BYTES);
+	t = tmd_release_target(p, tmd, notes, limit - 32, 64);
+	tap_ok(!tmd_release_aim(&t, notes, 1) && same(tmd, before),
+	       "%s: slot %u: %#x: an array with addresses that are too wide", map->layout->name,
+	       slot, filler);
+	t = tmd_release_target(p, tmd, notes, r.address + 8, 64);
+	tap_ok(!tmd_release_aim(&t, notes, 1) && same(tmd, before),
+	       "%s: slot %u: %#x: a misaligned array", map->layout->name, slot, filler);
+}
+
 /* Tests one field at a time. If one field of a slot is set, the slot must not count as zero. */
 static void check_zero(const struct tmd_map *map, const struct header *h, unsigned int slot)
 {
@@ -317,6 +356,7 @@ static void check_layout(const struct tmd_layout *row)
 		for (int i = 0; i < 4; i++) {
 			check_slot(&map, h, slot, TMD_RELEASE_TIME, fillers[i]);
 			check_slot(&map, h, slot, TMD_RELEASE_ADD, fillers[i]);
+			check_target(&map, h, slot, fillers[i]);
 		}
 	}
 }
