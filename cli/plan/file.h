@@ -17,15 +17,14 @@ struct plan_file_tenant {
 
 struct plan_file {
 	uint64_t topology_hash;
-	char pci[20];			/* "": the source of the plan did not report it */
+	char pci[20];			/* "": not known */
 	unsigned int nr;
 	struct plan_file_tenant tenants[GPUPART_PLAN_MAX_TENANTS];
 };
 
 /*
- * @within is the set of the TPCs that were planned. @limit is the limit of the surrounding run, or
- * NULL. @mem has the quota of each tenant, or 0 for no quota. @rules has the rules of each tenant
- * by kernel name.
+ * @within is the set that was divided among the tenants. @limit is the limit of the outer run, or
+ * NULL. @mem has the quota of each tenant; 0: no quota. @rules has the rules of each tenant.
  */
 json_t *plan_file_json(const struct gpupart_topology *topo, const struct gpupart_plan *plan,
 		       const struct gpupart_tpcset *within, const struct gpupart_tpcset *limit,
@@ -35,14 +34,14 @@ json_t *plan_file_json(const struct gpupart_topology *topo, const struct gpupart
 int plan_file_read(const char *path, struct plan_file *file);
 
 /*
- * Reads the plan that @words names. @words is "FILE:NAME", and *tenant is the tenant with this
- * name. Returns 0 or an exit status.
+ * @words is "FILE:NAME". Reads the plan in FILE, and stores the tenant NAME in *tenant. Returns 0
+ * or an exit status.
  */
 int plan_file_read_one(const char *words, struct plan_file *file,
 		       const struct plan_file_tenant **tenant);
 
 /*
- * Checks that the plan belongs to @topo and that all TPCs of its sets exist there. @words is the
+ * Checks that the plan is for @topo, and that @topo has all TPCs of the plan's sets. @words is the
  * value of --plan. Returns 0 or an exit status.
  */
 int plan_file_check(const char *words, const struct gpupart_topology *topo,
