@@ -17,7 +17,7 @@ enum metric {
 	METRIC_LENT, METRIC_WAITED, METRIC_NR
 };
 
-/* A job on a GPU. @job and @pci are single words. The other strings may contain any bytes. */
+/* A job on a GPU. Strings may contain any bytes. The strings @job and @pci are single words. */
 struct metrics_row {
 	unsigned int uid;
 	char job[GPUPART_JOB_STRLEN], pci[20];	/* with @uid: the key of the row */
@@ -48,7 +48,7 @@ char *metrics_text(const struct metrics *metrics, bool openmetrics);
 
 /*
  * @before is the previous text. If a job's counter is below its value in @before, raises the
- * counter to this value. Otherwise counters would decrease if the totals were lost.
+ * counter to this value. So a loss of the totals does not decrease the counters.
  */
 void metrics_raise(struct metrics *metrics, const char *before);
 

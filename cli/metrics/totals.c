@@ -18,7 +18,7 @@
 #define MAX_TOTALS	4096	/* maximum number of entries; if there are more, jobs that do not
 				 * run are removed at once */
 #define MAX_AGE		86400	/* jobs that do not run are removed after this time, in s */
-#define ENDED		(-1)	/* instead of a pid: the sum of all ended processes */
+#define ENDED		(-1)	/* the pid of an entry with the sum of all ended processes */
 
 struct total {
 	unsigned int uid;

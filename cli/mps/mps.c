@@ -4,10 +4,10 @@
  * daemon runs, gpupart starts a daemon for the user. This daemon ends after the user's last
  * program.
  *
- * The user's daemon is in a directory of the user. gpupart has two files in this directory. A run
- * locks gpupart.lock while it searches, starts or ends a daemon. gpupart.users shows whether the
- * daemon has users: each program has a keeper process, which holds a shared lock on gpupart.users.
- * The last keeper can get an exclusive lock.
+ * The user's daemon is in a directory of the user. In this directory, gpupart has two files. A run
+ * locks gpupart.lock while it searches, starts or ends a daemon. The file gpupart.users shows
+ * whether the daemon has users. Each program has a keeper process, which holds a shared lock on
+ * this file. The last keeper can get an exclusive lock.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -265,7 +265,7 @@ static int use_own(struct mps_daemon *own)
 
 /* ------------------------------------------------------------------ for run */
 
-/* Returns whether a daemon answers in @dir. Returns false if @dir is the directory of @own. */
+/* Returns whether a daemon answers in @dir. If @dir is the directory of @own, returns false. */
 static bool other_answers(const struct mps_daemon *own, const char *dir)
 {
 	struct mps_daemon other = *own;

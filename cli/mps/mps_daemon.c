@@ -280,8 +280,8 @@ static void forget_started(const struct mps_daemon *daemon)
 }
 
 /*
- * Finds the daemon in the directory, even if another program started it. Checks the name of the
- * process, because pids are reused.
+ * Finds the daemon in the directory. Another program may have started the daemon. Checks the name
+ * of the process, because pids are reused.
  */
 static bool find_any(const struct mps_daemon *daemon, struct process *process)
 {
@@ -460,7 +460,7 @@ static int start_and_wait(struct mps_daemon *daemon)
 
 static int start_daemon(struct mps_daemon *daemon)
 {
-	/* Write the file first. Then a later run finds the daemon even if this run is killed. */
+	/* Write the file first. If this run is killed, a later run then finds the daemon. */
 	struct process process = { .start = process_ticks_now() };
 	int err;
 

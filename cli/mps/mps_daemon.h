@@ -25,7 +25,7 @@ struct mps_daemon {
 __attribute__((format(printf, 3, 4)))
 int mps_daemon_fail(struct mps_daemon *daemon, int err, const char *fmt, ...);
 
-/* Makes the path of @name in the directory. The path is "" if it is too long. */
+/* Makes the path of @name in the directory. If the path is too long, it is "". */
 void mps_daemon_path(const struct mps_daemon *daemon, const char *name, char path[PATH_MAX]);
 
 /* Finds NVIDIA's program. Returns 0 or -ENOENT. */

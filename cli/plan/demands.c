@@ -15,7 +15,10 @@
 
 enum form { NUMBER, FLAG, UNFLAG, NAMES, SIZE, SHAPE };
 
-/* Each key has the offset of the member that stores its value. @mem is not a demand on a plan. */
+/*
+ * Each key has the offset of the member that stores its value. The key "mem" is not a demand on a
+ * plan.
+ */
 static const struct key {
 	const char *name;
 	enum form form;

@@ -192,7 +192,7 @@ static size_t read_bounded(void *buffer, size_t len, void *arg)
 	return nr;
 }
 
-/* @words is the value of --plan. It contains @path, and may also contain the name of a tenant. */
+/* @words is the value of --plan. This value contains @path, or @path and the name of a tenant. */
 static int read_file(const char *words, const char *path, struct plan_file *file)
 {
 	const char *why;

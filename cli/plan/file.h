@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A plan as JSON. 'gpupart plan' writes it; 'gpupart run' and 'gpupart cdi' read it. */
+/*
+ * A plan as JSON. The command 'gpupart plan' writes plans. The commands 'gpupart run' and 'gpupart
+ * cdi' read plans.
+ */
 #ifndef GPUPART_CLI_PLAN_FILE_H
 #define GPUPART_CLI_PLAN_FILE_H
 
@@ -23,8 +26,8 @@ struct plan_file {
 };
 
 /*
- * @within is the set that was divided among the tenants. @limit is the limit of the outer run, or
- * NULL. @mem has the quota of each tenant; 0: no quota. @rules has the rules of each tenant.
+ * @within is the set that was divided among the tenants. For each tenant, @mem has a quota, and
+ * @rules has rules. If @mem is 0, there is no quota. The limit of the outer run is @limit, or NULL.
  */
 json_t *plan_file_json(const struct gpupart_topology *topo, const struct gpupart_plan *plan,
 		       const struct gpupart_tpcset *within, const struct gpupart_tpcset *limit,
@@ -41,8 +44,8 @@ int plan_file_read_one(const char *words, struct plan_file *file,
 		       const struct plan_file_tenant **tenant);
 
 /*
- * Checks that the plan is for @topo, and that @topo has all TPCs of the plan's sets. @words is the
- * value of --plan. Returns 0 or an exit status.
+ * Checks that the plan is for @topo, and that @topo has all TPCs of the plan's sets. The value of
+ * --plan is @words. Returns 0 or an exit status.
  */
 int plan_file_check(const char *words, const struct gpupart_topology *topo,
 		    const struct plan_file *file);

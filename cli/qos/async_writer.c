@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Buffers output and writes it to a descriptor on a thread. */
+/* Buffers output. A thread writes the output to a descriptor. */
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>

@@ -15,8 +15,8 @@
 struct pump;
 
 /*
- * Opens a writer to @fd. The caller still owns @fd. Returns NULL if there is not enough memory
- * or the thread cannot be created. The caller must not call fork() afterwards.
+ * Opens a writer to @fd. The caller still owns @fd. If there is not enough memory or the thread
+ * cannot be created, returns NULL. The caller must not call fork() afterwards.
  */
 struct pump *async_writer_open(int fd);
 FILE *async_writer_file(struct pump *pump);

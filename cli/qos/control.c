@@ -364,7 +364,7 @@ static void __attribute__((noreturn)) be_guard(struct control *c, int fd)
 	setsid();
 	sigfillset(&all);
 	/*
-	 * If a state page is truncated, the error affects one tenant only: see
+	 * A truncated state page is an error for one tenant, not for the guard: see
 	 * gpupart_remote_open().
 	 */
 	sigdelset(&all, SIGBUS);

@@ -56,8 +56,8 @@ int control_start(struct control *c, unsigned int i, const struct gpupart_tpcset
 void control_end(struct control *c, unsigned int i, pid_t group);
 
 /*
- * Restores the set that each tenant had before the start. c->old contains these sets. If a set
- * cannot be restored, prints a command that restores it.
+ * Restores the set that each tenant had before the start. These sets are in c->old. If a set cannot
+ * be restored, prints a command that restores it.
  */
 void control_restore(struct control *c);
 

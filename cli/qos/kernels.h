@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Experimental: estimates the progress of a program that makes no reports. Each completed launch
- * counts as the solo time of its function. This is the time of a launch when the program runs
- * alone.
+ * counts as the solo time of its function. The solo time is the time of a launch when the program
+ * runs alone.
  */
 #ifndef GPUPART_CLI_QOS_KERNELS_H
 #define GPUPART_CLI_QOS_KERNELS_H
@@ -17,7 +17,7 @@ struct kernels_look {
 
 /*
  * Returns the sum of the solo times, in ns, of all launches that ended between two @looks at one
- * process. @alone contains the solo times. If @learn is true, the program runs alone. Then its
+ * process. The solo times are in @alone. If @learn is true, the program runs alone. Then its
  * launches are added to @alone and count as the time that they took.
  */
 uint64_t kernels_work(struct gpupart_records *alone, bool learn, struct kernels_look looks[2]);

@@ -65,8 +65,8 @@ static bool read_lending(const struct live_tenant *t, struct gpupart_lending *le
 }
 
 /*
- * A running program cannot begin to borrow, because it observes each launch only if it was started
- * with --lend.
+ * A running program cannot begin to borrow. To borrow, a program must observe each launch from its
+ * start.
  */
 static void begin_adopted(struct live_tenant *t, const char *lender)
 {

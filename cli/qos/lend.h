@@ -22,8 +22,8 @@ void lend_begin(struct control *c);
 /* Carries out the decision about lending. */
 void lend_order(struct control *c, const struct qos_decision *decision);
 /*
- * Stores in *measured how many launches tenant @i made on lent TPCs since the last call. Also
- * stores whether programs can borrow the tenant's TPCs now, or could at the last call.
+ * Stores in *measured how many launches tenant @i made on lent TPCs since the last call. Then
+ * stores whether programs can borrow the tenant's TPCs now, or could at the previous call.
  */
 void lend_take(struct control *c, unsigned int i, struct qos_measured *measured);
 /* Ends the watchers. */

@@ -19,7 +19,7 @@
 
 /*
  * For programs without completion records. After this number of reports since a change, reports
- * show the speed in the new set: the second report is about a unit that began after the change. The
+ * show the speed in the new set. The second report is about a unit that began after the change. The
  * number of launches would not show which launches have ended, because programs submit launches
  * ahead of time.
  */
@@ -122,8 +122,8 @@ void live_find(struct live *live, bool now)
 	bool awaited = false;
 
 	/*
-	 * Each line on the socket wakes this process. Do not search each time, even if a tenant has
-	 * no process.
+	 * Each line on the socket wakes this process. So do not search each time, even for a tenant
+	 * without processes.
 	 */
 	for (unsigned int i = 0; i < live->nr; i++)
 		awaited |= !live->tenants[i].nr_members && !live->tenants[i].gone;
@@ -299,7 +299,7 @@ static void begin_anew(struct live_tenant *t)
 		t->members[m].looks[0] = t->members[m].looks[1];
 }
 
-/* Returns the sum of the work of all sources. Sets *any if at least one source reported. */
+/* Returns the sum of the work of all sources. If at least one source reported, sets *any. */
 static uint64_t take_work(struct live_tenant *t, enum live_kind kind, uint64_t now_ns, bool any,
 			  bool *exact)
 {
@@ -386,8 +386,8 @@ void live_restart(struct live *live)
 }
 
 /*
- * Calls gpupart_records_drained() for all processes of the tenant, even if one of them has not
- * drained.
+ * Calls gpupart_records_drained() for each process of the tenant. If one process has not drained,
+ * continues with the other processes.
  */
 static int records_drained(struct live_tenant *t)
 {

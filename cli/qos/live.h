@@ -34,8 +34,8 @@ struct live_member {
 	bool drained;	/* all launches from before the last change of its set have ended */
 	uint64_t ended;			/* number of ended launches at the last read */
 	struct pace paces[LIVE_NR_KINDS];
-	struct gpupart_tpcset given;	/* the set that was found in the process, or that it was
-					 * given later; or empty */
+	struct gpupart_tpcset given;	/* the set that the process had at first, or got later;
+					 * or empty */
 	bool seen;			/* found in the current list of processes */
 	char report[64];		/* its GPUPART_REPORT, or "" */
 };
@@ -121,8 +121,8 @@ void live_find(struct live *live, bool now);
 
 /*
  * Finds the programs that have TPCs but are not tenants, and stores them in live->others. The
- * caller provides lists of all processes and jobs. Some calls also read the environments of all
- * processes. Such a call takes a long time.
+ * caller provides lists of all processes and jobs. Some calls read the environments of all
+ * processes, too. Such a call takes a long time.
  */
 void live_find_others(struct live *live, const struct gpupart_process *processes,
 		      int nr_processes, const struct gpupart_job *jobs, int nr_jobs);
@@ -149,8 +149,8 @@ void live_take(struct live *live, unsigned int i, const struct qos_tenant *tenan
 	       const struct qos_spec *spec, uint64_t ns, struct qos_measured *measured);
 
 /*
- * Returns a percentile of the histogram @latencies, which counts @nr requests. @thousandths selects
- * the percentile: 990 is the 99th. Assumes that the requests of a bin are spread evenly over the
+ * Returns a percentile of the histogram @latencies, which counts @nr requests. If @thousandths is
+ * 990, the percentile is the 99th. Assumes that the requests of a bin are spread evenly over the
  * bin.
  */
 uint64_t live_percentile(const uint64_t latencies[GPUPART_NR_LATENCIES], uint64_t nr,

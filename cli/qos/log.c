@@ -13,7 +13,8 @@
 /* ------------------------------------------------------------------------- values */
 
 struct io {
-	char *why; /* when reading: QOS_MESSAGE_SIZE bytes for a message; when writing: NULL */
+	char *why; /* buffer of QOS_MESSAGE_SIZE bytes for a message when reading; NULL when
+		    * writing */
 	bool bad;		/* a value was wrong; @why describes the first wrong value */
 };
 
@@ -425,8 +426,8 @@ bool qos_log_read_step(json_t *line, struct qos_session *s, struct qos_measured 
 /* ---------------------------------------------------------------------- differences */
 
 /*
- * Finds the first difference between @a and @b, and describes it in @text. @at is the path of
- * both objects.
+ * Finds the first difference between @a and @b, and describes it in @text. Both objects have the
+ * path @at.
  */
 static bool find_difference(const char *at, json_t *a, json_t *b, char *text, size_t len)
 {

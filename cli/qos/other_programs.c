@@ -33,7 +33,7 @@ static bool job_is_inside(const struct search *s, const char *id, const char *ar
 }
 
 /*
- * Returns whether a process belongs to a tenant. @runs is true if the process uses the GPU. If a
+ * Returns whether a process belongs to a tenant. If the process uses the GPU, @runs is true. If a
  * process does not use the GPU and is in the job of an adopted process, the process belongs to the
  * tenant.
  */
@@ -76,7 +76,7 @@ static void add(struct search *s, int pid, const char *name, const struct gpupar
 		s->live->reported_everywhere = true;
 		return;
 	}
-	/* If a program has several processes, only the first process is listed. */
+	/* If a program has several processes, list the first process. */
 	for (unsigned int i = 0; i < s->to->nr; i++)
 		if (!strcmp(s->to->list[i].name, clean) &&
 		    gpupart_tpcset_equal(&s->to->list[i].set, set))
@@ -102,8 +102,8 @@ static void found_shown(void *user, const struct neighbour *found)
 }
 
 /*
- * Handles a process that is known only from its environment. look_at_jobs() has handled listed
- * jobs.
+ * Handles a process that is known only from its environment. Listed jobs are the task of
+ * look_at_jobs().
  */
 static void found_by_environment(void *user, const struct neighbour *found)
 {
@@ -130,8 +130,8 @@ static bool job_is_listed(const struct search *s, const struct gpupart_job *job)
 }
 
 /*
- * Returns whether the job is a grant of the node. Such a job has no processes. found_given()
- * handles grants to other users.
+ * Returns whether the job is a grant of the node. Such a job has no processes. Grants to other
+ * users are the task of found_given().
  */
 static bool is_node_job(const struct gpupart_job *job)
 {
@@ -174,7 +174,7 @@ static void look_at_grants(struct search *s)
 			add(s, 0, list[i].name, &set);
 	}
 	free(list);
-	/* A user other than root has only the granted TPCs. */
+	/* If the user is not root, the user has the granted TPCs and no others. */
 	set = gpupart_tpcset_andnot(&all, &own);
 	if (geteuid() && !gpupart_tpcset_empty(&own) && !gpupart_tpcset_empty(&set))
 		add(s, 0, "not granted by this node", &set);

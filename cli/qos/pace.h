@@ -18,7 +18,7 @@ struct pace {
 	uint64_t told;		/* work reported since the last take */
 	uint64_t ahead;	/* work counted before its report; it is subtracted from later reports */
 	uint64_t part;		/* at the last take: work that had begun but was not reported */
-	uint64_t owed;		/* work from before pace_discard() that no take has counted */
+	uint64_t owed;		/* uncounted work from before pace_discard() */
 	bool known;		/* at the last take, the estimate was possible */
 	bool begun;		/* the time between reports was already known */
 };
@@ -28,7 +28,7 @@ struct pace {
  */
 uint64_t pace_add(uint64_t a, uint64_t b);
 
-/* Returns the increase of a counter, or 0 if it decreased. */
+/* Returns the increase of a counter. If the counter decreased, returns 0. */
 static inline uint64_t pace_increase(uint64_t now, uint64_t before)
 {
 	return now > before ? now - before : 0;

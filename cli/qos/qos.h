@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Declarations that the files of `gpupart qos` share: the tenants in a file, a run of the policy,
- * and the log and results of a run. Call all functions from one thread.
+ * Declarations for all files of `gpupart qos`: the tenants in a file, a run of the policy, its log
+ * and its results. Call all functions from one thread.
  */
 #ifndef GPUPART_CLI_QOS_QOS_H
 #define GPUPART_CLI_QOS_QOS_H
@@ -79,8 +79,8 @@ void qos_setup_free(struct qos_setup *setup);
 void qos_setup_floors(struct qos_setup *setup, const struct qos_board *board);
 
 /*
- * Returns the tenant whose TPCs tenant @i may borrow, or QOS_MAX_TENANTS. The best-effort
- * tenants are distributed in their order over the tenants that lend.
+ * Returns the lender of tenant @i. If there is no lender, returns QOS_MAX_TENANTS. The best-effort
+ * tenants are assigned to the lenders in turn.
  */
 unsigned int qos_lender_of(const struct qos_setup *setup, unsigned int i);
 
@@ -157,7 +157,7 @@ struct qos_driver {
 	const char *command;		/* the name in the JSON result, such as "qos sim" */
 	/*
 	 * True for running programs. The run continues if the log cannot be written. A slow reader
-	 * of the output does not delay the run. --json prints the lines of the log.
+	 * of the output does not delay the run. The option --json prints the lines of the log.
 	 */
 	bool live;
 	/*
@@ -172,8 +172,8 @@ struct qos_driver {
 	 */
 	int (*measure)(struct qos_session *session, struct qos_measured *measured);
 	/*
-	 * Carries out the decision session->now. @line is its line in the log. May be NULL.
-	 * Returns 0 or an exit status.
+	 * Carries out the decision session->now. The line of this decision in the log is @line. May
+	 * be NULL. Returns 0 or an exit status.
 	 */
 	int (*decided)(struct qos_session *session, json_t *line);
 };
@@ -262,9 +262,9 @@ json_t *qos_log_step(const struct qos_session *session, bool swap,
 		     const struct qos_measured *measured);
 
 /*
- * These functions read a line of a log. qos_log_read_begin() stores the tenants and their strings
- * in @setup. It stores all other values in @session. If @line is not a line of a log, both
- * functions store a message in @why and return false. @why has QOS_MESSAGE_SIZE bytes.
+ * These functions read a line of a log. The function qos_log_read_begin() stores the tenants and
+ * their strings in @setup, and all other values in @session. If @line is not a line of a log, both
+ * functions store a message in @why and return false. The size of @why is QOS_MESSAGE_SIZE bytes.
  */
 bool qos_log_read_begin(json_t *line, struct qos_setup *setup, struct qos_session *session,
 			char *why);
@@ -279,8 +279,8 @@ void qos_log_difference(json_t *logged, json_t *now, char *text, size_t len);
 /* ---------------------------------------------------------------- shown: show.c */
 
 /*
- * qos_text() prints the summary, with a line for each tenant. qos_json() returns the summary as
- * JSON.
+ * qos_text() prints the summary, with a line for each tenant. The function qos_json() returns the
+ * summary as JSON.
  */
 void qos_text(struct out *out, const struct qos_session *session);
 json_t *qos_json(const struct qos_session *session);

@@ -115,7 +115,7 @@ static int start(struct qos_session *s)
 
 /* ------------------------------------------------------------------------ measure */
 
-/* Reads power and clocks once an epoch, or less often if reading takes long. */
+/* Reads power and clocks once an epoch. If reading takes long, reads them less often. */
 static void read_gpu_state(struct run *run, uint64_t now)
 {
 	if (now < run->next_look_ns)

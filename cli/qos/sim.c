@@ -161,8 +161,8 @@ static void phase_free(struct plant *plant)
 }
 
 /*
- * Does the same as the library. If no virtual GPC of the set has room for the cluster of a launch,
- * the launch gets more TPCs than the set has. In a graph, all kernels get more TPCs. If a step
+ * Does the same as the library. If a launch has a cluster, and no virtual GPC of the set has room
+ * for the cluster, the launch gets more TPCs. In a graph, all kernels get more TPCs. If a step
  * names a set, this set is not changed.
  */
 static void find_clusters(struct plant *plant, const struct pipe_step *steps, unsigned int nr)
@@ -186,7 +186,7 @@ static void find_clusters(struct plant *plant, const struct pipe_step *steps, un
 				largest = pipe->kernels[graph->nodes[n].kernel].cluster;
 		if (!largest || tenant == QOS_MAX_TENANTS || steps->set)
 			continue;
-		/* This plant owns the scenario. */
+		/* This plant owns the scenario, so it may change the steps. */
 		((struct pipe_step *)steps)->set = &plant->wide[tenant];
 		n = plant->gpu.map.nr_sms / plant->gpu.map.nr_tpcs;
 		largest = (largest + n - 1) / n;

@@ -12,7 +12,8 @@
 #define MOST_TEXT	1024	/* maximum number of bytes of one --tenant option */
 
 /*
- * Prints a string in quotes, in the syntax of JSON and YAML. Returns false if it is not UTF-8.
+ * Prints a string in quotes, in the syntax of JSON and YAML. If the string is not UTF-8, returns
+ * false.
  */
 static bool print_string(FILE *to, const char *text, size_t len)
 {

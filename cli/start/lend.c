@@ -28,8 +28,8 @@
 #define BUSY_US		100		/* intervals between checks of a busy lender and of an
 					 * idle lender */
 #define IDLE_US		500
-#define ORDER_US	5000		/* time between two reads of an order while the order is
-					 * to lend nothing */
+#define ORDER_US	5000		/* while nothing is lent: time between two reads of an
+					 * order */
 #define SLACK_NS	200000000	/* time between two reads of the slack of the lender's
 					 * goal */
 

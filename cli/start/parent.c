@@ -57,9 +57,9 @@ static void pass_on(struct parent *parent, const siginfo_t *info)
 	/*
 	 * The kernel sends signals of the terminal to the whole group, so do not pass them on.
 	 * There are three exceptions. The kernel sends a hangup to the session's leader alone, and
-	 * this process may be the leader. An alarm belongs to this process if it was set before
-	 * this command started. If SIGSTOP has already stopped the program, waitpid() does not
-	 * report another stop.
+	 * this process may be the leader. If an alarm was set before this command started, the
+	 * alarm belongs to this process. If SIGSTOP has already stopped the program, waitpid() does
+	 * not report another stop.
 	 */
 	if (info->si_code > 0) {
 		if (info->si_signo == SIGALRM ||

@@ -8,7 +8,10 @@
 
 #include "cli/target/args.h"
 
-/* The sets of the rules. For each rule, a list has one set for each GPU. ';' separates the sets. */
+/*
+ * The sets of the rules. For each rule, a list has one set for each GPU. The separator of the sets
+ * is ';'.
+ */
 struct rules {
 	char *sets[ARGS_MAX_TERMS];
 };

@@ -19,8 +19,8 @@ bool run_report_breach(const struct gpupart_report_process *process);
 enum run_report_found { RUN_REPORT_ABSENT, RUN_REPORT_UNKNOWN, RUN_REPORT_PRESENT };
 
 /*
- * Returns whether process @p is in @report. The result is unknown if an entry from another pid or
- * time namespace may be @p. It is also unknown if the start time of @p cannot be read.
+ * Returns whether process @p is in @report. If an entry from another pid or time namespace may be
+ * @p, the result is unknown. If the start time of @p cannot be read, the result is unknown, too.
  */
 enum run_report_found run_report_find(const struct gpupart_report *report,
 				      const struct process *p);
@@ -32,7 +32,7 @@ enum run_report_found run_report_find(const struct gpupart_report *report,
 void run_report_say_hidden(const struct gpupart_report *report, const struct witness *witness,
 			   bool simulated);
 
-/* Prints the report on stderr. Prints nothing if all launches were confined. */
+/* Prints the report on stderr. If all launches were confined, prints nothing. */
 void run_report_say(const struct gpupart_report *report, const struct witness *witness,
 		    const struct args *args);
 

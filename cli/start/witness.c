@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Finds processes that use CUDA; see witness.h. A process uses CUDA if it has mapped libcuda.so and
- * opened /dev/nvidia-uvm. cuInit opens this device. NVML does not open it. Each scan reads all of
- * /proc, so callers wait longer after each scan.
+ * opened /dev/nvidia-uvm. The function cuInit opens this device, but NVML does not. Each scan reads
+ * all of /proc, so callers wait longer after each scan.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -80,7 +80,7 @@ bool witness_is_below(int pid, int root)
 enum { UNKNOWN, BELOW, NOT_BELOW };
 
 /*
- * Returns whether @found is a descendant of @root. @memo stores the results of this scan by pid.
+ * Returns whether @found is a descendant of @root. The results of this scan are in @memo, by pid.
  * This limits the cost: another user may have many processes with MAX_DEPTH ancestors each.
  */
 static bool is_below(const struct process_parent *found, int root, unsigned char *memo)
@@ -136,8 +136,8 @@ static bool is_ours(int pid)
 }
 
 /*
- * Returns whether @pid uses CUDA and is not confined. Sets *@ours if the process has the library of
- * this package.
+ * Returns whether @pid uses CUDA and is not confined. If the process has the library of this
+ * package, sets *@ours.
  */
 static bool is_unconfined(int pid, bool simulated, bool *ours, bool *hidden)
 {

@@ -29,10 +29,10 @@ struct witness {
 
 /*
  * Scans /proc once. Examines @root, the descendants of @root, and this user's processes with the
- * same GPUPART_REPORT as this process. Ignores processes of this command. If a process starts and
- * ends between two scans, does not find it. If the parent of a process has ended and the process
- * lacks the variable, does not find the process. If @simulated is true, there is no device to
- * check. A process without root privileges cannot examine a setuid program or a program that called
+ * same GPUPART_REPORT as this process. Ignores processes of this command. Misses a process that
+ * starts and ends between two scans. If the parent of a process has ended and the process lacks the
+ * variable, does not find the process. If @simulated is true, there is no device to check. A
+ * process without root privileges cannot examine a setuid program or a program that called
  * prctl(PR_SET_DUMPABLE).
  */
 void witness_look(struct witness *witness, int root, bool simulated);

@@ -98,7 +98,7 @@ static void print_kernels(struct out *out, const struct gpupart_records_watched 
 	}
 }
 
-/* Returns false if the row has no completion records. */
+/* If the row has no completion records, returns false. */
 static bool print_row(struct out *out, const struct stat_row *row)
 {
 	const struct gpupart_records *r = &row->last.records;

@@ -80,7 +80,7 @@ void stat_drop(struct stat_report *report);
 
 /* ------------------------------------------------------------------- running.c */
 
-/* Finds the processes of @pid or of @name. @pid is the value of -p. Returns 0 or an exit status. */
+/* Finds the processes of @pid or of @name. The value of -p is @pid. Returns 0 or an exit status. */
 int running_find(struct stat_report *report, const char *pid, const char *name);
 /* Samples the found processes for report->seconds. Returns 0 or an exit status. */
 int running_watch(struct stat_report *report);
@@ -97,8 +97,8 @@ bool stat_count(const struct stat_sample *from, const struct stat_sample *to,
  */
 const char *stat_share(char text[48], double least, double most);
 /*
- * Formats two other values like stat_share(). @to is the text between the values. @unit is the text
- * after the values.
+ * Formats two other values like stat_share(). The text between the values is @to. The text after
+ * the values is @unit.
  */
 const char *stat_range(char text[48], double least, double most, const char *to,
 		       const char *unit);

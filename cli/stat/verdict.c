@@ -35,7 +35,7 @@ bool stat_count(const struct stat_sample *from, const struct stat_sample *to,
 
 	if (!watched || !b->on)
 		return false;
-	/* Count from the first launch if a sample saw it. */
+	/* If a sample saw the first launch, count from this launch. */
 	c->seconds = a->on ? passed : watched / 1e9;
 	c->graphs = increase(b->graphs, a->graphs);
 	c->unrecorded = increase(b->unrecorded, a->unrecorded);

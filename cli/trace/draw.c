@@ -5,7 +5,7 @@
 #include "cli/trace/trace.h"
 
 #define TEXT_SLICES	64
-/* height of a block: TIMELINE_UNITS / maximum number of blocks on an SM of most GPUs */
+/* height of a block, which is TIMELINE_UNITS / maximum number of blocks on an SM of most GPUs */
 #define BLOCK_UNITS	4
 #define MAX_NAME	72	/* columns for the name of a set */
 

@@ -14,7 +14,7 @@ extern const char trace_ptx[];
 /* bytes of shared memory; a block can have this size on every GPU */
 #define SHARED_ALWAYS		49152
 
-/* The record of a block. trace.ptx uses the same layout. */
+/* The record of a block. The file trace.ptx uses the same layout. */
 struct record {
 	uint32_t smid, zero;
 	uint64_t start, end;

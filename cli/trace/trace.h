@@ -45,8 +45,8 @@ struct trace {
 int trace_run(struct trace *trace, char *why, size_t len);
 
 /*
- * trace_svg() draws an SVG with a row for each SM. trace_text() draws text of 80 columns with a row
- * for each TPC.
+ * trace_svg() draws an SVG with a row for each SM. The function trace_text() draws text of 80
+ * columns with a row for each TPC.
  */
 void trace_svg(struct out *out, const struct trace *trace);
 void trace_text(struct out *out, const struct trace *trace);

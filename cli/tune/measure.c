@@ -78,8 +78,9 @@ static int find_stalled(const struct tune_run *run, const struct tune_candidate 
 }
 
 /*
- * Finds out whether program @i makes reports. If not, measures its completed launches. Also finds
- * the interval between the reports or the launches. Returns 0 or an exit status.
+ * Finds out whether program @i makes reports. If it makes no reports, measures its completed
+ * launches. Also finds the interval between the reports or the launches. Returns 0 or an exit
+ * status.
  */
 static int find_measure(struct tune_run *run, unsigned int i)
 {

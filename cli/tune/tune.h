@@ -67,9 +67,9 @@ struct tune_run {
 };
 
 /*
- * Functions of choose.c, which do not measure. tune_list() makes about @nr candidates from the TPCs
- * in @room. It uses all shapes that the GPU has. The first candidates give one program nearly all
- * TPCs. Returns 0 or an exit status.
+ * Functions of choose.c. These functions do not measure. The function tune_list() makes about @nr
+ * candidates from the TPCs in @room. It uses all shapes that the GPU has. The first candidates give
+ * one program nearly all TPCs. Returns 0 or an exit status.
  */
 int tune_list(struct tune *tune, const struct gpupart_topology *topo,
 	      const struct gpupart_tpcset room[TUNE_PROGRAMS], unsigned int nr);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Chooses the speed curve of a tenant by the shape of its set. If a speed is below the curve, finds
- * out whether the reason is that the tenant shares GPCs with other tenants.
+ * out whether GPCs shared with other tenants are the reason.
  */
 #include "cli/qos/policy/internal.h"
 
@@ -57,8 +57,8 @@ bool qos_find_edge(const struct qos_policy *p, struct qos_actor *a, uint64_t val
 	    alone == a->nr || alone < most_of(a->least, a->nr * 2 / 3) || a->nr_edges == EDGES)
 		return false;
 	/*
-	 * Find out whether the tenant is slower than with fewer TPCs. If it meets its goal, also
-	 * find out whether it is slower than the loss of TPCs explains.
+	 * Find out whether the tenant is slower than with fewer TPCs. If the tenant meets its goal,
+	 * also find out whether it lost more speed than the loss of TPCs explains.
 	 */
 	for (n = 1; n <= most; n++) {
 		left = n < a->nr ? 1000 - room : 800 - least_of(800, room);

@@ -25,8 +25,8 @@ struct qos_board {
 	uint8_t vgpc[GPUPART_MAX_TPCS];	/* virtual GPC; all blocks of a cluster run in the same
 					 * virtual GPC */
 	/*
-	 * If a set has at least this number of TPCs, one virtual GPC must contain this number of
-	 * TPCs of the set. 0: there is no such rule.
+	 * A set with this number of TPCs or more must have this number of TPCs in one virtual GPC.
+	 * If the number is 0, there is no such rule.
 	 */
 	unsigned int cluster_tpcs;
 	bool shapes;			/* try shapes other than QOS_PACKED */
@@ -59,8 +59,8 @@ struct qos_tenant {
 	unsigned int floor, ceiling;	/* numbers of TPCs; floor 0 means 1, ceiling 0 means all */
 	struct gpupart_tpcset adopted;	/* its TPCs before the start of the policy; may be empty */
 	/*
-	 * only for a guaranteed tenant: it lends its TPCs to best-effort tenants while it is
-	 * idle
+	 * for a guaranteed tenant: while the tenant is idle, it lends its TPCs to best-effort
+	 * tenants
 	 */
 	bool lend;
 	/* time limit of kernels on lent TPCs, QOS_LEND_LEAST .. QOS_LEND_MOST; 0: the slack */
@@ -94,7 +94,8 @@ struct qos_measured {
 	bool disturbed;		/* its set was not the decided set, so the epoch does not count */
 	uint64_t ns;		/* length of the epoch */
 	uint64_t work;		/* work done in the epoch, in thousandths of a unit */
-	uint64_t reports;	/* number of reports of that work; 0: not known, @work is exact */
+	uint64_t reports;	/* number of reports in the epoch; 0: not known, and @work is
+				 * exact */
 	bool exact;		/* if a unit crosses an end of the epoch, @work includes a part
 				 * of the unit */
 	/*
@@ -145,8 +146,8 @@ struct qos_verdict {
 	unsigned int optimum;	/* number of TPCs above which it hardly gets faster; 0: not known */
 	/*
 	 * For a guaranteed tenant: from now on, kernels of other programs may use its TPCs for this
-	 * time. 0: lend nothing. This time is also set for a tenant that does not lend to tenants,
-	 * because other programs may borrow its TPCs.
+	 * time. If the time is 0, it lends nothing. If the tenant does not lend to tenants, the
+	 * time is set, too, because other programs may borrow its TPCs.
 	 */
 	uint64_t lend_ns;
 	uint64_t speed;			/* speed in the epoch; 0 for QOS_LATENCY */
@@ -170,9 +171,9 @@ struct qos_policy;
 
 /*
  * Creates a policy for @nr tenants (1 .. 64), and makes its first decision. The policy does not
- * allocate memory later. Returns 0 or a negative errno. -EINVAL: the options contradict each other.
- * -ENOSPC: the GPU has too few TPCs for the floors. After an error, @why contains a message. @why
- * has QOS_MESSAGE_SIZE bytes.
+ * allocate memory later. Returns 0 or a negative errno. If the options contradict each other,
+ * returns -EINVAL. If the GPU has too few TPCs for the floors, returns -ENOSPC. After an error,
+ * @why contains a message. The size of @why is QOS_MESSAGE_SIZE bytes.
  */
 int qos_policy_new(const struct qos_board *board, const struct qos_rules *rules,
 		   const struct qos_tenant *tenants, unsigned int nr, struct qos_policy **policy,

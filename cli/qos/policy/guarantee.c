@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Decides how many TPCs a guaranteed tenant needs. The decision depends only on that tenant, and
- * on whether best-effort tenants can still give up TPCs.
+ * Decides how many TPCs a guaranteed tenant needs. The decision depends on this tenant. It also
+ * depends on whether best-effort tenants can still give up TPCs.
  */
 #include "cli/qos/policy/internal.h"
 
@@ -52,8 +52,8 @@ static bool effort_is_least(const struct qos_policy *p)
 }
 
 /*
- * Returns the smallest count above @nr that is known to meet the goal, or @nr if no such count
- * is known.
+ * Returns the smallest count above @nr that is known to meet the goal. If no such count is known,
+ * returns @nr.
  */
 static unsigned int known_to_suffice(const struct qos_policy *p, const struct qos_actor *a,
 				unsigned int nr)
@@ -112,7 +112,7 @@ static unsigned int give_up(struct qos_policy *p, struct qos_actor *a)
 	return undo_raises(p, a);
 }
 
-/* Returns the number of TPCs that remain if all other tenants have only their minimum. */
+/* If all other tenants had their minimum, some TPCs would remain. Returns their number. */
 static unsigned int most_available(const struct qos_policy *p, const struct qos_actor *a)
 {
 	unsigned int nr = qos_free(p);
@@ -327,9 +327,9 @@ static uint32_t without_one(const struct qos_actor *a)
 
 /*
  * After a long time with a surplus, takes one TPC in two cases. First case: the goal would be met
- * even if the loss were twice as large as the share of a TPC. This happens at the edge of a wave of
- * blocks. Second case: the loss of one TPC is well measured, and the goal would be met even at the
- * lowest score so far.
+ * even with twice the proportional loss of a TPC. This happens at the edge of a wave of blocks.
+ * Second case: the loss of one TPC is well measured, and the goal would be met even at the lowest
+ * score so far.
  */
 static unsigned int one_less(const struct qos_policy *p, const struct qos_actor *a)
 {
@@ -506,9 +506,9 @@ static unsigned int want(struct qos_policy *p, struct qos_actor *a)
 }
 
 /*
- * The tenant was slower because some of its TPCs are in GPCs of other tenants. @edge is the largest
- * number of TPCs with this effect. If the tenant has at most @edge TPCs, it keeps only its TPCs in
- * GPCs without other tenants. A raise goes beyond @edge.
+ * The tenant was slower because some of its TPCs are in GPCs of other tenants. The largest number
+ * of TPCs with this effect is @edge. If the tenant has at most @edge TPCs, it gives up its TPCs in
+ * GPCs with other tenants. A raise goes beyond @edge.
  */
 static unsigned int beside_others(struct qos_policy *p, struct qos_actor *a, unsigned int nr)
 {

@@ -86,8 +86,8 @@ struct qos_actor {
 	unsigned int wait_stuck;	/* number of remaining epochs until another try */
 
 	/*
-	 * The speed with each number of TPCs, for each shape. 0: not known. For a latency goal, the
-	 * score instead of the speed. @curve is the curve of the present shape.
+	 * The speed with each number of TPCs, for each shape. If a speed is not known, it is 0. A
+	 * latency goal has scores instead of speeds. The curve of the present shape is @curve.
 	 */
 	uint64_t curves[QOS_SHAPES][GPUPART_MAX_TPCS + 1], *curve;
 	enum qos_shape shape, was;	/* present shape; shape before the last change */
@@ -97,14 +97,11 @@ struct qos_actor {
 	unsigned int tried_shapes;	/* a bit for each tried shape */
 	unsigned int tried_nr;		/* TPCs during the trials */
 	unsigned int trial;		/* epochs since a trial of @shape began; 0: none */
-	/*
-	 * epochs until the next trials; if these trials bring no gain, epochs until the trials
-	 * after them
-	 */
+	/* epochs until the next trials; wait after the next trials, if they bring no gain */
 	unsigned int wait_shapes, next_shapes;
 	/*
-	 * The tenant was slower because some of its TPCs were in GPCs of other tenants. @edge is
-	 * the largest number of TPCs with this effect. 0: none.
+	 * The tenant was slower because some of its TPCs were in GPCs of other tenants. The largest
+	 * number of TPCs with this effect is @edge, or 0 if there is no such effect.
 	 */
 	unsigned int edge, nr_edges;
 	bool forgot;		/* the load changed in this epoch, so its curve was discarded */
@@ -153,8 +150,8 @@ struct qos_policy {
 	uint8_t drains[GPUPART_MAX_TPCS];
 	/* TPCs of other programs: tenants do not get @held, but they do get @shared */
 	struct gpupart_tpcset held, shared;
-	struct gpupart_tpcset told;	/* TPCs that the last message about programs that are not
-					 * tenants listed */
+	struct gpupart_tpcset told;	/* TPCs in the last message about programs that are not
+					 * tenants */
 	unsigned int calm;			/* epochs since the last change */
 	unsigned int wants[QOS_MAX_TENANTS];	/* number of TPCs each guaranteed tenant needs */
 	char words[QOS_MESSAGE_SIZE];
@@ -166,8 +163,8 @@ static inline unsigned int least_of(unsigned int a, unsigned int b)
 }
 
 /*
- * Returns @a * @b / @c. A speed has up to 64 bits. @a may be a sum of speeds if the product with @b
- * has at most 128 bits.
+ * Returns @a * @b / @c. A speed has up to 64 bits. If the product with @b has at most 128 bits, @a
+ * may be a sum of speeds.
  */
 static inline uint64_t qos_times(unsigned __int128 a, uint64_t b, uint64_t c)
 {
@@ -255,9 +252,9 @@ bool qos_try_shapes(struct qos_policy *p);
  * for certain shapes of other sets.
  */
 void qos_choose_curves(struct qos_policy *p);
-/* Discards the results of trials after a change of the load or of a neighbour. */
+/* Discards the results of trials. The load or a neighbour has changed. */
 void qos_forget_shapes(struct qos_actor *a);
-/* Returns the number of TPCs of @a in GPCs in which no other tenant has a TPC. */
+/* Counts the TPCs of @a in GPCs without TPCs of other tenants. */
 unsigned int qos_alone(const struct qos_policy *p, const struct qos_actor *a);
 /* If @value is too low because @a has TPCs in GPCs of other tenants, returns true. */
 bool qos_find_edge(const struct qos_policy *p, struct qos_actor *a, uint64_t value, uint64_t room);
@@ -272,9 +269,9 @@ void qos_lend(struct qos_actor *a, const struct qos_measured *m, bool moved);
 unsigned int qos_want(struct qos_policy *p, struct qos_actor *a);
 
 /*
- * effort.c: qos_press() limits best-effort tenants so that guarantees fit. qos_share() distributes
- * @rest TPCs among the best-effort tenants. It stores the number of TPCs of each tenant in @counts.
- * This number may be 0.
+ * effort.c: qos_press() limits best-effort tenants so that guarantees fit. The function qos_share()
+ * distributes @rest TPCs among the best-effort tenants. It stores the number of TPCs of each tenant
+ * in @counts. This number may be 0.
  */
 void qos_press(struct qos_policy *p);
 void qos_share(struct qos_policy *p, unsigned int rest, unsigned int *counts);

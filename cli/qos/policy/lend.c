@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Limits the time for which kernels of other programs may use the TPCs of an idle guaranteed
- * tenant. The limit is given, or it is the slack of a latency goal. The slack is the goal minus the
- * latency without lending. If the tenant missed its goal in an epoch, it lends nothing for a while.
+ * Sets a time limit for kernels of other programs on the TPCs of an idle guaranteed tenant. The
+ * limit is given, or it is the slack of a latency goal. The slack is the goal minus the latency
+ * without lending. If the tenant missed its goal in an epoch, it lends nothing for a while.
  */
 #include "cli/qos/policy/internal.h"
 
@@ -16,8 +16,8 @@
 #define SURE		50u	/* good epochs after which earlier misses are forgotten */
 
 /*
- * Learns from an epoch without lending. bare_ns is an upper bound of the latency without lending.
- * If the latency becomes smaller, bare_ns becomes smaller slowly.
+ * Learns from an epoch without lending. The value bare_ns is an upper bound of the latency without
+ * lending. If the latency becomes smaller, bare_ns becomes smaller slowly.
  */
 static void learn_bare(struct qos_actor *a, uint64_t ns)
 {

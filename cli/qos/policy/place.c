@@ -33,7 +33,7 @@ static unsigned int nr_in(const uint8_t *places, const struct gpupart_tpcset *se
 
 /*
  * Returns a larger value if @a prefers the free @tpc. Values are comparable for TPCs that @a last
- * had in the same epoch or never had. @hold has the present sets.
+ * had in the same epoch or never had. The present sets are in @hold.
  */
 static uint64_t preference(const struct qos_policy *p, const struct gpupart_tpcset *hold,
 			   unsigned int a, unsigned int tpc)
@@ -147,7 +147,8 @@ static void shrink(struct qos_policy *p, struct gpupart_tpcset *hold, const unsi
 			if (gives_up_first(p, hold, more, a, t, tpc))
 				tpc = t;
 		/*
-		 * Give up only as many former TPCs of another tenant as this tenant can get back.
+		 * Some of these TPCs belonged to another tenant. Give up as many of them as the
+		 * other tenant can get back.
 		 */
 		if (missed_since(p, more, tpc, &who))
 			more[who]--;
@@ -184,8 +185,8 @@ static void grow(struct qos_policy *p, struct gpupart_tpcset *hold, const unsign
 }
 
 /*
- * Returns whether @set has enough TPCs of one virtual GPC for a cluster. Also returns true if
- * the whole @set is too small for a cluster.
+ * Returns whether @set has enough TPCs of one virtual GPC for a cluster. If the whole @set is too
+ * small for a cluster, also returns true.
  */
 static bool holds_cluster(const struct qos_board *board, const struct gpupart_tpcset *set)
 {
@@ -198,8 +199,8 @@ static bool holds_cluster(const struct qos_board *board, const struct gpupart_tp
 }
 
 /*
- * Returns a TPC of @a outside @vgpc, which @a exchanges for a TPC of @vgpc. Returns -1 if @a has no
- * TPC outside @vgpc.
+ * Returns a TPC of @a outside @vgpc. This TPC is exchanged for a TPC of @vgpc. If @a has no TPC
+ * outside @vgpc, returns -1.
  */
 static int find_exchange(const struct qos_policy *p, const struct gpupart_tpcset *hold,
 			 unsigned int a, unsigned int vgpc)

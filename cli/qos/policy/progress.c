@@ -104,8 +104,8 @@ static void classify(const struct qos_policy *p, struct qos_actor *a)
 	}
 	/*
 	 * Up to the optimum, the speed is proportional to the TPCs. So smaller counts cannot
-	 * contradict the optimum. look_again() clears the speeds of larger counts until the tenant
-	 * has run with more TPCs.
+	 * contradict the optimum. The function look_again() clears the speeds of larger counts
+	 * until the tenant has run with more TPCs.
 	 */
 	if (!qos_guaranteed(a) && a->class == QOS_MEMORY &&
 	    qos_seen(a, GPUPART_MAX_TPCS) * 3 / 4 < a->optimum)
