@@ -8,8 +8,8 @@
 #include "cli/util/alloc.h"
 
 /*
- * Returns the row of @job, and adds it if it does not exist. Treats simulated GPUs with the same
- * address as one GPU, because a sample must not appear twice.
+ * Returns the row of @job. If there is no such row, adds it. Simulated GPUs with the same address
+ * count as one GPU, because a sample must not appear twice.
  */
 static struct metrics_row *row_of(struct metrics *metrics, const struct model_row *job)
 {
@@ -34,8 +34,8 @@ static struct metrics_row *row_of(struct metrics *metrics, const struct model_ro
 }
 
 /*
- * The grant of a Slurm job has an id of the form "0-HEX". The jobs that run in a Slurm job are
- * inside this grant.
+ * The grant of a Slurm job has an id of the form "0-HEX". All jobs in the Slurm job are inside this
+ * grant.
  */
 static void take_slurm(struct metrics_row *row, const struct look *look, const char *job)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Serves metrics by HTTP. This is a separate library, so that the command does not need
+ * Serves metrics by HTTP. This is a separate library. So the command itself does not need
  * libmicrohttpd.
  */
 #include <errno.h>
@@ -11,18 +11,20 @@
 #include <microhttpd.h>
 #include "cli/metrics/metrics.h"
 
-#define CLIENTS		64	/* maximum number of connections; a further connection closes the
+#define CLIENTS		64	/* maximum number of connections; one more connection closes the
 				 * oldest connection */
 #define LEAVING		32	/* connections that are being closed */
 #define CLIENT_SECONDS	10	/* an idle connection is closed after this time */
 
-/* Descriptors plus 1, oldest first; 0: none. Only the server's thread uses this array. */
+/*
+ * Descriptors plus 1, oldest first; 0: none. No thread except the server's thread uses this array.
+ */
 static int clients[CLIENTS];
 static unsigned int next;
 
 /*
- * If there are too many connections, closes the oldest, because idle connections must not block
- * new ones.
+ * If there are too many connections, closes the oldest connection. Idle connections must not block
+ * new connections.
  */
 static void on_connection(void *user, struct MHD_Connection *client, void **place,
 			  enum MHD_ConnectionNotificationCode what)
@@ -69,7 +71,7 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *client, con
 
 	(void)version;
 	(void)upload;
-	/* The first call is for the headers of a request. A body is read and ignored. */
+	/* The first call is for the headers of a request. Ignore the body. */
 	*state = (void *)text;
 	if (!seen || *upload_size) {
 		*upload_size = 0;
@@ -97,7 +99,10 @@ int gpupart_metrics_serve(int fd, char *(*text)(bool openmetrics), void (*look)(
 	struct MHD_Daemon *server;
 	sigset_t ending;
 
-	/* The server's thread inherits the signal mask. Signals then end only the loop below. */
+	/*
+	 * The server's thread inherits the signal mask. So signals end the loop below, and nothing
+	 * else.
+	 */
 	signal(SIGPIPE, SIG_IGN);
 	sigemptyset(&ending);
 	sigaddset(&ending, SIGTERM);

@@ -7,17 +7,17 @@
 
 enum metric {
 	/*
-	 * Counters. If the first counter decreases, a new process has the pid of an ended
+	 * These are counters. If the first counter decreases, a new process has the pid of an ended
 	 * process.
 	 */
 	METRIC_LAUNCHES, METRIC_OUTSIDE, METRIC_UNRECORDED, METRIC_BUSY, METRIC_NR_COUNTERS,
 	METRIC_PROCESSES = METRIC_NR_COUNTERS, METRIC_SET_TPCS, METRIC_MEMORY, METRIC_QUOTA,
 	METRIC_SCORE, METRIC_GOAL_MET, METRIC_LENT_TPCS,
-	/* Counts of a run. The run itself counts these while it exists. */
+	/* The run itself has these counters while it exists. */
 	METRIC_LENT, METRIC_WAITED, METRIC_NR
 };
 
-/* A job on a GPU. Strings may contain any bytes, but @job and @pci are single words. */
+/* A job on a GPU. Strings may contain any bytes. The strings @job and @pci are single words. */
 struct metrics_row {
 	unsigned int uid;
 	char job[GPUPART_JOB_STRLEN], pci[20];	/* with @uid: the key of the row */
@@ -35,20 +35,20 @@ struct metrics {
 };
 
 /*
- * Replaces the rows of @metrics by rows for the jobs that run now. model_take() describes @age.
+ * Replaces the rows of @metrics by the rows of the running jobs. For @age, see model_take().
  * Returns 0 or an error.
  */
 int metrics_collect(struct metrics *metrics, int age);
 
 /*
- * Returns the metrics as text that the caller frees. If @openmetrics is true, the format is
+ * Returns the metrics as text, which the caller frees. If @openmetrics is true, the format is
  * OpenMetrics. Otherwise it is the text format of Prometheus.
  */
 char *metrics_text(const struct metrics *metrics, bool openmetrics);
 
 /*
- * Raises the counters of jobs to at least their values in @before, which is the text that was
- * written last. Otherwise counters would decrease if the totals were lost.
+ * @before is the previous text. If a job's counter is below its value in @before, raises the
+ * counter to this value. So a loss of the totals does not decrease the counters.
  */
 void metrics_raise(struct metrics *metrics, const char *before);
 
@@ -60,27 +60,27 @@ void metrics_raise(struct metrics *metrics, const char *before);
 void metrics_totals_add(const struct metrics_row *row, int pid, const double *counters);
 void metrics_totals_end(void);
 void metrics_totals_sum(struct metrics_row *row);
-/* Increases @counter of @row by @more, in this update and in all later updates. */
+/* Adds @more to @counter of @row, in this update and in all later updates. */
 void metrics_totals_raise(struct metrics_row *row, int counter, double more);
 /*
- * Read the totals from a file, and write them to it, so that several processes can update them
- * one after the other. Return 0 or -errno. metrics_totals_read() returns -EPERM if another user
- * could have written the file. It ignores invalid lines, and returns the number of the first
- * invalid line.
+ * Read the totals from a file, and write the totals to a file. So several processes can update the
+ * totals one after the other. Return 0 or -errno. If another user could have written the file,
+ * metrics_totals_read() returns -EPERM. It ignores invalid lines, and returns the line number of
+ * the first invalid line.
  */
 int metrics_totals_read(const char *path);
 int metrics_totals_write(const char *path);
 /*
- * Opens a file, but only if no other user can have written the file. Returns a stream, or NULL
- * and sets errno.
+ * If another user could have written the file, does not open it. Returns a stream. On an error,
+ * sets errno and returns NULL.
  */
 FILE *metrics_open(const char *path);
 
 /*
- * The only function of the library METRICS_HTTP. No other library is linked with libmicrohttpd.
- * Serves HTTP on the listening socket @fd until SIGTERM or SIGINT. Calls @text for each request.
- * @text returns the metrics, or NULL if they could not be read. Calls @look at least once a
- * second. Several threads may call @text and @look. Returns 0 or -errno.
+ * The library METRICS_HTTP has this function and no other. No other library is linked with
+ * libmicrohttpd. Serves HTTP on the listening socket @fd until SIGTERM or SIGINT. Calls @text for
+ * each request. @text returns the metrics. If the metrics cannot be read, @text returns NULL. Calls
+ * @look at least once a second. Several threads may call @text and @look. Returns 0 or -errno.
  */
 #define METRICS_HTTP	"libgpupart-http.so"
 typedef int metrics_serve(int fd, char *(*text)(bool openmetrics), void (*look)(void));

@@ -9,7 +9,7 @@
 
 /*
  * The samples of a counter have names with the suffix "_total". The name of the counter itself
- * does not have this suffix.
+ * lacks this suffix.
  */
 static const struct { const char *name, *unit, *help; } families[METRIC_NR] = {
 	[METRIC_LAUNCHES] = { "gpupart_launches", "", "Kernel launches." },
@@ -36,8 +36,8 @@ static const struct { const char *name, *unit, *help; } families[METRIC_NR] = {
 };
 
 /*
- * Prints NAME="VALUE". Omits a label with an unknown value, which means the same as a label with
- * an empty value.
+ * Prints NAME="VALUE". If the value is unknown, prints nothing. In Prometheus, a missing label and
+ * an empty label are the same.
  */
 static void print_label(FILE *file, const char *name, const char *value, char *before)
 {
@@ -63,8 +63,8 @@ static void print_head(FILE *file, const char *name, const char *type, const cha
 }
 
 /*
- * Returns whether the GPU is known and no earlier entry is for the same GPU. Several users can
- * simulate the same GPU.
+ * Returns whether entry @n is a known GPU without an earlier entry. Several users can simulate the
+ * same GPU.
  */
 static bool is_new(const struct model_gpu *gpus, unsigned int n)
 {
@@ -102,7 +102,7 @@ static void print_gpus(FILE *file, const struct model *model, bool openmetrics)
 	}
 }
 
-/* Prints the beginning of a sample, up to its value. */
+/* Prints a sample without its value. */
 static void print_row(FILE *file, const char *name, const struct metrics_row *row,
 		      const char *lender)
 {
@@ -136,10 +136,10 @@ void metrics_raise(struct metrics *metrics, const char *before)
 			file = alloc_file(&sample, &len);
 			print_row(file, name, row, NULL);
 			alloc_file_close(file);
-			/* The samples are mostly in the same order as in the previous text. */
+			/* Most samples are in the same order as in the previous text. */
 			found = strstr(from, sample) ?: strstr(before, sample);
 			free(sample);
-			/* Another process may have the pid now. */
+			/* Another process may have this pid now. */
 			if (!found || !strncmp(row->job, "pid-", 4))
 				continue;
 			from = found;

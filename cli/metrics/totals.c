@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Stores the last counts of each process and, for each job on a GPU, the sums of its ended
- * processes. So a job's counters do not decrease when one of its processes ends. Not
- * thread-safe.
+ * Stores the last counts of each process. For each job on a GPU, stores the sums of its ended
+ * processes. So a job's counters do not decrease when a process of the job ends. Not thread-safe.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,18 +15,18 @@
 #include "cli/util/alloc.h"
 #include "cli/util/atomic_file.h"
 
-#define MAX_TOTALS	4096	/* if there are more entries, jobs that do not run now are removed
-				 * at once */
+#define MAX_TOTALS	4096	/* maximum number of entries; if there are more, jobs that do not
+				 * run are removed at once */
 #define MAX_AGE		86400	/* jobs that do not run are removed after this time, in s */
-#define ENDED		(-1)	/* instead of a pid: the sum of all ended processes */
+#define ENDED		(-1)	/* the pid of an entry with the sum of all ended processes */
 
 struct total {
 	unsigned int uid;
 	char job[GPUPART_JOB_STRLEN], pci[20];
 	int pid;
 	bool seen;		/* in this look */
-	long long at;		/* time of the last update that had the row of this process, in
-				 * seconds since 1970 */
+	long long at;		/* time of the last update with this process, in seconds since
+				 * 1970 */
 	double values[METRIC_NR_COUNTERS];
 };
 
@@ -35,8 +34,8 @@ static struct total *totals;
 static unsigned int nr_totals, room;
 
 /*
- * Returns the index of @like in totals[]. If totals[] does not contain @like, adds it. This may
- * move the array.
+ * Returns the index of @like in totals[]. If totals[] does not contain @like, adds it. Then the
+ * array may move.
  */
 static unsigned int find(const struct total *like)
 {
@@ -64,8 +63,8 @@ static void add(double *sums, const double *values)
 }
 
 /*
- * The process has ended, or another process has its pid now. Adds its counts to the sum of its
- * job.
+ * A process has ended, or another process has its pid now. Adds the counts of the ended process to
+ * the sum of its job.
  */
 static void end_process(unsigned int n)
 {
@@ -149,7 +148,7 @@ void metrics_totals_raise(struct metrics_row *row, int counter, double more)
 	add(row->values, values);
 }
 
-/* Rejects infinite and negative counts, because later updates could not correct such a count. */
+/* Returns false for infinite and negative counts. Later updates could not correct such counts. */
 static bool are_counts(const double *values)
 {
 	for (int i = 0; i < METRIC_NR_COUNTERS; i++)

@@ -4,10 +4,10 @@
  * daemon runs, gpupart starts a daemon for the user. This daemon ends after the user's last
  * program.
  *
- * The user's daemon is in a directory of the user. gpupart has two files in this directory.
- * gpupart.lock is locked while a run searches, starts or ends a daemon. gpupart.users shows whether
- * the daemon has users: each program has a keeper process, which holds a shared lock on this file.
- * Only the last keeper can lock this file exclusively.
+ * The user's daemon is in a directory of the user. In this directory, gpupart has two files. A run
+ * locks gpupart.lock while it searches, starts or ends a daemon. The file gpupart.users shows
+ * whether the daemon has users. Each program has a keeper process, which holds a shared lock on
+ * this file. The last keeper can get an exclusive lock.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,27 +31,24 @@
 
 /* The driver's default. */
 #define DEFAULT_PIPES	"/tmp/nvidia-mps"
-/* NVIDIA's default for MPS clients is 2. With this value, streams wait for each other. */
+/* NVIDIA's default for MPS clients is 2. With 2 connections, streams wait for each other. */
 #define CONNECTIONS	"8"
 
-#define LOCK_SECONDS	20	/* longer than another run needs to start a daemon */
+#define LOCK_SECONDS	20	/* more time than another run needs to start a daemon */
 #define QUIT_SECONDS	5	/* a daemon without clients ends within 1 s */
 #define END_MS		5000	/* time limit for the end of a client's work */
 #define MAX_PROCESSES	256
 
-/*
- * The longest name of a socket in the directory. The rest of the path is available for the
- * directory.
- */
+/* The longest socket name in the directory. It limits the length of the directory's path. */
 #define LONGEST_SOCKET	"/control_privileged"
 #define MAX_DIR		(sizeof(((struct sockaddr_un *)0)->sun_path) - sizeof(LONGEST_SOCKET))
 
 /* ---------------------------------------------------------------- the directory */
 
 /*
- * Chooses the directory, which is in the user's runtime directory, or in /tmp with the user id in
- * its name. Checks the owner of the runtime directory, because su(1) keeps the variable of the
- * other user, who could replace the directory at any time.
+ * Chooses the directory. It is in the user's runtime directory, or in /tmp with the user id in its
+ * name. Checks the owner of the runtime directory: after su(1), the variable still names the
+ * directory of the other user. The other user could replace the directory at any time.
  */
 static void own_directory(char *dir, size_t len)
 {
@@ -65,7 +62,7 @@ static void own_directory(char *dir, size_t len)
 		snprintf(dir, len, "/tmp/gpupart-mps-%u", geteuid());
 }
 
-/* Creates a private directory, or checks that an existing one is private. */
+/* Creates a private directory. If the directory exists, checks that it is private. */
 static int make_private(struct mps_daemon *own, const char *dir)
 {
 	struct stat st;
@@ -132,8 +129,8 @@ static int take_lock(struct mps_daemon *own, int lock)
 /* ------------------------------------------------------------------ users */
 
 /*
- * Adds a user of the daemon. The caller holds the lock. A keeper that was killed may still hold
- * gpupart.users briefly.
+ * Adds a user of the daemon. The caller holds the lock. A killed keeper may still hold
+ * gpupart.users for a short time.
  */
 static int add_user(struct mps_daemon *own)
 {
@@ -153,10 +150,7 @@ static int add_user(struct mps_daemon *own)
 	return users;
 }
 
-/*
- * Removes a user of the daemon. If it was the last user, ends the daemon. The caller holds the
- * lock.
- */
+/* Removes a user of the daemon. After the last user, ends the daemon. The caller holds the lock. */
 static void drop_user(struct mps_daemon *own, int users)
 {
 	flock(users, LOCK_UN);
@@ -184,8 +178,7 @@ keep(struct mps_daemon *own, int users, int pidfd, const struct process *program
 	int lock;
 
 	/*
-	 * Ignore signals that are meant for all processes of a job, because the keeper must still
-	 * end the daemon.
+	 * Ignore signals to all processes of a job, because the keeper must still end the daemon.
 	 */
 	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
 		signal(ignored[i], SIG_IGN);
@@ -204,9 +197,9 @@ keep(struct mps_daemon *own, int users, int pidfd, const struct process *program
 }
 
 /*
- * Starts the keeper, which holds @users until this process ends. This process will execute the
- * program. The keeper is not a child of this process, because the program must not see a child
- * that it did not start.
+ * Starts the keeper. The keeper holds @users until this process ends. This process will execute the
+ * program, which must not see a child that it did not start. So the keeper is not a child of this
+ * process.
  */
 static int leave_keeper(struct mps_daemon *own, int users)
 {
@@ -272,7 +265,7 @@ static int use_own(struct mps_daemon *own)
 
 /* ------------------------------------------------------------------ for run */
 
-/* Returns whether a daemon answers in @dir. Returns false if @dir is the directory of @own. */
+/* Returns whether a daemon answers in @dir. If @dir is the directory of @own, returns false. */
 static bool other_answers(const struct mps_daemon *own, const char *dir)
 {
 	struct mps_daemon other = *own;
@@ -342,8 +335,8 @@ void mps_end_client(int pid)
 }
 
 /*
- * Returns whether a process that starts now would be a client of MPS. Asks only the kernel, because
- * any user can listen in the default directory without answering.
+ * Returns whether a process that starts now would be a client of MPS. Asks the kernel instead of
+ * the daemon, because any user can listen in the default directory without answering.
  */
 static bool is_client(void)
 {

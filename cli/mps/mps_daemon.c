@@ -20,7 +20,7 @@
 
 #define CONTROL		"nvidia-cuda-mps-control"
 #define ALSO_IN		"/usr/local/nvidia/bin:/usr/bin"	/* searched in addition to PATH */
-#define STARTED		"gpupart.started" /* file that names the daemon that gpupart started */
+#define STARTED		"gpupart.started" /* this file describes the daemon that gpupart started */
 
 #define ANSWER_SECONDS	5
 #define START_SECONDS	10
@@ -78,7 +78,7 @@ int mps_daemon_find_control(struct mps_daemon *daemon)
 	return mps_daemon_fail(daemon, -ENOENT, "there is no " CONTROL " on PATH or in " ALSO_IN);
 }
 
-/* Variables that are meant for one program must not reach the daemon, which serves all programs. */
+/* The daemon serves all programs, so it must not get variables for one program. */
 static bool is_for_one_program(const char *variable)
 {
 	static const char *const prefixes[] = { "CUDA_", "GPUPART_", "LD_PRELOAD=", "LD_AUDIT=" };
@@ -89,7 +89,10 @@ static bool is_for_one_program(const char *variable)
 	return false;
 }
 
-/* Makes the environment of NVIDIA's program. Called in the child that executes this program. */
+/*
+ * Makes the environment of NVIDIA's program. Called in the child process that executes NVIDIA's
+ * program.
+ */
 static char **control_environment(const struct mps_daemon *daemon)
 {
 	size_t nr = 0, kept = 0;
@@ -114,15 +117,18 @@ be_control(const struct mps_daemon *daemon, char *option, int in, int out)
 	char **list = control_environment(daemon);
 	sigset_t none;
 
-	/* 'gpupart run' has blocked all signals in this process. */
+	/* 'gpupart run' has blocked all signals. Unblock them here. */
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	/* A separate session gets no signals of a terminal, and it can be killed as a group. */
+	/*
+	 * A process group in its own session gets no signals of a terminal. It can be killed as a
+	 * group.
+	 */
 	setsid();
 	process_let_go(in, out, -1, -1);
 	/*
-	 * A daemon must not keep a file system busy. A query stays in the current directory,
-	 * because the query may use a relative path.
+	 * A daemon must not keep a file system busy. A query may use a relative path, so it stays
+	 * in the current directory.
 	 */
 	if (list && !(option && chdir("/")))
 		execve(daemon->control, argv, list);
@@ -130,8 +136,8 @@ be_control(const struct mps_daemon *daemon, char *option, int in, int out)
 }
 
 /*
- * Runs NVIDIA's program with @option, or with @word as its input. The output of the program is
- * written to @out, or discarded if @out is -1. Returns the exit status of the program, or -errno.
+ * Runs NVIDIA's program with @option, or with @word as input. The program writes its output to
+ * @out. If @out is -1, the output is discarded. Returns the exit status of the program, or -errno.
  */
 static int control(const struct mps_daemon *daemon, char *option, const char *word, int out,
 		   unsigned int seconds)
@@ -142,7 +148,7 @@ static int control(const struct mps_daemon *daemon, char *option, const char *wo
 
 	if (word && pipe2(fds, O_CLOEXEC))
 		return -errno;
-	/* Write before the reader starts. Then the reader cannot have closed the pipe. */
+	/* Write before the reader starts, so that the reader cannot have closed the pipe. */
 	if (word && write(fds[1], word, strlen(word)) < 0)
 		status = -errno;
 	if (word)
@@ -164,8 +170,8 @@ static int control(const struct mps_daemon *daemon, char *option, const char *wo
 
 /*
  * Returns whether a process listens at a socket. Connects with a socket type that the daemon does
- * not use. Then the kernel's error code shows whether a process listens, and the daemon does not
- * notice the attempt.
+ * not use. The kernel's error code then shows whether a process listens. The daemon does not notice
+ * the attempt.
  */
 static bool is_listened_at(const char *path)
 {
@@ -193,7 +199,7 @@ bool mps_daemon_answers(const struct mps_daemon *daemon)
 	mps_daemon_path(daemon, "control", path);
 	if (access(path, F_OK))
 		return false;
-	/* A container may have the pipes without NVIDIA's program. */
+	/* A container may have the pipes, but not NVIDIA's program. */
 	if (!*daemon->control)
 		return is_listened_at(path);
 	status = control(daemon, NULL, "get_server_list\n", -1, ANSWER_SECONDS);
@@ -274,8 +280,8 @@ static void forget_started(const struct mps_daemon *daemon)
 }
 
 /*
- * Finds the daemon in the directory, even if another program started it. Checks the name of the
- * process, because pids are reused.
+ * Finds the daemon in the directory. Another program may have started the daemon. Checks the name
+ * of the process, because pids are reused.
  */
 static bool find_any(const struct mps_daemon *daemon, struct process *process)
 {
@@ -294,8 +300,8 @@ static bool find_any(const struct mps_daemon *daemon, struct process *process)
 }
 
 /*
- * Calls control() with the time until @until (in ms) as its limit. Returns -ETIMEDOUT if less than
- * a second is left.
+ * Calls control() with a time limit, which ends at @until (in ms). If less than a second is left,
+ * returns -ETIMEDOUT.
  */
 static int control_until(const struct mps_daemon *daemon, const char *word, int out, long until)
 {
@@ -329,9 +335,7 @@ void mps_daemon_terminate(const struct mps_daemon *daemon, int pid, long until)
 	unsigned int nr;
 	char word[64];
 
-	/*
-	 * Do nothing if the pid file is wrong, because then the daemon is in another pid namespace.
-	 */
+	/* If the pid file is wrong, the daemon is in another pid namespace. Then do nothing. */
 	if (!*daemon->control || !find_any(daemon, &process))
 		return;
 	nr = list_servers(daemon, servers, until);
@@ -349,7 +353,7 @@ static bool find_started(const struct mps_daemon *daemon, struct process *proces
 	if (!read_started(daemon, &started) || !find_any(daemon, process))
 		return false;
 	*state = started.state;
-	/* The run that started the daemon was killed before it could write the pid. */
+	/* A run started the daemon, and was killed before it could write the pid. */
 	if (started.state == STARTING)
 		return process->start >= started.process.start &&
 		       process->start <= started.process.start + span;
@@ -401,7 +405,7 @@ static bool last_line(const char *path, off_t offset, char *line, size_t len)
 	return found;
 }
 
-/* Kills a daemon that was started but does not answer. */
+/* Kills a started daemon that does not answer. */
 static void kill_started(const struct mps_daemon *daemon)
 {
 	long start = process_now_ms();
@@ -421,7 +425,9 @@ static void kill_started(const struct mps_daemon *daemon)
 	process_signal(&process, SIGKILL);
 }
 
-/* Returns 0 when the daemon answers. If it does not answer, kills it and returns -errno. */
+/*
+ * When the daemon answers, returns 0. If the daemon does not answer, kills it and returns -errno.
+ */
 static int start_and_wait(struct mps_daemon *daemon)
 {
 	char log[PATH_MAX], said[PATH_MAX], line[256] = "";
@@ -454,9 +460,7 @@ static int start_and_wait(struct mps_daemon *daemon)
 
 static int start_daemon(struct mps_daemon *daemon)
 {
-	/*
-	 * Write the file first. If this run is killed, a later run can then still find the daemon.
-	 */
+	/* Write the file first. If this run is killed, a later run then finds the daemon. */
 	struct process process = { .start = process_ticks_now() };
 	int err;
 
@@ -495,8 +499,8 @@ void mps_daemon_end(struct mps_daemon *daemon)
 	    write_started(daemon, &process, QUITTING))
 		return;
 	/*
-	 * Ignore the exit status, because it describes the servers and not the daemon. Wait for
-	 * the end of the daemon instead.
+	 * Ignore the exit status, which is about the servers. Wait for the end of the daemon
+	 * instead.
 	 */
 	control(daemon, NULL, "quit\n", -1, FOREVER);
 	while (process_lives(&process))

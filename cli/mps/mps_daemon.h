@@ -25,48 +25,45 @@ struct mps_daemon {
 __attribute__((format(printf, 3, 4)))
 int mps_daemon_fail(struct mps_daemon *daemon, int err, const char *fmt, ...);
 
-/* Makes the path of @name in the directory. The path is "" if it is too long. */
+/* Makes the path of @name in the directory. If the path is too long, it is "". */
 void mps_daemon_path(const struct mps_daemon *daemon, const char *name, char path[PATH_MAX]);
 
 /* Finds NVIDIA's program. Returns 0 or -ENOENT. */
 int mps_daemon_find_control(struct mps_daemon *daemon);
 
 /*
- * Returns whether a daemon answers, even if another program started the daemon. If @control is
- * "", only asks the kernel whether a process listens there.
+ * Returns whether a daemon answers. Another program may have started the daemon. If @control is "",
+ * asks the kernel whether a process listens there, and does not ask the daemon.
  */
 bool mps_daemon_answers(const struct mps_daemon *daemon);
 
 /*
- * Finds the node's daemon. Returns 0 if clients can use it. Returns -ENOENT if its directory does
- * not exist, which means that the node has no daemon. Otherwise returns another -errno with a
+ * Finds the node's daemon. If clients can use the daemon, returns 0. If the directory does not
+ * exist, the node has no daemon, and the result is -ENOENT. Otherwise returns another -errno with a
  * reason in @why. Takes at most 5 s.
  */
 int mps_daemon_find_node(struct mps_daemon *daemon);
 
 /*
- * If process @pid is a client of the daemon, asks the daemon to end the GPU work of this
- * process. Call this before a client is killed: if a client is killed while its kernel runs, all
- * other clients of its server may fail. Returns when the daemon has answered, or at the time
- * @until of process_now_ms().
+ * If process @pid is a client of the daemon, asks the daemon to end the GPU work of this process.
+ * Call this function before a client is killed. If a client is killed while its kernel runs, all
+ * other clients of the same server may fail. Returns when the daemon has answered, or when
+ * process_now_ms() reaches @until.
  */
 void mps_daemon_terminate(const struct mps_daemon *daemon, int pid, long until);
 
 /*
- * Returns -EBUSY if a daemon is ending. Such a daemon waits for its clients and accepts no new
+ * If a daemon is ending, returns -EBUSY. Such a daemon waits for its clients and accepts no new
  * clients.
  */
 int mps_daemon_busy(struct mps_daemon *daemon);
 
-/*
- * Makes sure that a daemon answers and accepts clients. Starts a daemon if needed. Returns 0 or
- * -errno.
- */
+/* If no daemon answers and accepts clients, starts a daemon. Returns 0 or -errno. */
 int mps_daemon_have(struct mps_daemon *daemon);
 
 /*
- * Ends the daemon that mps_daemon_have() started, even if another process called
- * mps_daemon_have(). Waits for the end of the daemon.
+ * Ends the daemon that mps_daemon_have() started in this process or in another process. Waits for
+ * the end of the daemon.
  */
 void mps_daemon_end(struct mps_daemon *daemon);
 

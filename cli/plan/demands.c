@@ -16,7 +16,7 @@
 enum form { NUMBER, FLAG, UNFLAG, NAMES, SIZE, SHAPE };
 
 /*
- * The keys, with the offsets of the members that store their values. @mem is not a demand on a
+ * Each key has the offset of the member that stores its value. The key "mem" is not a demand on a
  * plan.
  */
 static const struct key {
@@ -45,8 +45,7 @@ static const struct key {
 /* The source of a demand, for error messages. */
 struct where {
 	char text[300];		/* "FILE:3: " or "--tenant TEXT: " */
-	uint32_t given;	/* one bit for each key, in the order of the table; the bit is 1 if the
-			 * key was given */
+	uint32_t given;	/* one bit for each key, in the order of the table; 1: the key was given */
 };
 
 __attribute__((format(printf, 2, 3)))
@@ -172,7 +171,7 @@ static int take_shape(struct gpupart_demand *d, const char *value, const struct 
 	return 0;
 }
 
-/* Returns a key that was given earlier and contradicts @key, or NULL. */
+/* If an earlier key contradicts @key, returns the earlier key. Otherwise returns NULL. */
 static const struct key *contradicted(const struct where *where, const struct key *key)
 {
 	static const char *const pairs[][2] = {
@@ -241,7 +240,7 @@ static int take_tenant(struct demands *demands, const char *name, size_t len,
 	return 0;
 }
 
-/* Checks a tenant after all keys of the tenant were read. */
+/* Checks a tenant after all its keys were read. */
 static int check_tenant(const struct demands *demands, const struct where *where)
 {
 	const struct gpupart_demand *d = &demands->list[demands->nr - 1];
@@ -294,7 +293,7 @@ struct file {
 	struct where where;
 };
 
-/* Makes the next error message name the line of @node and, if @key is not NULL, the key @key. */
+/* Error messages now name the line of @node. If @key is not NULL, they also name the key. */
 static void point(struct file *f, const yaml_node_t *node, const char *tenant, const char *key)
 {
 	snprintf(f->where.text, sizeof(f->where.text), "%.150s:%d: %.64s%s%.64s%s", f->yaml.path,

@@ -6,7 +6,7 @@
 #include <gpupart_manage.h>
 #include "cli/util/options.h"
 
-#define DEMANDS_TEXT 1088	/* length of 16 joined names of 63 characters */
+#define DEMANDS_TEXT 1088	/* enough for 16 joined names of 63 characters each */
 
 struct demands {
 	unsigned int nr;

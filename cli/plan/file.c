@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Writes plans as JSON and reads them. The reader must expect any content in a file. */
+/* Writes and reads plans as JSON. A file may have any content. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +12,8 @@
 #include "lib/private.h"
 
 /*
- * The largest plan is smaller than a tenth of this size. Parsed JSON takes 20 times as much
- * memory as its text.
+ * The largest plan has less than a tenth of this size. Parsed JSON needs 20 times the memory of its
+ * text.
  */
 #define MAX_BYTES (1 << 20)
 
@@ -69,8 +69,8 @@ static int refuse(const char *words, const char *what, const char *value)
 }
 
 /*
- * The list, the mask and the number of TPCs of a set must agree. They may differ in a plan that was
- * edited.
+ * A set has a list, a mask and a number of TPCs, which must agree. In an edited plan, they may
+ * differ.
  */
 static bool read_set(json_t *set, struct gpupart_tpcset *tpcs)
 {
@@ -127,8 +127,8 @@ static int read_tenant(const char *words, json_t *json, struct plan_file_tenant 
 }
 
 /*
- * Reads the tenants. Rejects sets that overlap, which an edited plan may have. Returns 0 or an exit
- * status.
+ * Reads the tenants. Rejects overlapping sets, because an edited plan may have such sets. Returns 0
+ * or an exit status.
  */
 static int read_tenants(const char *words, json_t *tenants, struct plan_file *file)
 {
@@ -192,7 +192,7 @@ static size_t read_bounded(void *buffer, size_t len, void *arg)
 	return nr;
 }
 
-/* @words is the value of --plan, which contains @path and possibly the name of a tenant. */
+/* @words is the value of --plan. This value contains @path, or @path and the name of a tenant. */
 static int read_file(const char *words, const char *path, struct plan_file *file)
 {
 	const char *why;

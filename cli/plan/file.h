@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A plan as JSON. 'gpupart plan' writes it; 'gpupart run' and 'gpupart cdi' read it. */
+/*
+ * A plan as JSON. The command 'gpupart plan' writes plans. The commands 'gpupart run' and 'gpupart
+ * cdi' read plans.
+ */
 #ifndef GPUPART_CLI_PLAN_FILE_H
 #define GPUPART_CLI_PLAN_FILE_H
 
@@ -17,15 +20,14 @@ struct plan_file_tenant {
 
 struct plan_file {
 	uint64_t topology_hash;
-	char pci[20];			/* "": the source of the plan did not report it */
+	char pci[20];			/* "": not known */
 	unsigned int nr;
 	struct plan_file_tenant tenants[GPUPART_PLAN_MAX_TENANTS];
 };
 
 /*
- * @within is the set of the TPCs that were planned. @limit is the limit of the surrounding run, or
- * NULL. @mem has the quota of each tenant, or 0 for no quota. @rules has the rules of each tenant
- * by kernel name.
+ * @within is the set that was divided among the tenants. For each tenant, @mem has a quota, and
+ * @rules has rules. If @mem is 0, there is no quota. The limit of the outer run is @limit, or NULL.
  */
 json_t *plan_file_json(const struct gpupart_topology *topo, const struct gpupart_plan *plan,
 		       const struct gpupart_tpcset *within, const struct gpupart_tpcset *limit,
@@ -35,15 +37,15 @@ json_t *plan_file_json(const struct gpupart_topology *topo, const struct gpupart
 int plan_file_read(const char *path, struct plan_file *file);
 
 /*
- * Reads the plan that @words names. @words is "FILE:NAME", and *tenant is the tenant with this
- * name. Returns 0 or an exit status.
+ * @words is "FILE:NAME". Reads the plan in FILE, and stores the tenant NAME in *tenant. Returns 0
+ * or an exit status.
  */
 int plan_file_read_one(const char *words, struct plan_file *file,
 		       const struct plan_file_tenant **tenant);
 
 /*
- * Checks that the plan belongs to @topo and that all TPCs of its sets exist there. @words is the
- * value of --plan. Returns 0 or an exit status.
+ * Checks that the plan is for @topo, and that @topo has all TPCs of the plan's sets. The value of
+ * --plan is @words. Returns 0 or an exit status.
  */
 int plan_file_check(const char *words, const struct gpupart_topology *topo,
 		    const struct plan_file *file);

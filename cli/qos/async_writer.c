@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Buffers output and writes it to a descriptor on a thread. */
+/* Buffers output. A thread writes the output to a descriptor. */
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include "cli/qos/async_writer.h"
 
-#define BUFFER		(1 << 16)	/* buffer of stdio: a line of a log in one write */
+#define BUFFER		(1 << 16)	/* buffer of stdio, large enough for a line of a log */
 #define CHUNK		4096	/* bytes of one write(): small, so that progress is noticed */
 #define PATIENCE_S	2
 
@@ -17,12 +17,12 @@ struct pump {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	FILE *file;
-	int fd, err;			/* err: the error of a failed write; after it, the buffer
-					 * was discarded */
+	int fd, err;			/* err: errno of a failed write, which discards the
+					 * buffer */
 	char *bytes;			/* in the buffer */
 	size_t nr, room;
 	bool writing;			/* the thread is in a write() */
-	unsigned long chunks;		/* that were written */
+	unsigned long chunks;		/* number of written chunks */
 	bool ending, ended;
 };
 
@@ -188,10 +188,7 @@ int async_writer_close(struct pump *p)
 	while (!ends(p))
 		;
 	if (!p->ended) {
-		/*
-		 * The thread is blocked in a write. It uses its own copy of the bytes, so the
-		 * buffer is safe.
-		 */
+		/* The blocked thread uses its own copy of the bytes, so the buffer is safe. */
 		pthread_mutex_unlock(&p->lock);
 		return err ? err : -EAGAIN;
 	}

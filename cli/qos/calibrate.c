@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* gpupart qos calibrate: measures the speed of each program alone on all TPCs. */
+/* gpupart qos calibrate: measures the speed of each program while it runs alone on all TPCs. */
 #include <errno.h>
 #include "cli/qos/control.h"
 
@@ -29,8 +29,8 @@ static int calibrate_one(struct control *c, unsigned int i, struct alone *alone)
 		if (half && t->alone)
 			*t->alone = (struct gpupart_records){ .on = false };
 		/*
-		 * Read several times, so that the time between reports is known when the first
-		 * half ends.
+		 * Read several times. Then the time between reports is known at the end of the
+		 * first half.
 		 */
 		for (unsigned int look = 1; look <= LOOKS && !c->ended_by; look++) {
 			control_wait(c, from + c->number * 500000000ull / LOOKS * look);
@@ -51,8 +51,7 @@ static int calibrate_one(struct control *c, unsigned int i, struct alone *alone)
 			"%s reports too many units to count: its real speed is higher than this figure",
 		       t->name);
 	/*
-	 * A count of tokens or bytes may be large: the count fits in 64 bits, but its product
-	 * with another number may not.
+	 * A count of tokens or bytes fits in 64 bits, but its product with another number may not.
 	 */
 	if (!alone->ended)
 		alone->milli = (unsigned __int128)m->work * 1000000000 / (m->ns ? m->ns : 1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Starts, adopts and ends the programs of `gpupart qos run` and `calibrate`, holds the lock of
- * their GPU, and waits for events.
+ * Starts, adopts and ends the programs of `gpupart qos run` and `calibrate`. Holds the lock of the
+ * GPU and waits for events.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 #include "cli/util/alloc.h"
 #include "cli/util/number.h"
 
-#define END_TIMEOUT_NS	3000000000ull	/* time to end after a request to terminate */
+#define END_TIMEOUT_NS	3000000000ull	/* time limit for the end of a program after SIGTERM */
 
 /* ------------------------------------------------------------------------- set up */
 
@@ -75,7 +75,10 @@ static int read_tenants(struct control *c, const struct args *args)
 	return status;
 }
 
-/* Reads the solo times of tenant @i's kernels from the file, or prepares to learn them. */
+/*
+ * Reads the solo times of the kernels of tenant @i from a file. Without a file, prepares to learn
+ * these times.
+ */
 static int open_kernels(struct control *c, unsigned int i)
 {
 	const struct qos_spec *spec = &c->setup.specs[i];
@@ -115,7 +118,7 @@ int control_open(struct control *c, const struct args *args, const struct qos_op
 		t->members = alloc_zeroed(LIVE_MAX_MEMBERS, sizeof(*t->members));
 		status = status ?: open_kernels(c, live->nr);
 	}
-	/* A dry run changes no set, so another controller may run. */
+	/* A dry run changes no set, so another controller may run at the same time. */
 	return status ?: options->dry_run ? 0 : take_lock(c);
 }
 
@@ -148,8 +151,8 @@ static bool overlap(const struct live_tenant *a, const struct live_tenant *b,
 		    (c)->setup.tenants[i].name, __VA_ARGS__)
 
 /*
- * Checks that no other tenant has the program of tenant @i, because the two tenants could have
- * different sets.
+ * Checks that no other tenant has the program of tenant @i. The two tenants could have different
+ * sets.
  */
 static int check_adopted(const struct control *c, const struct gpupart_job *jobs, int nr)
 {
@@ -165,7 +168,7 @@ static int check_adopted(const struct control *c, const struct gpupart_job *jobs
 	return 0;
 }
 
-/* Stores its job and its set. */
+/* Stores the job and the set of the adopted program. */
 static void store_adopted(struct control *c, unsigned int i, const char *job, const char *limit)
 {
 	struct live_tenant *t = &c->live.tenants[i];
@@ -241,7 +244,7 @@ int control_adopt(struct control *c)
 /* -------------------------------------------------------------------------- start */
 
 /*
- * The message that the child sends to its parent. If @status is 0, the message has the child's
+ * The child sends this message to its parent. If @status is 0, the message contains the child's
  * job. Otherwise the child failed to start.
  */
 struct word {
@@ -315,8 +318,8 @@ int control_start(struct control *c, unsigned int i, const struct gpupart_tpcset
 			cmd_fail(cmd_name, EXIT_RUN_FAILED, "cannot create a process: %s",
 				 strerror(errno));
 	/*
-	 * The kernel closes the pipe when the child executes the program. The job is read here,
-	 * because the program may end at once while its children continue.
+	 * The kernel closes the pipe when the child executes the program. Read the job now, because
+	 * the program may end at once while its children continue.
 	 */
 	do
 		len = read(fds[0], &word, sizeof(word));
@@ -349,8 +352,8 @@ void control_restore(struct control *c)
 }
 
 /*
- * The guard has a separate session, so that signals to this command's group do not reach the
- * guard.
+ * Signals to the process group of this command do not reach the guard, because the guard has its
+ * own session.
  */
 static void __attribute__((noreturn)) be_guard(struct control *c, int fd)
 {
@@ -360,7 +363,10 @@ static void __attribute__((noreturn)) be_guard(struct control *c, int fd)
 
 	setsid();
 	sigfillset(&all);
-	/* A truncated state page is an error of its tenant only: see gpupart_remote_open(). */
+	/*
+	 * A truncated state page is an error for one tenant, not for the guard: see
+	 * gpupart_remote_open().
+	 */
 	sigdelset(&all, SIGBUS);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	do
@@ -410,13 +416,11 @@ int control_take_signals(struct control *c)
 
 	sigemptyset(&mask);
 	sigaddset(&mask, SIGCHLD);
-	/* The terminal sends this signal to the programs, too. */
+	/* The terminal sends SIGINT to the programs, too. */
 	sigaddset(&mask, SIGINT);
 	sigaddset(&mask, SIGTERM);
 	sigaddset(&mask, SIGHUP);
-	/*
-	 * If this command inherited an ignored SIGCHLD, the kernel would keep no exit statuses.
-	 */
+	/* If SIGCHLD were ignored, the kernel would keep no exit statuses. */
 	signal(SIGCHLD, SIG_DFL);
 	sigprocmask(SIG_BLOCK, &mask, &c->before);
 	c->signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -441,7 +445,10 @@ void control_reap(struct control *c)
 		}
 }
 
-/* Sends signal @number to the program and to its process group @group, which may outlive it. */
+/*
+ * Sends signal @number to the program and to process group @group. The group may outlive the
+ * program.
+ */
 static void signal_tenant(const struct live_tenant *t, pid_t group, int number)
 {
 	kill(-group, number);
@@ -495,8 +502,8 @@ void control_wait(struct control *c, uint64_t until_ns)
 		if (ppoll(fds, 2, &left, NULL) <= 0)
 			continue;
 		/*
-		 * Read the socket at once, because it has room for only a few lines and blocks
-		 * its writers when it is full.
+		 * Read the socket at once. It has room for a few lines, and a full socket blocks
+		 * its writers.
 		 */
 		if (fds[1].revents)
 			live_listen(&c->live);

@@ -11,8 +11,7 @@
 
 struct control {
 	const struct qos_options *options;
-	bool calibrating;	/* true for `calibrate`: this command ends the programs that it
-				 * starts */
+	bool calibrating;	/* true for `calibrate`, which ends the programs that it starts */
 	unsigned int number;		/* value of --epochs, or of --seconds in calibrate */
 	struct qos_setup setup;
 	struct live live;
@@ -29,15 +28,15 @@ struct control {
 /* Functions that return int return 0 or an exit status. */
 
 /*
- * Reads the options and the tenants, opens the GPU and takes its lock, because two controllers
- * would undo each other's changes. Call control_close() even if this function fails.
+ * Reads the options and the tenants, then opens and locks the GPU. Without the lock, two
+ * controllers would undo each other's changes. Call control_close() even if this function fails.
  */
 int control_open(struct control *c, const struct args *args, const struct qos_options *options);
 void control_close(struct control *c);
 
 /*
- * Adopts programs that already run: the programs that the file names, and the programs that an
- * earlier controller started.
+ * Adopts the running programs that the file names, and the running programs that an earlier
+ * controller started.
  */
 int control_adopt(struct control *c);
 
@@ -45,27 +44,27 @@ int control_adopt(struct control *c);
 int control_take_signals(struct control *c);
 
 /*
- * Starts the program of tenant @i in @set. Returns 0, or the exit status for a program that cannot
- * be started.
+ * Starts the program of tenant @i in @set. If the program cannot be started, returns an exit
+ * status. Otherwise returns 0.
  */
 int control_start(struct control *c, unsigned int i, const struct gpupart_tpcset *set);
 
 /*
- * Ends the program of tenant @i and its process group @group. Waits until no process of the
- * program and of the group runs.
+ * Ends the program of tenant @i and process group @group. Waits until all processes of both have
+ * ended.
  */
 void control_end(struct control *c, unsigned int i, pid_t group);
 
 /*
- * Restores the set that each tenant had before the start, which is in c->old. If this fails for
- * a tenant, prints a command with which the user can restore the set.
+ * Restores the set that each tenant had before the start. These sets are in c->old. If a set cannot
+ * be restored, prints a command that restores it.
  */
 void control_restore(struct control *c);
 
 /*
- * Starts a guard process. If this process is killed before control_guard_end(), the guard
- * restores the sets and ends the programs that were started. The guard holds the GPU's lock
- * until it has done this.
+ * Starts a guard process. If this process is killed before control_guard_end(), the guard restores
+ * the sets and ends the programs that this process started. Afterwards the guard releases the lock
+ * of the GPU.
  */
 int control_guard(struct control *c);
 void control_guard_end(struct control *c);
@@ -74,8 +73,8 @@ void control_guard_end(struct control *c);
 void control_reap(struct control *c);
 
 /*
- * Sleeps until @until_ns, or until all tenants have ended. Handles signals and lines from the
- * socket while it waits.
+ * Sleeps until @until_ns, or until all tenants have ended. Meanwhile handles signals and lines from
+ * the socket.
  */
 void control_wait(struct control *c, uint64_t until_ns);
 

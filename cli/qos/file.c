@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads a file of tenants with their goals (Documentation/user/qos.md). The policy checks the
- * goals against the GPU.
+ * Reads a file of tenants and their goals (Documentation/user/qos.md). The policy checks the goals
+ * against the GPU.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -119,8 +119,8 @@ static const struct yaml_key stream_keys[] = {
 };
 
 /*
- * Checks that each stream belongs to only one tenant, and that exactly one key names the
- * tenant's program.
+ * Checks that no two tenants have the same stream, and that exactly one key names the tenant's
+ * program.
  */
 static void check_tenant(const struct qos_setup *setup, struct yaml *yaml, const yaml_node_t *key,
 			 const yaml_node_t *node, const struct entry *e)
@@ -255,7 +255,10 @@ bool qos_setup_read(struct qos_setup *setup, struct yaml *yaml, yaml_node_t *nod
 {
 	bool scenario = kind == QOS_FILE_SCENARIO;
 
-	/* Arguments of a program may contain "$PORT", which the program's own shell expands. */
+	/*
+	 * Arguments of a program may contain "$PORT". The shell of the program expands this
+	 * variable.
+	 */
 	yaml->verbatim = !scenario;
 	yaml->context = &kind;
 	*setup = (struct qos_setup){

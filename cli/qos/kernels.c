@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Computes progress from completion records: the solo time of the launches that ended. */
+/*
+ * Computes progress from completion records. The progress is the sum of the solo times of ended
+ * launches.
+ */
 #include <stdio.h>
 #include <string.h>
 #include "cli/qos/kernels.h"
@@ -29,7 +32,7 @@ static void learn_times(struct gpupart_records *alone, const char *name, uint64_
 	}
 }
 
-/* Sets the count of graphs to the number of ended launches that no other entry has counted. */
+/* Sets the count of graphs to the number of ended launches that no other entry counts. */
 static void count_graphs(struct gpupart_records *records)
 {
 	struct gpupart_records_function *graphs = find(records, "(CUDA graphs)");
@@ -57,7 +60,7 @@ uint64_t kernels_work(struct gpupart_records *alone, bool learn, struct kernels_
 		uint64_t count = pace_increase(f->count, was ? was->count : 0);
 		uint64_t ns = pace_increase(f->ns, was ? was->ns : 0);
 
-		/* A function without a name counts as soon as its name is known. */
+		/* A function counts as soon as its name is known. */
 		if (!count || !*f->name)
 			continue;
 		one = row ? (double)row->ns / row->count : (double)ns / count;
@@ -67,11 +70,11 @@ uint64_t kernels_work(struct gpupart_records *alone, bool learn, struct kernels_
 		if (learn)
 			learn_times(alone, f->name, count, ns);
 	}
-	/* Assumes that unknown functions are slowed down as much as the known functions. */
+	/* Assume that unknown functions slow down as much as known functions. */
 	work += other_ns * (known_ns > 0 ? work / known_ns : 1);
 	/*
-	 * The measured work lies between two completions. A running launch counts as one launch
-	 * at most.
+	 * The measured work lies between two completions. A running launch counts as at most one
+	 * launch.
 	 */
 	if (before->last_end_ns && span)
 		part = work * ((double)pace_increase(looks[1].at_ns, looks[0].at_ns) / span - 1);

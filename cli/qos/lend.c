@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Lending between the programs of `gpupart qos run`; see lend.h. `gpupart run --lend` uses the
- * same watchers. The limit of each lender is in memory that this process shares with the
- * watchers.
+ * Lending between the programs of `gpupart qos run`; see lend.h. `gpupart run --lend` uses the same
+ * watchers. This process and the watchers share memory, which contains the limit of each lender.
  */
 #include <errno.h>
 #include <signal.h>
@@ -27,7 +26,7 @@ unsigned int qos_lender_of(const struct qos_setup *setup, unsigned int i)
 								 QOS_MAX_TENANTS;
 }
 
-/* The name by which the watcher finds the processes of tenant @i. */
+/* Returns the name with which a watcher finds the processes of tenant @i. */
 static const char *job_of(const struct control *c, unsigned int i)
 {
 	return *c->setup.specs[i].job ? c->setup.specs[i].job : c->setup.tenants[i].name;
@@ -57,7 +56,7 @@ void lend_open(struct control *c, unsigned int i)
 	lend_prepare(wishes, t->report);
 }
 
-/* Reads the report of the run of @t. All processes of a run have the same report. */
+/* Reads the report of the run that started @t. All processes of a run have the same report. */
 static bool read_lending(const struct live_tenant *t, struct gpupart_lending *lending)
 {
 	const char *id = t->report ? t->report_id : t->nr_members ? t->members[0].report : "";
@@ -66,8 +65,8 @@ static bool read_lending(const struct live_tenant *t, struct gpupart_lending *le
 }
 
 /*
- * A program decides at its start whether it can borrow, because only then does it observe each
- * launch.
+ * A running program cannot begin to borrow. To borrow, a program must observe each launch from its
+ * start.
  */
 static void begin_adopted(struct live_tenant *t, const char *lender)
 {

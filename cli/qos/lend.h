@@ -9,21 +9,21 @@
 #include "cli/qos/control.h"
 
 /*
- * Creates the report of tenant @i if it lends or borrows. If there is a report, the tenant's
- * program must get the report's id in GPUPART_REPORT. Call this function before the program
- * starts.
+ * If tenant @i lends or borrows, creates a report. Then the environment variable GPUPART_REPORT of
+ * the tenant's program must contain the report's id. Call this function before the program starts.
  */
 void lend_open(struct control *c, unsigned int i);
 /*
- * Starts the watchers of all borrowers that this command started. An adopted borrower has the
- * watcher of its own `gpupart run --lend`; if it has none, prints a message.
+ * Starts a watcher for each borrower that this command started. `gpupart run --lend` has already
+ * started a watcher for an adopted borrower. If an adopted borrower has no watcher, prints a
+ * message.
  */
 void lend_begin(struct control *c);
 /* Carries out the decision about lending. */
 void lend_order(struct control *c, const struct qos_decision *decision);
 /*
- * Stores in *measured the number of launches of tenant @i on lent TPCs since the last call, and
- * whether programs can borrow its TPCs now or could borrow them at the last call.
+ * Stores in *measured how many launches tenant @i made on lent TPCs since the last call. Then
+ * stores whether programs can borrow the tenant's TPCs now, or could at the previous call.
  */
 void lend_take(struct control *c, unsigned int i, struct qos_measured *measured);
 /* Ends the watchers. */

@@ -18,20 +18,21 @@
 #include "lib/private.h"
 
 /*
- * After this number of reports since a change, reports show the speed in the new set. This is
- * for programs without completion records. The second report is about a unit that began after
- * the change. Programs submit launches ahead of time, so the number of launches does not show
- * which launches have ended.
+ * For programs without completion records. After this number of reports since a change, reports
+ * show the speed in the new set. The second report is about a unit that began after the change. The
+ * number of launches would not show which launches have ended, because programs submit launches
+ * ahead of time.
  */
 #define DRAINED_BY	2
 
 #define LOOK_NS		1000000000ull	/* time between two searches for new processes */
-#define LOOK_SOON_NS	50000000ull	/* the same time if a tenant has no process */
-#define SAID_NS		60000000000ull	/* time between two warnings about changes from outside */
+#define LOOK_SOON_NS	50000000ull	/* time between two searches if a tenant has no process */
+#define SAID_NS		60000000000ull	/* time between two warnings about a set that another
+					 * program changed */
 
 /* ----------------------------------------------------------- processes of tenants */
 
-/* Work that the process has reported still counts. */
+/* Work that the removed process has reported still counts. */
 static void remove_member(struct live_tenant *t, unsigned int m)
 {
 	for (unsigned int k = 0; k < LIVE_NR_KINDS; k++)
@@ -74,7 +75,7 @@ static void take_member(struct live *live, struct live_tenant *t, const struct g
 	m->paces[LIVE_ANSWERS].reported_ns = m->last.answered_ns;
 }
 
-/* Reads the set of the tenant's job, because new processes inherit this set. */
+/* Reads the set of the tenant's job. New processes inherit this set. */
 static void read_job_set(struct live_tenant *t, const struct gpupart_job *job)
 {
 	if (*t->note && strcmp(t->note, job->limit)) {
@@ -121,8 +122,8 @@ void live_find(struct live *live, bool now)
 	bool awaited = false;
 
 	/*
-	 * Each line on the socket wakes this process, so do not search at each line for the
-	 * processes of a tenant that has none.
+	 * Each line on the socket wakes this process. So do not search each time, even for a tenant
+	 * without processes.
 	 */
 	for (unsigned int i = 0; i < live->nr; i++)
 		awaited |= !live->tenants[i].nr_members && !live->tenants[i].gone;
@@ -160,9 +161,7 @@ static void tell_units(struct live_tenant *t, uint64_t work, uint64_t reports)
 	t->ever_units |= !!work;
 }
 
-/*
- * Counts @nr reports that arrived in @ns. Counts all of them in the bin of their mean interval.
- */
+/* @nr reports arrived in @ns. Adds all of them to the bin of their mean interval. */
 static void count_pauses(struct live_tenant *t, uint64_t ns, uint64_t nr)
 {
 	unsigned int b = GPUPART_NR_LATENCIES - 1;
@@ -300,7 +299,7 @@ static void begin_anew(struct live_tenant *t)
 		t->members[m].looks[0] = t->members[m].looks[1];
 }
 
-/* Returns the sum of the work of all sources. Sets *any if at least one source reported. */
+/* Returns the sum of the work of all sources. If at least one source reported, sets *any. */
 static uint64_t take_work(struct live_tenant *t, enum live_kind kind, uint64_t now_ns, bool any,
 			  bool *exact)
 {
@@ -340,8 +339,8 @@ void live_take(struct live *live, unsigned int i, const struct qos_tenant *tenan
 	bool exact[LIVE_NR_KINDS] = { true, true };
 
 	/*
-	 * Take both kinds of work, so that the work that does not count now also does not count
-	 * in the next epoch.
+	 * Take both kinds of work. Otherwise the kind that does not count now would count in the
+	 * next epoch.
 	 */
 	work[LIVE_UNITS] = take_work(t, LIVE_UNITS, live->read_ns, t->reported_milli,
 				     &exact[LIVE_UNITS]);
@@ -387,8 +386,8 @@ void live_restart(struct live *live)
 }
 
 /*
- * Calls gpupart_records_drained() for all processes of the tenant, even if an earlier process has
- * not drained.
+ * Calls gpupart_records_drained() for each process of the tenant. If one process has not drained,
+ * continues with the other processes.
  */
 static int records_drained(struct live_tenant *t)
 {
@@ -427,9 +426,7 @@ bool live_drained(struct live *live, unsigned int i, uint64_t drain_ns, uint64_t
 
 /* ---------------------------------------------------------------------------- sets */
 
-/*
- * Stores the sets of the tenant's processes. The next search should find these sets unchanged.
- */
+/* Stores the sets that the next search should find in the tenant's processes. */
 static void expect_set(struct live_tenant *t)
 {
 	t->changed = false;
@@ -514,7 +511,7 @@ static bool read_milli(const char *text, uint64_t *milli)
 	return true;
 }
 
-/* Warns once about a line that cannot be used, because its writer gets no answer. */
+/* Warns once about an unusable line. The writer of the line gets no answer. */
 static void warn_ignored_line(struct live *live, const char *line)
 {
 	if (live->passed_over || !*line)

@@ -31,12 +31,11 @@ struct live_member {
 	struct gpupart_progress last;	/* counters at the last read */
 	struct gpupart_records_reader *records;	/* NULL: no completion records */
 	struct kernels_look looks[2];	/* completion records at the last live_take(), and now */
-	bool drained;	/* all launches that were made before the last change of its set have
-			 * ended */
+	bool drained;	/* all launches from before the last change of its set have ended */
 	uint64_t ended;			/* number of ended launches at the last read */
 	struct pace paces[LIVE_NR_KINDS];
-	struct gpupart_tpcset given;	/* the set that it had when it was found, or the set that
-					 * it was given; or empty */
+	struct gpupart_tpcset given;	/* the set that the process had at first, or got later;
+					 * or empty */
 	bool seen;			/* found in the current list of processes */
 	char report[64];		/* its GPUPART_REPORT, or "" */
 };
@@ -56,23 +55,24 @@ struct live_tenant {
 	char note[GPUPART_TPCSET_STRLEN];	/* the set that this command gave to its job, or
 						 * "" */
 	/*
-	 * Lending of a program that this command started. If @report is NULL, the program
-	 * neither lends nor borrows.
+	 * For lending, if this command started the program. If @report is NULL, the program does
+	 * not lend or borrow.
 	 */
 	struct gpupart_report *report;
 	const char *report_id;
 	struct lend_wishes lend;	/* of a borrower */
 	pid_t watcher;			/* the process that watches its lender; 0: none */
-	uint64_t borrowed;		/* number of launches on lent TPCs until the last
+	uint64_t borrowed;		/* number of launches on lent TPCs before the last
 					 * lend_take() */
 	bool lent; /* at the last lend_take(), programs could borrow its TPCs */
 	bool changed;			/* another program changed its set to @found */
 	struct gpupart_tpcset found;
-	uint64_t said_ns;		/* time of the last warning about such a change */
+	uint64_t said_ns;		/* time of the last warning about a changed set */
 	bool many;	/* a warning about more than LIVE_MAX_MEMBERS processes was printed */
-	bool by_records;		/* completed launches count, and reports do not */
+	bool by_records;		/* progress comes from completed launches, not from
+					 * reports */
 	struct gpupart_records *alone;	/* solo times of kernels; NULL: not used */
-	unsigned int to_learn;	/* number of live_take() calls during which the program still runs
+	unsigned int to_learn;	/* number of further live_take() calls while the program runs
 				 * alone to learn times */
 	/* Sums since the last live_take(). */
 	uint64_t reported_milli, reports, launches, ended;
@@ -80,7 +80,7 @@ struct live_tenant {
 	uint64_t rest[LIVE_NR_KINDS];	/* work of ended processes, in thousandths of a unit */
 	uint64_t latencies[GPUPART_NR_LATENCIES];
 	uint64_t goal_ns;		/* its latency goal; 0: none */
-	/* Requests since the last live_take(), and those of them within the goal. */
+	/* Requests since the last live_take(); requests within the goal. */
 	uint64_t answered, in_goal;
 	bool ever_told;			/* it has reported at least once */
 	bool ever_units;	/* it has reported units of work, so its requests do not count */
@@ -88,7 +88,7 @@ struct live_tenant {
 	struct pace paces[LIVE_NR_KINDS];	/* the pace of reports on the socket */
 	uint64_t since_change;	/* number of reports or completed launches since its set changed
 				 * */
-	uint64_t changed_ns;		/* time of that change */
+	uint64_t changed_ns;		/* time of the last change of its set */
 };
 
 struct live {
@@ -106,7 +106,7 @@ struct live {
 	struct gpupart_topology *topo;
 	bool has_around, reported_everywhere, reported_unlisted;
 	struct gpupart_tpcset around;	/* the set in which this command itself runs */
-	/* all of these programs; those that are known only from their environment */
+	/* all such programs; programs that are known only from their environment */
 	struct qos_others others, to_be;
 	bool others_changed;		/* true if @others changed after the caller cleared this
 					 * flag */
@@ -115,14 +115,14 @@ struct live {
 
 /*
  * Finds the processes of each tenant, and programs that are not tenants. If @now is false and
- * nothing changed, does nothing within a second after the last search.
+ * nothing has changed, searches at most once a second.
  */
 void live_find(struct live *live, bool now);
 
 /*
  * Finds the programs that have TPCs but are not tenants, and stores them in live->others. The
- * caller provides lists of all processes and jobs. Some calls also read the environments of all
- * processes, which takes a long time.
+ * caller provides lists of all processes and jobs. Some calls read the environments of all
+ * processes, too. Such a call takes a long time.
  */
 void live_find_others(struct live *live, const struct gpupart_process *processes,
 		      int nr_processes, const struct gpupart_job *jobs, int nr_jobs);
@@ -130,8 +130,8 @@ void live_find_others(struct live *live, const struct gpupart_process *processes
 void live_print_others(const struct live *live, const char *what);
 
 /*
- * Returns the TPCs that tenant @i may have. These are the TPCs of the job around it, without the
- * TPCs of programs that are not tenants.
+ * Returns the TPCs that tenant @i may have. These are the TPCs of the job around the tenant,
+ * without the TPCs of programs that are not tenants.
  */
 struct gpupart_tpcset live_available(const struct live *live, unsigned int i);
 
@@ -149,9 +149,9 @@ void live_take(struct live *live, unsigned int i, const struct qos_tenant *tenan
 	       const struct qos_spec *spec, uint64_t ns, struct qos_measured *measured);
 
 /*
- * Returns a percentile of the latencies of @nr requests, which the histogram @latencies counts.
- * @thousandths selects the percentile: 990 is the 99th. Assumes that the requests of a bin are
- * spread evenly over the bin.
+ * Returns a percentile of the histogram @latencies, which counts @nr requests. If @thousandths is
+ * 990, the percentile is the 99th. Assumes that the requests of a bin are spread evenly over the
+ * bin.
  */
 uint64_t live_percentile(const uint64_t latencies[GPUPART_NR_LATENCIES], uint64_t nr,
 			 unsigned int thousandths);
@@ -160,15 +160,15 @@ uint64_t live_percentile(const uint64_t latencies[GPUPART_NR_LATENCIES], uint64_
 void live_restart(struct live *live);
 
 /*
- * Returns whether the reports of tenant @i are about its new set. The result is true if the
- * tenant has reported often enough since the change, or if @drain_ns have passed.
+ * Returns whether the reports of tenant @i are about its new set. This is true if the tenant has
+ * reported often enough since the change of its set, or if @drain_ns have passed.
  */
 bool live_settled(const struct live *live, unsigned int i, uint64_t drain_ns);
 
 /*
- * Returns whether all launches that tenant @i made before its set changed have ended. Completion
- * records show this, but after @most_ns the function always returns true. Without records, it
- * returns the result of live_settled().
+ * Tenant @i made launches before its set changed. Returns whether all these launches have ended.
+ * Uses completion records. After @most_ns, always returns true. Without completion records, returns
+ * the result of live_settled().
  */
 bool live_drained(struct live *live, unsigned int i, uint64_t drain_ns, uint64_t most_ns);
 
@@ -182,8 +182,8 @@ bool live_is_changed(struct live *live, unsigned int i);
 int live_set(struct live *live, unsigned int i, const struct gpupart_tpcset *set);
 
 /*
- * Opens the socket for reports. Programs find its path in GPUPART_QOS. If this fails, prints a
- * warning and continues without the socket.
+ * Opens the socket for reports. GPUPART_QOS contains its path. If the socket cannot be opened,
+ * prints a warning and continues.
  */
 void live_open_socket(struct live *live);
 void live_close(struct live *live);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Writes and reads the log of decisions: one JSON line for each step, with everything that was
- * measured and decided. Each kind of object has one function, which both writes and reads it.
+ * Writes and reads the log of decisions. The log has one JSON line for each step, with all
+ * measurements and decisions. For each kind of object, one function both writes and reads it.
  */
 #include <limits.h>
 #include <stdarg.h>
@@ -13,7 +13,8 @@
 /* ------------------------------------------------------------------------- values */
 
 struct io {
-	char *why; /* QOS_MESSAGE_SIZE bytes for a message when reading; NULL: writing */
+	char *why; /* buffer of QOS_MESSAGE_SIZE bytes for a message when reading; NULL when
+		    * writing */
 	bool bad;		/* a value was wrong; @why describes the first wrong value */
 };
 
@@ -29,7 +30,7 @@ static void bad(struct io *io, const char *fmt, ...)
 	io->bad = true;
 }
 
-/* Stores @fresh at @key when writing. Returns the value at @key when reading. */
+/* When writing, stores @fresh at @key. When reading, returns the value at @key. */
 static json_t *io_value(struct io *io, json_t *object, const char *key, json_t *fresh,
 			json_type type)
 {
@@ -101,7 +102,7 @@ static void io_text(struct io *io, json_t *object, const char *key, char *text, 
 	if (is && strlen(is) >= len)
 		bad(io, "%s is too long", key);
 	snprintf(text, len, "%s", is ? is : "");
-	/* The program prints some of these strings unchanged. */
+	/* This command prints some of these strings unchanged. */
 	if (is && strcmp(out_clean(text), is))
 		bad(io, "%s contains a control character", key);
 }
@@ -162,7 +163,7 @@ static void io_tenant(struct io *io, json_t *o, struct qos_tenant *t, struct qos
 	}
 }
 
-/* An optional value that is false or 0 is left out, and reads as false or 0. */
+/* The log omits optional values that are false or 0. */
 static void io_measured(struct io *io, json_t *o, struct qos_measured *m)
 {
 	io_bool(io, o, "valid", &m->valid);
@@ -207,8 +208,8 @@ static void io_places(struct io *io, json_t *o, const char *key, uint8_t *places
 }
 
 /*
- * Writes or reads the programs that are not tenants. Writes them only if @news is true. Returns
- * whether the line has such programs.
+ * Writes or reads the programs that are not tenants. If @news is false, writes nothing. Returns
+ * whether the line lists such programs.
  */
 static bool io_others(struct io *io, json_t *line, struct qos_others *others, bool news)
 {
@@ -238,7 +239,7 @@ static bool io_others(struct io *io, json_t *line, struct qos_others *others, bo
 	return true;
 }
 
-/* Writes or reads the power or a clock; -1 means not known. */
+/* Writes or reads a power or a clock; -1: not known. */
 static void io_state(struct io *io, json_t *line, const char *key, int *value)
 {
 	unsigned int is = *value;
@@ -256,7 +257,7 @@ json_t *qos_set_json(const struct gpupart_tpcset *set)
 	return json_string(text);
 }
 
-/* Written only. A replay makes its own decision and compares. */
+/* Only writes. A replay makes its own decision and compares both. */
 static void io_decision(struct io *io, json_t *line, const struct qos_session *s)
 {
 	const struct qos_decision *d = &s->now;
@@ -425,8 +426,8 @@ bool qos_log_read_step(json_t *line, struct qos_session *s, struct qos_measured 
 /* ---------------------------------------------------------------------- differences */
 
 /*
- * Finds the first difference between @a and @b, and describes it in @text. @at is the path of
- * both objects.
+ * Finds the first difference between @a and @b, and describes it in @text. Both objects have the
+ * path @at.
  */
 static bool find_difference(const char *at, json_t *a, json_t *b, char *text, size_t len)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds the TPCs of programs that are not tenants: this user's programs, and grants of a node
+ * Finds the TPCs of this user's programs that are not tenants, and the TPCs that the node granted
  * to other users.
  */
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "cli/target/process_list.h"
 #include "cli/util/paths.h"
 
-/* time between two reads of all environments, as a multiple of the time that one takes */
+/* time between two reads of all environments, as a multiple of the time of one read */
 #define ENVIRONMENTS_SHARE 500
 
 /* One search. */
@@ -33,9 +33,9 @@ static bool job_is_inside(const struct search *s, const char *id, const char *ar
 }
 
 /*
- * Returns whether a process belongs to a tenant. @runs is true if the process uses the GPU. If a
- * process is only in the same job as an adopted process, it belongs to the tenant only if it
- * does not use the GPU.
+ * Returns whether a process belongs to a tenant. If the process uses the GPU, @runs is true. If a
+ * process does not use the GPU and is in the job of an adopted process, the process belongs to the
+ * tenant.
  */
 static bool is_tenants(const struct search *s, int pid, const char *job, bool runs)
 {
@@ -67,7 +67,7 @@ static void add(struct search *s, int pid, const char *name, const struct gpupar
 	snprintf(clean, sizeof(clean), "%.63s", name);
 	/* The name comes from an environment, so it may contain any bytes. */
 	out_clean(clean);
-	/* The program runs on all TPCs, so no TPC is kept for it. */
+	/* The program runs on all TPCs, so no TPC is reserved for it. */
 	if (gpupart_tpcset_equal(set, &all)) {
 		if (!s->live->reported_everywhere)
 			remark("%s (pid %d) runs on all TPCs, also on the tenants' TPCs, and may "
@@ -76,7 +76,7 @@ static void add(struct search *s, int pid, const char *name, const struct gpupar
 		s->live->reported_everywhere = true;
 		return;
 	}
-	/* If a program has several processes, only the first process is listed. */
+	/* If a program has several processes, list the first process. */
 	for (unsigned int i = 0; i < s->to->nr; i++)
 		if (!strcmp(s->to->list[i].name, clean) &&
 		    gpupart_tpcset_equal(&s->to->list[i].set, set))
@@ -101,7 +101,10 @@ static void found_shown(void *user, const struct neighbour *found)
 		add(s, found->pid, found->name, &found->set);
 }
 
-/* A process that is known only from its environment. Listed jobs have been handled already. */
+/*
+ * Handles a process that is known only from its environment. Listed jobs are the task of
+ * look_at_jobs().
+ */
 static void found_by_environment(void *user, const struct neighbour *found)
 {
 	struct search *s = user;
@@ -113,7 +116,7 @@ static void found_by_environment(void *user, const struct neighbour *found)
 		add(s, found->pid, found->name, &found->set);
 }
 
-/* Returns whether the job has a listed process, or has become an inner job. */
+/* Returns whether the job has a listed process, or its process has begun an inner job. */
 static bool job_is_listed(const struct search *s, const struct gpupart_job *job)
 {
 	for (int i = 0; i < s->n.nr_processes; i++)
@@ -127,8 +130,8 @@ static bool job_is_listed(const struct search *s, const struct gpupart_job *job)
 }
 
 /*
- * Returns whether the job is a job of the node, without processes. found_given() handles grants
- * to other users.
+ * Returns whether the job is a grant of the node. Such a job has no processes. Grants to other
+ * users are the task of found_given().
  */
 static bool is_node_job(const struct gpupart_job *job)
 {
@@ -171,15 +174,13 @@ static void look_at_grants(struct search *s)
 			add(s, 0, list[i].name, &set);
 	}
 	free(list);
-	/* A user other than root has only the granted TPCs. */
+	/* If the user is not root, the user has the granted TPCs and no others. */
 	set = gpupart_tpcset_andnot(&all, &own);
 	if (geteuid() && !gpupart_tpcset_empty(&own) && !gpupart_tpcset_empty(&set))
 		add(s, 0, "not granted by this node", &set);
 }
 
-/*
- * The programs that this command starts are also confined to the set in which this command runs.
- */
+/* This command may run in a set. The programs that it starts are confined to this set, too. */
 static void find_outer_limit(struct search *s)
 {
 	struct gpupart_tpcset set = gpupart_topology_all(s->n.topo);
@@ -200,8 +201,8 @@ static bool shows_itself(const struct search *s, int pid)
 }
 
 /*
- * Reads all environments only from time to time, because this takes long. Between these reads,
- * keeps the programs that were found earlier and still run.
+ * Only some calls read all environments, because a read takes long. The other calls keep programs
+ * that were found earlier and still run.
  */
 static void read_environments(struct search *s)
 {
@@ -282,7 +283,7 @@ struct gpupart_tpcset live_available(const struct live *live, unsigned int i)
 	for (int j = 0; j < nr; j++)
 		if (!strcmp(jobs[j].id, live->tenants[i].job))
 			job = &jobs[j];
-	/* The job around a tenant is not a competitor. */
+	/* A job around the tenant does not compete with the tenant. */
 	while (job && (job = shown_job_on(jobs, nr, job->parent, live->pci))) {
 		if (!gpupart_tpcset_parse_list(NULL, job->limit, &around))
 			room = gpupart_tpcset_and(&room, &around);

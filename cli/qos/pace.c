@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Estimates the time between reports and the unreported work. Keeps account of work that was
- * counted early.
+ * Estimates the unreported work from the time between reports. Remembers work that was counted
+ * before its report.
  */
 #include "cli/qos/pace.h"
 

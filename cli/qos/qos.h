@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Declarations that the files of `gpupart qos` share: the tenants in a file, a run of the policy,
- * and the log and results of a run. Call all functions from one thread.
+ * Declarations for all files of `gpupart qos`: the tenants in a file, a run of the policy, its log
+ * and its results. Call all functions from one thread.
  */
 #ifndef GPUPART_CLI_QOS_QOS_H
 #define GPUPART_CLI_QOS_QOS_H
@@ -15,12 +15,12 @@
 
 #define QOS_MOST_PHASES	64
 /*
- * maximum number of listed programs that are not tenants; if there are more, the last entry
- * stands for all further programs
+ * maximum number of listed programs that are not tenants; the last entry stands for all further
+ * programs
  */
 #define QOS_MOST_OTHERS	64
 
-/* The kinds of signals that can count as a program's progress. */
+/* A program's progress comes from a signal of one of these kinds. */
 enum qos_signal {
 	QOS_SIGNAL_AUTO,	/* reports, or launches if the program makes no reports */
 	QOS_SIGNAL_REPORTED,
@@ -51,7 +51,7 @@ struct qos_setup {
 	const char *path;
 	uint64_t epoch_ns;
 	struct qos_rules rules;
-	bool shapes;	/* try shapes other than "packed" if the GPU's layout is known */
+	bool shapes;	/* if the GPU's layout is known, try shapes other than "packed" */
 	unsigned int nr;
 	struct qos_tenant tenants[QOS_MAX_TENANTS];
 	struct qos_spec specs[QOS_MAX_TENANTS];
@@ -61,32 +61,31 @@ struct qos_setup {
 
 enum qos_file {
 	QOS_FILE_PROGRAMS,
-	QOS_FILE_CALIBRATE,	/* a file of programs that need no solo speeds */
+	QOS_FILE_CALIBRATE,	/* a file of programs, which may lack solo speeds */
 	QOS_FILE_SCENARIO,	/* the "qos" part of a scenario */
 };
 
 /*
- * Reads tenants from the mapping @node, which is part of a scenario or a whole file. On an error
- * prints a message and returns false. Call qos_setup_free() in both cases.
+ * Reads tenants from the mapping @node, which is a whole file or a part of a scenario. On an error,
+ * prints a message and returns false. Always call qos_setup_free() afterwards.
  */
 bool qos_setup_read(struct qos_setup *setup, struct yaml *yaml, yaml_node_t *node,
 		    enum qos_file kind);
 void qos_setup_free(struct qos_setup *setup);
 /*
- * Sets the floors of best-effort tenants that have none. Together these floors are a tenth of the
- * GPU. Sets no floor if the floors of all tenants would not fit in the GPU.
+ * Sets the floors of best-effort tenants without a floor. Together these floors are a tenth of the
+ * GPU. If the floors of all tenants would not fit in the GPU, sets no floor.
  */
 void qos_setup_floors(struct qos_setup *setup, const struct qos_board *board);
 
 /*
- * Returns the tenant whose TPCs tenant @i may borrow, or QOS_MAX_TENANTS. The best-effort
- * tenants are distributed in their order over the tenants that lend.
+ * Returns the lender of tenant @i. If there is no lender, returns QOS_MAX_TENANTS. The best-effort
+ * tenants are assigned to the lenders in turn.
  */
 unsigned int qos_lender_of(const struct qos_setup *setup, unsigned int i);
 
 /*
- * This is the same rule as for 'gpupart run --name', because a tenant's name becomes the name of
- * a job.
+ * A tenant's name becomes the name of a job, so the rule is the same as for 'gpupart run --name'.
  */
 #define QOS_NAME_RULE \
 	"must be 1 to 63 characters from A-Z a-z 0-9 . _ -, and must not start with '-'"
@@ -129,12 +128,12 @@ struct qos_others {
 
 /* Sums of a tenant over all epochs. */
 struct qos_sum {
-	unsigned int heard, met;	/* epochs with a signal; epochs in which the goal was met */
-	unsigned __int128 speeds;	/* sum of the speeds over the epochs with a signal */
-	uint64_t speed;			/* the mean of these speeds */
+	unsigned int heard, met;	/* epochs with a signal; epochs that met the goal */
+	unsigned __int128 speeds;	/* sum of the speeds in the epochs with a signal */
+	uint64_t speed;			/* mean speed in the epochs with a signal */
 	unsigned int changes;
 	unsigned int least, most;	/* smallest and largest number of TPCs */
-	uint64_t answered, within;	/* requests; those within the latency goal */
+	uint64_t answered, within;	/* requests; requests within the latency goal */
 	uint64_t borrowed;		/* launches on lent TPCs */
 	unsigned int lent;		/* number of epochs in which its TPCs were lent */
 };
@@ -150,12 +149,15 @@ struct qos_sink {
 
 struct qos_session;
 
-/* The source of measurements and the receiver of decisions: programs, a scenario or a log. */
+/*
+ * A driver provides measurements and receives decisions. There are drivers for programs, a scenario
+ * and a log.
+ */
 struct qos_driver {
 	const char *command;		/* the name in the JSON result, such as "qos sim" */
 	/*
-	 * True for running programs. A failure to write the log does not end the run, and a slow
-	 * reader of the output does not delay it. --json prints the lines of the log.
+	 * True for running programs. The run continues if the log cannot be written. A slow reader
+	 * of the output does not delay the run. The option --json prints the lines of the log.
 	 */
 	bool live;
 	/*
@@ -164,15 +166,14 @@ struct qos_driver {
 	 */
 	int (*start)(struct qos_session *session);
 	/*
-	 * Waits for the end of an epoch, or for the end of a step of a swap. Then sets
-	 * session->time_ns and @measured. When measure() is called, @measured still has the
-	 * values of the previous call. Sets session->over after the last epoch. Returns 0 or an
-	 * exit status.
+	 * Waits until an epoch ends or a step of a swap ends. Then sets session->time_ns and
+	 * @measured. When measure() is called, @measured still has the values of the previous call.
+	 * Sets session->over after the last epoch. Returns 0 or an exit status.
 	 */
 	int (*measure)(struct qos_session *session, struct qos_measured *measured);
 	/*
-	 * Carries out the decision session->now. @line is its line in the log. May be NULL.
-	 * Returns 0 or an exit status.
+	 * Carries out the decision session->now. The line of this decision in the log is @line. May
+	 * be NULL. Returns 0 or an exit status.
 	 */
 	int (*decided)(struct qos_session *session, json_t *line);
 };
@@ -195,8 +196,7 @@ struct qos_session {
 	struct out out;			/* for the result; out.file NULL: no result is written */
 	FILE *log;			/* the log, as lines of JSON; NULL: no log */
 	FILE *lines;			/* the same lines for --json; NULL: not requested */
-	unsigned int nr_replayed;	/* number of decisions that were equal to those in the log
-					 * */
+	unsigned int nr_replayed;	/* number of decisions that agree with the log */
 	unsigned int counts[QOS_MAX_TENANTS];	/* each tenant's TPCs in this epoch */
 	bool picture;	/* keep all epochs for a picture; the memory grows with each epoch */
 	struct qos_epoch *epochs;	/* completed epochs, or NULL */
@@ -228,9 +228,8 @@ void qos_session_end(struct qos_session *session);
 /* ----------------------------------------------------------- files: results.c */
 
 /*
- * Opens the output files. Keeps the contents of the files, because the run may still end without
- * a result. Fails if another controller is writing one of the files. Returns 0 or an exit
- * status.
+ * Opens the output files. Keeps the contents of the files, because the run may still end without a
+ * result. If another controller is writing one of the files, fails. Returns 0 or an exit status.
  */
 int qos_results_open(struct qos_session *session);
 /*
@@ -239,8 +238,8 @@ int qos_results_open(struct qos_session *session);
  */
 int qos_results_begin(struct qos_session *session);
 /*
- * Returns the file for the table of decisions, or NULL if there is none. If @whole is true, also
- * returns NULL until the previous table is completely written.
+ * Returns the file for the table of decisions, or NULL if there is no file. If @whole is true, also
+ * returns NULL while the previous table is being written.
  */
 FILE *qos_results_shown(struct qos_session *session, bool whole);
 /*
@@ -263,23 +262,26 @@ json_t *qos_log_step(const struct qos_session *session, bool swap,
 		     const struct qos_measured *measured);
 
 /*
- * These functions read a line of a log. qos_log_read_begin() stores the tenants in @setup, which
- * then holds their strings, and all other values in @session. If @line is not a line of a log,
- * both return false with a message in @why, which has QOS_MESSAGE_SIZE bytes.
+ * These functions read a line of a log. The function qos_log_read_begin() stores the tenants and
+ * their strings in @setup, and all other values in @session. If @line is not a line of a log, both
+ * functions store a message in @why and return false. The size of @why is QOS_MESSAGE_SIZE bytes.
  */
 bool qos_log_read_begin(json_t *line, struct qos_setup *setup, struct qos_session *session,
 			char *why);
 bool qos_log_read_step(json_t *line, struct qos_session *session,
 		       struct qos_measured *measured, char *why);
 /*
- * Writes to @text the name of the first difference between two lines, such as
- * "decision.tenants[0].set", and both values. If the lines are equal, @text is "".
+ * Finds the first difference between two lines. Writes its name, such as "decision.tenants[0].set",
+ * and both values to @text. If the lines are equal, @text is "".
  */
 void qos_log_difference(json_t *logged, json_t *now, char *text, size_t len);
 
 /* ---------------------------------------------------------------- shown: show.c */
 
-/* Print the summary with a line for each tenant, and return the same summary as JSON. */
+/*
+ * qos_text() prints the summary, with a line for each tenant. The function qos_json() returns the
+ * summary as JSON.
+ */
 void qos_text(struct out *out, const struct qos_session *session);
 json_t *qos_json(const struct qos_session *session);
 /* Prints the decision at the end of an epoch, with a line for each tenant whose set changed. */
@@ -304,9 +306,9 @@ struct qos_options {
 };
 
 /*
- * Converts the options --tenant and --epoch into the YAML of a file of tenants. @program becomes
- * the program of the tenant that has neither a job nor a pid. Returns 0 or an exit status. If
- * this function returns 0, the caller must close @yaml.
+ * Converts the options --tenant and --epoch into the YAML of a file of tenants. If a tenant has no
+ * job and no pid, @program becomes its program. Returns 0 or an exit status. If the result is 0,
+ * the caller must close @yaml.
  */
 int qos_options_open(struct yaml *yaml, const struct qos_options *options, char **program);
 /* Copies the arguments of @program into @setup. An argument may contain any bytes. */

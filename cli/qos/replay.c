@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * gpupart qos replay: runs the policy again on a log, and reports the first decision that
- * differs.
+ * gpupart qos replay: runs the policy again on a log, and reports the first decision that differs
+ * from the log.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Writes the log, JSON lines, table and picture of a run. A file keeps its contents until there
- * is a result, and a slow reader does not delay a live run.
+ * Writes the log, the JSON lines, the table and the picture of a run. Until there is a result, a
+ * file keeps its old contents. A slow reader does not delay a live run.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -92,7 +92,7 @@ int qos_results_begin(struct qos_session *s)
 	FILE *shown;
 	int status = 0;
 
-	/* A write to a closed pipe then fails with a message. */
+	/* If SIGPIPE is ignored, a write to a closed pipe fails with a message. */
 	signal(SIGPIPE, SIG_IGN);
 	fflush(NULL);
 	empty(&s->log_to);
@@ -153,15 +153,15 @@ int qos_results_end(struct qos_session *s)
 	int status = 0, shown;
 
 	/*
-	 * If the log of a live run failed, this was reported at once and does not change the
-	 * exit status.
+	 * If the log of a live run failed, a message was printed at once. The exit status does not
+	 * change.
 	 */
 	if (s->log && s->driver->live)
 		end_pump(&s->log_to);
 	s->log = s->lines = NULL;
 	status = end_pump(&s->result_to);
 	shown = end_pump(&s->shown_to);
-	/* The result of -o does not depend on a reader of standard output. */
+	/* Write the result of -o even if standard output has no reader. */
 	if (!status && (!shown || s->result_to.file))
 		status = write_result(s);
 	if (s->driver->live || !s->log_to.file)

@@ -12,8 +12,8 @@
 #include "cli/util/message.h"
 
 #define SWAP_POLLS 8	/* reads per epoch while TPCs drain */
-#define DRAIN_EPOCHS 5	/* epochs to wait for a tenant to drain */
-/* time between two reads of power and clocks, as a multiple of the duration of a read */
+#define DRAIN_EPOCHS 5	/* time limit for a tenant to drain, in epochs */
+/* time between two reads of power and clocks, as a multiple of the time of one read */
 #define LOOK_SHARE 300
 
 struct run {
@@ -22,16 +22,17 @@ struct run {
 	struct out out;			/* the terminal */
 	bool screen;
 	bool forget;			/* an epoch begins: discard all earlier measurements */
-	bool all_gone;			/* in the last epoch, for its log line */
+	bool all_gone;			/* all programs have ended; the epoch still gets a log
+					 * line */
 	uint64_t begin_ns, epoch_began_ns;
 	uint64_t next_look_ns;		/* time of the next read of power and clocks */
 	bool unwritten;			/* a warning about a failure to write scores was printed */
 };
 
 /*
- * Warns if another user's controller runs on this GPU. Users do not see each other's programs, so
- * both controllers may give the same TPCs to their tenants. The other controller is found by the
- * path of its socket in /proc.
+ * If another user's controller runs on this GPU, prints a warning. Users do not see each other's
+ * programs, so both controllers may give the same TPCs to their tenants. Finds the other controller
+ * by the path of its socket in /proc.
  */
 static void warn_other_users(const struct live *live)
 {
@@ -58,8 +59,8 @@ static void warn_other_users(const struct live *live)
 /* -------------------------------------------------------------------------- start */
 
 /*
- * From this point on, a signal ends this command, even while it waits for a reader of the
- * summary.
+ * Restores the signal mask. Then a signal ends this command, even if the command waits for a reader
+ * of the summary.
  */
 static void end(struct qos_session *s)
 {
@@ -71,8 +72,8 @@ static void end(struct qos_session *s)
 
 /*
  * Returns the first set of a tenant. If all its TPCs are still in use, the tenant starts on the
- * TPCs that it will get. It shares these TPCs with their present owners until the owners have
- * drained.
+ * TPCs that it will get. The tenant shares these TPCs with their present owners until the owners
+ * have drained.
  */
 static const struct gpupart_tpcset *first_set(const struct qos_verdict *verdict)
 {
@@ -114,7 +115,7 @@ static int start(struct qos_session *s)
 
 /* ------------------------------------------------------------------------ measure */
 
-/* Reads power and clocks once an epoch, or less often if reading takes long. */
+/* Reads power and clocks once an epoch. If reading takes long, reads them less often. */
 static void read_gpu_state(struct run *run, uint64_t now)
 {
 	if (now < run->next_look_ns)
@@ -171,7 +172,7 @@ static void measure_epoch(struct run *run, struct qos_measured *measured)
 	control_wait(c, run->epoch_began_ns + c->setup.epoch_ns);
 	live_listen(&c->live);
 	live_read(&c->live);
-	/* Programs continue to run during the search after this point. */
+	/* Use the time of the read, because programs continue to run during the search. */
 	now = c->live.read_ns;
 	live_find(&c->live, false);
 	for (unsigned int i = 0; i < c->setup.nr; i++) {
@@ -249,8 +250,8 @@ static void publish(struct run *run)
 		strcpy(scores[nr++].job, t->pid ? "" : t->job);
 	}
 	/*
-	 * Limit the time of waiting for the lock, because the holder of the lock may hang. A
-	 * swap on a slow machine takes longer than an epoch.
+	 * Wait for the lock for a limited time, because its holder may hang. A swap on a slow
+	 * machine takes longer than an epoch.
 	 */
 	err = scores_write(run->c.live.pci, scores, nr,
 			   3 * (long)(run->c.setup.epoch_ns / 1000000) + 5000);

@@ -14,7 +14,7 @@ static bool is_written(FILE *file, const json_t *line)
 	return !bad && !fflush(file) && !ferror(file);
 }
 
-/* Writes @line to the outputs, frees it, and has the decision carried out. */
+/* Writes @line to the outputs and frees it. Then the driver carries out the decision. */
 static int decided(struct qos_session *s, json_t *line)
 {
 	const struct qos_driver *driver = s->driver;
@@ -46,7 +46,7 @@ static void count(struct qos_session *s)
 		s->counts[i] = s->now.tenants[i].nr_tpcs;
 }
 
-/* TPCs of other programs, for the next decision of the policy. */
+/* Returns the TPCs of other programs for the next decision of the policy. */
 static struct gpupart_tpcset held_by_others(const struct qos_session *s)
 {
 	struct gpupart_tpcset held = { 0 };
@@ -78,7 +78,7 @@ int qos_session_log_begin(struct qos_session *s)
 	return decided(s, qos_log_begin(s));
 }
 
-/* Adds the result of tenant @i in the epoch that ended to its sums. */
+/* An epoch has ended. Adds the result of tenant @i to its sums. */
 static void add_tenant(struct qos_session *s, unsigned int i,
 		       const struct qos_measured *measured)
 {

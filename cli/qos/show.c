@@ -159,7 +159,7 @@ void qos_text(struct out *out, const struct qos_session *s)
 	if (!gpupart_tpcset_empty(&s->now.held))
 		show_set(out, "of others", &s->now.held);
 	show_gpu(out, &s->gpu_sum);
-	/* Print remarks about tenants whose state is not visible from the set and the counts. */
+	/* If the set and the counts of a tenant do not show its state, print a remark. */
 	for (unsigned int i = 0; i < s->setup->nr; i++)
 		if (s->now.tenants[i].state == QOS_STUCK ||
 		    s->now.tenants[i].state == QOS_DISTURBED)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * gpupart qos sim: drives the policy with the simulated pipeline. The streams of a scenario are
- * the tenants; each epoch is a run of the pipeline with the sets of the last decision.
+ * gpupart qos sim: drives the policy with the simulated pipeline. The streams of a scenario are the
+ * tenants. In each epoch, the pipeline runs with the sets of the last decision.
  */
 #include <errno.h>
 #include <limits.h>
@@ -16,7 +16,7 @@
 #define KNOWN_RUNS	5	/* number of runs of a kernel after which its longest time is
 				 * known */
 
-/* The runs of a kernel of a borrower: without and with lent TPCs. */
+/* Runs of a borrower's kernel, without and with lent TPCs. */
 struct seen {
 	uint64_t longest_ns[2];
 	unsigned int runs;	/* without */
@@ -42,7 +42,7 @@ struct plant {
 	unsigned int tenant_of[PIPE_MAX_PROGRAMS * 4];	/* by stream; QOS_MAX_TENANTS: no tenant */
 	struct pipe_set sets[QOS_MAX_TENANTS];
 	struct pipe_set wide[QOS_MAX_TENANTS];	/* the sets for launches with clusters */
-	/* TPCs of one virtual GPC that its largest cluster needs */
+	/* number of TPCs of one virtual GPC that the tenant's largest cluster needs */
 	unsigned int cluster[QOS_MAX_TENANTS];
 	struct pipe_set lent[QOS_MAX_TENANTS];	/* TPCs of a borrower and of its lender */
 	uint64_t limit_ns[QOS_MAX_TENANTS];	/* for a borrower's kernels; 0: none */
@@ -161,9 +161,9 @@ static void phase_free(struct plant *plant)
 }
 
 /*
- * Like the library: if no virtual GPC of the set holds the cluster of a launch, the launch gets
- * more TPCs than the set has; in a graph, all its kernels do. If a step names a set, this set is
- * not changed.
+ * Does the same as the library. If a launch has a cluster, and no virtual GPC of the set has room
+ * for the cluster, the launch gets more TPCs. In a graph, all kernels get more TPCs. If a step
+ * names a set, this set is not changed.
  */
 static void find_clusters(struct plant *plant, const struct pipe_step *steps, unsigned int nr)
 {
@@ -186,7 +186,7 @@ static void find_clusters(struct plant *plant, const struct pipe_step *steps, un
 				largest = pipe->kernels[graph->nodes[n].kernel].cluster;
 		if (!largest || tenant == QOS_MAX_TENANTS || steps->set)
 			continue;
-		/* This plant owns the scenario. */
+		/* This plant owns the scenario, so it may change the steps. */
 		((struct pipe_step *)steps)->set = &plant->wide[tenant];
 		n = plant->gpu.map.nr_sms / plant->gpu.map.nr_tpcs;
 		largest = (largest + n - 1) / n;
@@ -266,8 +266,8 @@ static int run_epoch(struct plant *plant)
 }
 
 /*
- * Returns the number of TPCs of virtual GPC @vgpc in @set. If @set is NULL, returns their number
- * on the GPU.
+ * Returns the number of TPCs of virtual GPC @vgpc in @set. If @set is NULL, counts all TPCs of
+ * @vgpc on the GPU.
  */
 static unsigned int nr_in(const struct qos_board *board, const struct gpupart_tpcset *set,
 			  unsigned int vgpc)
@@ -280,8 +280,8 @@ static unsigned int nr_in(const struct qos_board *board, const struct gpupart_tp
 }
 
 /*
- * Sets the TPCs of tenant @i. Launches with clusters get a larger set if needed, which is the
- * smallest set with room for the clusters.
+ * Sets the TPCs of tenant @i. If launches with clusters need a larger set, they get the smallest
+ * set with room for the clusters.
  */
 static void give_set(struct plant *plant, unsigned int i, const struct gpupart_tpcset *set)
 {
@@ -305,8 +305,8 @@ static void give_set(struct plant *plant, unsigned int i, const struct gpupart_t
 }
 
 /*
- * Returns whether it is the turn of borrower @i of @lender. Here a turn is a number of epochs, in
- * proportion to the borrower's weight.
+ * Returns whether borrower @i has its turn on the TPCs of @lender. The length of a turn, in epochs,
+ * is proportional to the borrower's weight.
  */
 static bool has_turn(const struct plant *plant, unsigned int i, unsigned int lender)
 {
@@ -326,7 +326,7 @@ static bool has_turn(const struct plant *plant, unsigned int i, unsigned int len
 	return at >= before && at < before + (setup->tenants[i].weight ?: 1);
 }
 
-/* Lends TPCs to tenant @i as far as the last decision allows. */
+/* If the last decision allows it, lends TPCs to tenant @i. */
 static void lend(struct plant *plant, unsigned int i)
 {
 	const struct pipe_scenario *pipe = &plant->scenario.pipe;
@@ -367,7 +367,7 @@ static int measure(struct qos_session *session, struct qos_measured *measured)
 	int status = 0;
 	unsigned int i;
 
-	/* Each epoch begins on an idle GPU: everything has drained. */
+	/* Each epoch begins on an idle GPU, so all TPCs have drained. */
 	for (i = 0; i < setup->nr && session->now.swapping; i++)
 		measured[i].drained = true;
 	if (session->now.swapping)
@@ -400,9 +400,8 @@ static int measure(struct qos_session *session, struct qos_measured *measured)
 }
 
 /*
- * Of the @nr steps, copies the steps that submit work only to streams of tenant @i to *@room.
- * *@room has room for @nr steps. Keeps the steps that record events and wait for them. Returns
- * their number.
+ * Copies the @nr steps to *@room, except for steps that submit work to streams of other tenants.
+ * *@room has room for @nr steps. Returns the number of copied steps.
  */
 static unsigned int steps_alone(const struct plant *plant, unsigned int i,
 				const struct pipe_step *steps, unsigned int nr,

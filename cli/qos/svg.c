@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * Draws a run of the controller as SVG: the TPCs of all tenants, and below them the progress of
- * each tenant against its goal, over time.
+ * Draws a run of the controller over time as SVG. The picture shows the TPCs of all tenants. Below,
+ * it shows the progress and the goal of each tenant.
  */
 #include "cli/draw/timeline.h"
 #include "cli/qos/qos.h"
 
 #define SHARES_HEIGHT	220
 #define TENANT_HEIGHT	96
-#define MOST_SCORE	2000	/* thousandths of a goal: the scale ends here */
+#define MOST_SCORE	2000	/* end of the scale, in thousandths of a goal */
 
 struct plot {
 	struct timeline_panel panel;
@@ -27,7 +27,7 @@ static const struct qos_sample *sample_at(const struct plot *plot, unsigned int 
 	return &plot->s->epochs[epoch].tenants[tenant];
 }
 
-/* Draws lines at round values up to @most, with the numbers on their left. */
+/* Draws lines at round values up to @most, and writes each value to the left of its line. */
 static void draw_scale(const struct plot *plot, uint64_t most, unsigned int max, bool thousandths)
 {
 	uint64_t step = timeline_step(most, max);
@@ -84,8 +84,8 @@ static uint64_t value_of(const struct plot *plot, unsigned int epoch, unsigned i
 }
 
 /*
- * Draws the line of a tenant's progress. The line has a gap if there was no signal, and a
- * triangle if the tenant missed its goal.
+ * Draws a line for a tenant's progress. If there was no signal, the line has a gap. If the tenant
+ * missed its goal, the line has a triangle.
  */
 static void draw_progress(const struct plot *plot, unsigned int tenant)
 {

@@ -12,7 +12,8 @@
 #define MOST_TEXT	1024	/* maximum number of bytes of one --tenant option */
 
 /*
- * Prints a string in quotes, in the syntax of JSON and YAML. Returns false if it is not UTF-8.
+ * Prints a string in quotes, in the syntax of JSON and YAML. If the string is not UTF-8, returns
+ * false.
  */
 static bool print_string(FILE *to, const char *text, size_t len)
 {
@@ -36,8 +37,8 @@ static bool is_of_goal(const char *word)
 }
 
 /*
- * Prints the KEY=VALUE pairs of @demands that belong to the goal, or only the other pairs.
- * Returns the number of printed pairs, or -1 if a pair is invalid.
+ * If @goal is true, prints the KEY=VALUE pairs of @demands that belong to the goal. Otherwise
+ * prints all other pairs. Returns the number of printed pairs, or -1 if a pair is invalid.
  */
 static int print_demands(FILE *to, const char *option, const char *demands, bool goal)
 {
@@ -86,8 +87,8 @@ static int print_tenant(FILE *to, const char *option, bool *program)
 	    print_demands(to, option, demands, true) < 0)
 		return EXIT_USAGE;
 	/*
-	 * The program's arguments may be any bytes, which YAML does not allow:
-	 * qos_options_program() copies them.
+	 * YAML does not allow arbitrary bytes, so qos_options_program() copies the program's
+	 * arguments.
 	 */
 	fputs(!runs && *program ? "program: [program]},\n" : "},\n", to);
 	*program &= runs;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Examines the GPUs of this node: the topology, the mask bits, the memory, and the number that
- * Slurm uses. One thread.
+ * Examines the topology, the mask bits and the memory of this node's GPUs. Also finds the number
+ * that Slurm uses for each GPU. One thread.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -32,7 +32,7 @@ static unsigned int device_number(const struct node_gpu *gpu, unsigned int place
 	return number;
 }
 
-/* Checks the mask bits of a GPU whose topology is open, and reads its memory size. */
+/* The topology of a GPU is open. Checks the mask bits of this GPU, and reads its memory size. */
 static int look_closer(struct node_gpus *node)
 {
 	struct node_gpu *gpu = &node->gpus[node->nr];
@@ -131,7 +131,7 @@ int node_gpus_write(const struct node_gpus *node)
 
 	if (mkdir(NODE_GPU_FOLDER, 0755) && errno != EEXIST)
 		return failure(NODE_GPU_FOLDER ": %s", strerror(errno));
-	/* Write the captures before the list, because the list must name only existing files. */
+	/* Write the captures before the list, because all files in the list must exist. */
 	for (unsigned int i = 0; !status && i < node->nr; i++) {
 		if (gpupart_topology_capture(cmd_gp, node->gpus[i].topo, "gpupart slurm-node",
 					     &text))

@@ -20,13 +20,13 @@ struct node_gpus {
 int node_gpus_look(struct args *args, struct node_gpus *node);
 
 /*
- * The first function writes the file and a capture for each GPU, atomically. The second function
- * reads them. Both return 0 or an error.
+ * The first function atomically writes the file and a capture for each GPU. The second function
+ * reads all these files. Both functions return 0 or an error.
  */
 int node_gpus_write(const struct node_gpus *node);
 int node_gpus_read(struct node_gpus *node);
 
-/* Returns whether the file has simulated GPUs that were stored after the node booted. */
+/* Returns whether the file lists simulated GPUs and was written after the node booted. */
 bool node_gpus_simulated(void);
 
 void node_gpus_close(struct node_gpus *node);

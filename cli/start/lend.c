@@ -24,10 +24,11 @@
 #define LEAST_NS	1000		/* range of --lend-limit and --depth */
 #define MOST_NS		1000000000
 #define FIND_US		50000		/* interval of the search for the lender */
-#define BUSY_US		100		/* intervals of its checks, while it is busy or idle */
+#define BUSY_US		100		/* intervals between checks of a busy lender and of an
+					 * idle lender */
 #define IDLE_US		500
-#define ORDER_US	5000		/* time between two reads of an order while the order is
-					 * to lend nothing */
+#define ORDER_US	5000		/* while nothing is lent: time between two reads of an
+					 * order */
 #define SLACK_NS	200000000	/* time between two reads of the slack of the lender's
 					 * goal */
 
@@ -43,8 +44,7 @@ static int take_time(const char *option, const char *text, uint64_t *ns)
 }
 
 /*
- * Returns twice the limit, because a second kernel runs while the host detects the end of the
- * first kernel.
+ * Returns twice the limit. A second kernel runs while the host detects the end of the first kernel.
  */
 static uint64_t depth_of(uint64_t limit_ns)
 {
@@ -102,7 +102,7 @@ struct found {
 	int pids[GPUPART_LENDER_MAX];
 	unsigned int nr;
 	char id[64];		/* GPUPART_REPORT of these processes */
-	/* The tenant of `qos run` that these processes belong to. */
+	/* These processes may belong to a tenant of `qos run`. */
 	bool is_tenant;
 	char score_job[GPUPART_JOB_STRLEN];	/* its job, or "" */
 	int score_pid;				/* its process, or 0 */
@@ -116,9 +116,9 @@ struct watch {
 	bool simulated;
 	char pipes[256];	/* directory of the program's MPS daemon */
 	char pci[20];
-	struct gpupart_tpcset within;	/* the limit of the run around this run */
-	char what[80];		/* the option or command that asked for lending; messages have it
-				 * before the lender's name */
+	struct gpupart_tpcset within;	/* the limit of the outer run */
+	char what[80];		/* the option or command that asked for lending, for messages
+				 * about the lender */
 	char reason[512];	/* the last reason that was printed */
 	struct found found;	/* the processes of @lender */
 	uint64_t slack_ns, slack_read_ns;	/* the slack, and when it was read last */
@@ -128,8 +128,8 @@ struct watch {
 static struct watch watch;
 
 /*
- * Prints the reason why nothing is lent, unless the last printed reason was the same. Returns
- * -EAGAIN.
+ * Prints the reason why nothing is lent. If the last printed reason is the same, prints nothing.
+ * Returns -EAGAIN.
  */
 __attribute__((format(printf, 1, 2)))
 static int say(const char *fmt, ...)
@@ -184,7 +184,7 @@ static bool is_same_tenant(const struct found *found, const struct score *score)
 	       found->score_pid == score->pid;
 }
 
-/* Finds the tenant that process @p of the lender belongs to. */
+/* Process @p of the lender may belong to a tenant. Finds this tenant. */
 static void find_tenant(struct found *found, const struct gpupart_process *p,
 			const struct gpupart_job *jobs, int nr_jobs)
 {
@@ -203,7 +203,7 @@ static void find_tenant(struct found *found, const struct gpupart_process *p,
 }
 
 /*
- * Returns the slack of the goal of the tenant of @found. If the tenant has no slack, prints a
+ * Returns the slack of the goal that the tenant of @found has. If the tenant has no slack, prints a
  * message and returns 0.
  */
 static uint64_t read_slack(const struct found *found)
@@ -218,13 +218,16 @@ static uint64_t read_slack(const struct found *found)
 	return 0;
 }
 
-/* Returns true if neither a controller nor an option sets the limit. */
+/*
+ * Returns true if the limit comes from the slack. Otherwise a controller or an option sets the
+ * limit.
+ */
 static bool uses_slack(void)
 {
 	return !watch.wishes->orders && !watch.wishes->limit_ns;
 }
 
-/* Returns the limit that applies now; 0: nothing may be lent. */
+/* Returns the present limit; 0: nothing may be lent. */
 static uint64_t limit_now(const struct found *found)
 {
 	if (watch.wishes->orders)
@@ -267,10 +270,7 @@ static int find(struct found *found)
 	return err;
 }
 
-/*
- * Reads the limit of the run around this run from this process's environment. Returns 0 or an
- * error.
- */
+/* Reads the limit of the outer run from the environment. Returns 0 or an error. */
 static int find_within(void)
 {
 	const struct gpupart_tpcset *outer;
@@ -286,9 +286,7 @@ static int find_within(void)
 	return err;
 }
 
-/*
- * Finds the GPU that the program uses. Returns false if the program has not used a GPU so far.
- */
+/* Finds the GPU that the program uses. If the program has not used a GPU yet, returns false. */
 static bool find_own(void)
 {
 	struct gpupart_report_process p;
@@ -376,7 +374,10 @@ static void __attribute__((noreturn)) be_watcher(pid_t parent)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(0);
-	/* If a file of the lender is truncated, this is an error: see gpupart_remote_open(). */
+	/*
+	 * If another process truncates a file of the lender, an error follows: see
+	 * gpupart_remote_open().
+	 */
 	sigemptyset(&one);
 	sigaddset(&one, SIGBUS);
 	sigprocmask(SIG_UNBLOCK, &one, NULL);

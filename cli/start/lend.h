@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `gpupart run --lend` and `--depth`: their options, and the process that watches the lender, also
- * for `gpupart qos run`.
+ * The options of `gpupart run --lend` and `--depth`, and the process that watches the lender.
+ * `gpupart qos run` uses the same process.
  */
 #ifndef GPUPART_CLI_START_LEND_H
 #define GPUPART_CLI_START_LEND_H
@@ -13,14 +13,20 @@
 
 struct args;
 
-/* The limit that a controller sets, in memory that it shares with the watcher; 0: lend nothing. */
+/*
+ * The controller sets this limit in memory that it shares with the watcher. If it is 0, nothing is
+ * lent.
+ */
 struct lend_orders {
 	_Atomic uint64_t limit_ns;
 };
 
 struct lend_wishes {
 	const char *job, *limit, *depth, *weight;	/* option values, or NULL */
-	/* @limit_ns 0: the slack of the lender's goal. @depth_ns 0: no bound. */
+	/*
+	 * If @limit_ns is 0, the limit is the slack of the lender's goal. If @depth_ns is 0, there
+	 * is no bound.
+	 */
 	uint64_t limit_ns, depth_ns;
 	unsigned int nr_weight;			/* 0 means 1 */
 	const struct lend_orders *orders;	/* orders that replace @limit_ns, or NULL */
@@ -28,7 +34,7 @@ struct lend_wishes {
 };
 
 /*
- * Checks the options. @name is the name of the run, or NULL. @exec is true if --exec was given.
+ * Checks the options. If the run has a name, it is @name. If --exec was given, @exec is true.
  * Returns 0 or an error.
  */
 int lend_check(struct lend_wishes *wishes, const char *name, bool exec);
@@ -45,10 +51,10 @@ static inline bool lend_is_asked(const struct lend_wishes *wishes)
 void lend_prepare(const struct lend_wishes *wishes, struct gpupart_report *report);
 
 /*
- * Starts a process that watches the lender and prints on stderr why nothing is lent. The new
- * process ends when this process ends. @id identifies @report. Before the call, the caller
- * blocks the signals that it handles itself. Returns the pid of the process, or 0 if there is
- * none.
+ * Starts a process that watches the lender. If nothing is lent, the new process prints the reason
+ * on stderr. It ends when this process ends. The id of @report is @id. The caller must block the
+ * signals that it handles itself before the call. Returns the pid of the new process. If there is
+ * no such process, returns 0.
  */
 pid_t lend_watch(struct args *args, const struct lend_wishes *wishes,
 		struct gpupart_report *report, const char *id);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * See parent.h. The program stays in this process's group and session, so that a terminal and its
- * shell treat both processes as one program. One thread.
+ * See parent.h. The program stays in the process group and session of this process. So a terminal
+ * and its shell treat both processes as one program. One thread.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -32,7 +32,7 @@ int parent_start(struct parent *parent)
 
 	sigfillset(&all);
 	sigprocmask(SIG_BLOCK, &all, &parent->before);
-	/* If SIGCHLD were ignored, waitpid() would return no exit status. */
+	/* While SIGCHLD is ignored, waitpid() returns no exit status. */
 	sigaction(SIGCHLD, &by_default, &parent->chld_before);
 	fflush(NULL);
 	parent->child = fork();
@@ -41,7 +41,8 @@ int parent_start(struct parent *parent)
 	if (parent->child < 0)
 		return -errno;
 	/*
-	 * Close the program's descriptors here. Then its pipes and locks end when the program ends.
+	 * Close the program's descriptors in this process. Then the program's pipes and locks end
+	 * together with the program.
 	 */
 	process_let_go(-1, 2, parent->keep, -1);
 	return 0;
@@ -55,10 +56,10 @@ static void pass_on(struct parent *parent, const siginfo_t *info)
 
 	/*
 	 * The kernel sends signals of the terminal to the whole group, so do not pass them on.
-	 * There are three exceptions. A hangup reaches only the session's leader, and this
-	 * process is the leader instead of the program. An alarm that was set before this
-	 * command started belongs to this process. waitpid() does not report a stop of a program
-	 * that SIGSTOP has stopped already.
+	 * There are three exceptions. The kernel sends a hangup to the session's leader alone, and
+	 * this process may be the leader. If an alarm was set before this command started, the
+	 * alarm belongs to this process. If SIGSTOP has already stopped the program, waitpid() does
+	 * not report another stop.
 	 */
 	if (info->si_code > 0) {
 		if (info->si_signo == SIGALRM ||
@@ -77,7 +78,7 @@ static void pass_on(struct parent *parent, const siginfo_t *info)
 }
 
 /*
- * Stops this process by the signal @sig, which stopped the program. Returns when this process
+ * Signal @sig stopped the program. Stops this process by the same signal. Returns when this process
  * continues.
  */
 static void stop_as(pid_t child, int sig)
@@ -95,12 +96,12 @@ static void stop_as(pid_t child, int sig)
 	sigprocmask(SIG_BLOCK, &one, NULL);
 	sigemptyset(&one);
 	sigaddset(&one, SIGCONT);
-	/* If a shell has continued the whole group, the program is already running. */
+	/* If a shell has continued the whole group, the program runs already. */
 	if (sigtimedwait(&one, NULL, &at_once) != SIGCONT)
 		return;
 	/*
-	 * Do not use WEXITED, because has_ended() must reap the program. The program keeps its pid
-	 * until then.
+	 * Do not use WEXITED, because has_ended() must reap the program. Until then, the program
+	 * keeps its pid.
 	 */
 	if (waitid(P_PID, child, &info, WNOHANG | WCONTINUED) || !info.si_pid)
 		kill(child, SIGCONT);
@@ -113,7 +114,8 @@ static bool has_ended(struct parent *parent, int *wstatus)
 		if (!WIFSTOPPED(*wstatus) && !WIFCONTINUED(*wstatus))
 			return true;
 		/*
-		 * Do not stop this process for SIGSTOP: SIGCONT for the program does not wake it.
+		 * If SIGSTOP stopped the program, do not stop this process: SIGCONT for the program
+		 * would not wake this process.
 		 */
 		parent->child_held = WIFSTOPPED(*wstatus) && WSTOPSIG(*wstatus) == SIGSTOP;
 		if (WIFSTOPPED(*wstatus) && !parent->child_held)
@@ -156,7 +158,7 @@ int parent_end_as(int wstatus)
 
 	if (!WIFSIGNALED(wstatus))
 		return WEXITSTATUS(wstatus);
-	/* The program has written a core file already, so write no second core file. */
+	/* Write no core file, because the program has already written one. */
 	setrlimit(RLIMIT_CORE, &none);
 	prctl(PR_SET_DUMPABLE, 0);
 	if (sig != SIGKILL)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs a program as a child and acts like this program: passes signals on, stops when the
- * program stops, and ends in the same way as the program.
+ * Runs a program as a child and acts like this program. Passes signals on, stops when the program
+ * stops, and ends in the same way as the program.
  */
 #ifndef GPUPART_CLI_START_PARENT_H
 #define GPUPART_CLI_START_PARENT_H
@@ -29,10 +29,10 @@ struct parent {
 int parent_start(struct parent *parent);
 
 /*
- * Waits for the end of the program and returns the status of waitpid(). Passes on signals that
- * only this process gets. Stops this process when the program stops. When this process is
- * continued, it continues the program. If only the program gets SIGSTOP, this process does not
- * stop. But if the terminal sends SIGTSTP after this, this process stops.
+ * Waits for the end of the program and returns the status of waitpid(). If this process gets a
+ * signal and the program does not, passes the signal on. When the program stops, this process
+ * stops. When this process continues, it continues the program. If the program alone gets SIGSTOP,
+ * this process does not stop. If the terminal then sends SIGTSTP, this process stops.
  */
 int parent_wait(struct parent *parent);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads rules of the form PATTERN=SET; see rules.h. The first "=" ends PATTERN. SET consists of
- * options of 'run', or has a form such as gpc:1.
+ * Reads rules of the form PATTERN=SET; see rules.h. The first "=" ends PATTERN. SET is a list of
+ * options of 'run', or a word such as gpc:1.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "cli/util/message.h"
 #include "cli/util/out.h"
 
-#define MAX_RULES	32 /* MAX_RULES and MAX_PATTERN have the values of gpupart_rule_set() */
+#define MAX_RULES	32 /* the limits of gpupart_rule_set() */
 #define MAX_PATTERN	255
 #define MAX_WORDS	32
 
@@ -132,10 +132,7 @@ int rules_add(struct rules *rules, const struct args_texts *texts, const struct 
 	return 0;
 }
 
-/*
- * Returns whether an earlier rule has the pattern of rule @n. In this case only the earlier rule
- * applies.
- */
+/* Returns whether an earlier rule has the pattern of rule @n. Then rule @n has no effect. */
 static bool is_repeated(const struct args_texts *texts, unsigned int n)
 {
 	size_t len = strcspn(texts->texts[n], "=") + 1;

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads the values PATTERN=SET of --rule and the rules of plans. A rule gives a set to kernels by
- * their names.
+ * Reads the rules of --rule and of plans, which have the form PATTERN=SET. A rule gives a set to
+ * all kernels whose names match the pattern.
  */
 #ifndef GPUPART_CLI_START_RULES_H
 #define GPUPART_CLI_START_RULES_H
 
 #include "cli/target/args.h"
 
-/* The sets of the rules. Each rule has a list with one set for each GPU, separated by ';'. */
+/*
+ * The sets of the rules. For each rule, a list has one set for each GPU. The separator of the sets
+ * is ';'.
+ */
 struct rules {
 	char *sets[ARGS_MAX_TERMS];
 };

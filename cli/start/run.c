@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Prepares and starts a program for 'gpupart run'; see run.h. Computes the set and checks the mask
- * bits in a child. Puts the set, the job, the quota and the injected library into the environment.
- * One thread; does not call CUDA.
+ * Prepares and starts a program for 'gpupart run'; see run.h. Computes the set, and checks the mask
+ * bits in a child process. Puts the set, the job, the quota and the injected library into the
+ * environment. One thread. Does not call CUDA.
  */
 #include <errno.h>
 #include <limits.h>
@@ -58,7 +58,9 @@ int run_check_program(const struct args *args)
 		       strcmp(args->cmd, "run") ? "" : "SET ");
 }
 
-/* @gpu is a GPU of the outer run. Sets *same to whether @gpu is at @pci. Returns 0 or an error. */
+/*
+ * @gpu is a GPU of the outer run. Stores in *same whether @gpu is at @pci. Returns 0 or an error.
+ */
 static int same_gpu(const struct args *args, const char *gpu, const char *pci, bool *same)
 {
 	struct gpupart_topology *limited;
@@ -132,7 +134,7 @@ static int work_out_set(const struct args *args, const struct gpupart_topology *
 
 	status = run_outer_limit(args, topo, pci, &around, &outer);
 	if (!status && !args->nr_terms) {
-		/* If SET is absent, the run has only a quota or rules. */
+		/* Without SET, the run has a quota or rules, but no set of its own. */
 		*set = outer ? *outer : gpupart_topology_all(topo);
 		return status;
 	}
@@ -171,8 +173,8 @@ int run_inject(bool strict)
 	if (!is_taken)
 		setenv("CUDA_INJECTION64_PATH", path, 1);
 	/*
-	 * A preloaded library always gets its thread-local memory, even if the program later
-	 * loads many libraries.
+	 * Preload the library. Then it always gets its thread-local memory, even if the program
+	 * later loads many libraries.
 	 */
 	if (!is_taken && !strict)
 		return 0;
@@ -197,7 +199,9 @@ int run_become(const struct args *args)
 			"%s: %s", args->program[0], strerror(err));
 }
 
-/* Returns the job's name, which is --name, or GPUPART_NAME if this variable is valid, or NULL. */
+/*
+ * Returns the job's name. This is the value of --name, or of GPUPART_NAME if it is valid, or NULL.
+ */
 static const char *job_name(const char *name)
 {
 	const char *called = name ? name : getenv("GPUPART_NAME");
@@ -209,8 +213,8 @@ static const char *job_name(const char *name)
 }
 
 /*
- * Records the job, so that `gpupart set` finds the program before the program uses the GPU.
- * Returns 0. If the job cannot be recorded although a quota needs it, returns an error.
+ * Records the job. So `gpupart set` finds the program before the program uses the GPU. If a quota
+ * needs the job and the job cannot be recorded, returns an error. Otherwise returns 0.
  */
 static int begin_job(const struct gpupart_topology *topo, const struct run_wishes *wishes,
 		     const char *gpu, const struct gpupart_tpcset *set, const char *called,
@@ -232,8 +236,8 @@ static int begin_job(const struct gpupart_topology *topo, const struct run_wishe
 		remark("'gpupart set %s' will not reach processes that start later: %s",
 		       wishes->name, gpupart_error(cmd_gp));
 	/*
-	 * Print nothing if the directory is missing or read-only, because this is usual in
-	 * containers.
+	 * In containers, the directory is often missing or read-only. So print nothing in this
+	 * case.
 	 */
 	advice = err == -EPERM || err == -EACCES || err == -ENOSPC ?
 		 state_dir_advice(why, sizeof(why)) : NULL;
@@ -304,8 +308,8 @@ static void add_part(char **list, const char *separator, const char *part)
 }
 
 /*
- * Takes all steps for one GPU, from the reading of its topology to the setting of the
- * environment. Returns 0 or an error.
+ * Prepares one GPU: reads the topology, computes the set and fills the environment. Returns 0 or an
+ * error.
  */
 static int prepare(const struct args *args, const struct gpupart_topology *topo,
 		   const struct run_wishes *wishes, struct parts *parts)
@@ -321,8 +325,8 @@ static int prepare(const struct args *args, const struct gpupart_topology *topo,
 
 	memset(check, 0, sizeof(*check));
 	/*
-	 * Check the mask bits before the set is computed, because the check may take long and -n
-	 * holds a lock during the computation.
+	 * Check the mask bits before the set is computed. The check may take long, and -n holds a
+	 * lock during the computation.
 	 */
 	status = check_in_child(gpu, check) ?: work_out_set(args, topo, gpu, &set);
 	if (!status)
@@ -344,8 +348,8 @@ static int prepare(const struct args *args, const struct gpupart_topology *topo,
 	called = job_name(wishes->name);
 	status = begin_job(topo, wishes, gpu, &set, called, id);
 	/*
-	 * All GPUs have the same tenant. If the job has no name, the tenant has the id of the
-	 * first GPU's job as its name.
+	 * All GPUs have the same tenant. If the job has no name, the name of the tenant is the job
+	 * id on the first GPU.
 	 */
 	tenant = !wishes->mem || called ? called : parts->nr ? getenv("GPUPART_TENANT") : id;
 	if (!status)
@@ -355,12 +359,12 @@ static int prepare(const struct args *args, const struct gpupart_topology *topo,
 	parts->nr++;
 	if (wishes->name)
 		setenv("GPUPART_NAME", wishes->name, 1);
-	/* Do not unset variables that the caller or an outer run has set. */
+	/* The caller or an outer run may have set these variables, so do not unset them. */
 	if (wishes->sm_count)
 		setenv("GPUPART_SM_COUNT", "1", 1);
 	if (wishes->profile)
 		setenv("GPUPART_PROFILE", "1", 1);
-	/* Like taskset, print nothing for a real GPU. But report a simulated GPU. */
+	/* For a real GPU, print nothing, like taskset. Report a simulated GPU. */
 	if (args->simulated && !wishes->quiet)
 		remark("TPCs %s of %s, simulated", out_set(text, sizeof(text), topo, &set), gpu);
 	if (wishes->mps && parts->nr == 1)
@@ -422,7 +426,7 @@ static int prepare_list(struct args *args, const struct run_wishes *wishes, stru
 	return status;
 }
 
-/* If an outer run uses several GPUs and one of these would have no limit, returns an error. */
+/* If an outer run uses several GPUs and one GPU would have no limit, returns an error. */
 static int check_outer(const struct parts *parts)
 {
 	const char *words = getenv("GPUPART_SET"), *gpus = getenv("GPUPART_GPU");
@@ -436,7 +440,7 @@ static int check_outer(const struct parts *parts)
 		gpus);
 }
 
-/* Reports GPUs that the program can see although --gpu does not name them. */
+/* The program may see GPUs that --gpu does not name. Reports these GPUs. */
 static void note_free(const struct args *args, const struct run_wishes *wishes,
 		      const struct parts *parts)
 {
@@ -448,10 +452,7 @@ static void note_free(const struct args *args, const struct run_wishes *wishes,
 						"launches on this GPU are not confined");
 }
 
-/*
- * Puts the directory of learnt maps into the environment, because the program may have another
- * HOME.
- */
+/* The program may have another HOME. So puts the directory of learnt maps into the environment. */
 static void name_maps(void)
 {
 	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -480,7 +481,9 @@ int run_confine(struct args *args, const struct run_wishes *wishes)
 		setenv("GPUPART_SET", parts.sets, 1);
 		setenv("GPUPART_GPU", parts.gpus, 1);
 		setenv("GPUPART_CHECKED", parts.keys, 1);
-		/* Remove the rules of an outer run, because they are for the sets of that run. */
+		/*
+		 * Remove the rules of an outer run. These rules are for the sets of the outer run.
+		 */
 		unsetenv("GPUPART_RULES");
 		rules = rules_take(&parts.rules, &wishes->rules);
 		if (rules)

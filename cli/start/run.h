@@ -28,7 +28,7 @@ int run_check_program(const struct args *args);
 
 /*
  * If this process is inside a run, sets args->gpu to the first GPU of the run's limit. Call this
- * before args_simulate().
+ * function before args_simulate().
  */
 void run_inherit_gpu(struct args *args);
 /*
@@ -38,26 +38,26 @@ void run_inherit_gpu(struct args *args);
 void run_take_gpus(struct args *args, struct run_wishes *wishes);
 
 /*
- * Reads the limit of an outer run on the GPU at @pci into @set, and sets *outer to @set. Without
- * an outer run, sets *outer to NULL. Returns 0, or an error if the limit is invalid or is for
- * another GPU.
+ * If there is an outer run, reads its limit on the GPU at @pci into @set, and sets *outer to @set.
+ * Otherwise sets *outer to NULL. If the limit is invalid or is for another GPU, returns an error.
+ * Otherwise returns 0.
  */
 int run_outer_limit(const struct args *args, const struct gpupart_topology *topo, const char *pci,
 		    struct gpupart_tpcset *set, const struct gpupart_tpcset **outer);
 
 /*
- * Computes the set, checks the mask bits, and puts everything that the program needs into the
- * environment. Returns 0 or an error.
+ * Computes the set, checks the mask bits, and prepares the environment of the program. Returns 0 or
+ * an error.
  */
 int run_confine(struct args *args, const struct run_wishes *wishes);
 
 /*
- * Puts only the injected library into the environment. If @strict is true, the loader loads the
- * library when the program starts. Returns 0 or an error.
+ * Puts the injected library into the environment, and nothing else. If @strict is true, the loader
+ * loads the library when the program starts. Returns 0 or an error.
  */
 int run_inject(bool strict);
 
-/* Calls run_confine() and run_become() in a child. Returns an error or CMD_ENDED. */
+/* Calls run_confine() and run_become() in a child process. Returns an error or CMD_ENDED. */
 int run_as_parent(struct args *args, const struct run_wishes *wishes);
 
 /* Replaces this process by the program. If this fails, returns an error. */

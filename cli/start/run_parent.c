@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * gpupart run as the parent of its program. The parent finds processes that are not confined,
- * and reports these processes at the end. The child computes the set and then executes the
- * program. One thread.
+ * `gpupart run` as the parent of its program. The parent finds processes that are not confined, and
+ * reports them at the end. The child computes the set and then executes the program. One thread.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,10 +18,10 @@
 
 /*
  * Milliseconds between two scans of /proc. The interval begins with LOOK_FIRST and doubles up to
- * LOOK_LAST. When a process starts to use CUDA, one scan follows after LOOK_SOON. A second scan
- * follows LOOK_AGAIN after this scan, because the process may have become confined in the
- * meantime. Processes of other users also cause scans, so the time between two scans is at least
- * LOOK_LEAST. STRICT_EVERY is the interval for reading the report.
+ * LOOK_LAST. When a process starts to use CUDA, the next scan follows after LOOK_SOON. A second
+ * scan follows LOOK_AGAIN later, because the process may be confined by then. Processes of other
+ * users cause scans, too, so the time between two scans is at least LOOK_LEAST. STRICT_EVERY is the
+ * time between two reads of the report.
  */
 #define LOOK_FIRST	100
 #define LOOK_SOON	20
@@ -31,8 +30,8 @@
 #define LOOK_LAST	30000
 #define LOOK_LAST_STRICT 2000
 #define STRICT_EVERY	50
-#define MAX_ENDED	512	/* more than a report and a witness together can hold */
-#define RAN_ON_MS	2000	/* if the program still runs at this time after SIGTERM, it is
+#define MAX_ENDED	512	/* more entries than a report and a witness together have */
+#define RAN_ON_MS	2000	/* a program that still runs at this time after SIGTERM is
 				 * reported */
 
 struct run {
@@ -58,9 +57,9 @@ static int become(void *arg)
 }
 
 /*
- * Sends SIGTERM to @p if @p is the program or a descendant of it. This check is needed because any
- * process can write a report. Sends SIGTERM only once to each process. The first call also sends
- * SIGTERM to the program.
+ * If @p is the program or a descendant of the program, sends SIGTERM to @p. This check is needed
+ * because any process can write a report. A process gets SIGTERM at most once. The first call also
+ * sends SIGTERM to the program.
  */
 static void end(struct run *run, const struct process *p, pid_t child)
 {
@@ -83,7 +82,7 @@ static void end(struct run *run, const struct process *p, pid_t child)
 		mps_end_client(child);
 	if (below)
 		mps_end_client(p->pid);
-	/* End the program first: if it is a shell, it must not start its next command. */
+	/* End the program first. If it is a shell, it must not start its next command. */
 	if (first) {
 		run->ended_at = process_now_ms();
 		kill(child, SIGTERM);
@@ -139,7 +138,7 @@ static long look(void *arg, pid_t child)
 	return STRICT_EVERY;
 }
 
-/* Returns whether any process violated --strict, even if this process has ended. */
+/* Returns whether any process violated --strict. The process may have ended. */
 static bool was_breached(const struct run *run)
 {
 	struct gpupart_report_process p;
@@ -161,9 +160,7 @@ static int supervise(struct run *run, int fd)
 
 	if (err)
 		return failure("cannot create a process: %s", strerror(-err));
-	/*
-	 * Start the lending process only here, because all other descriptors are already closed.
-	 */
+	/* Start the lending process here, because all other descriptors are closed now. */
 	lend_watch(run->args, &run->wishes->lend, run->report, run->id);
 	run->watch = witness_watch(run->args->simulated);
 	wstatus = parent_wait(&parent);

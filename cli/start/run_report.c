@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The report of 'gpupart run'; see run_report.h. If several processes launched the same kernel,
- * the report has one line for this kernel. The report may suggest a set of the same size that
- * has room for a cluster. For this purpose it reads the topology of the process and searches
- * inside the limit of an outer run. It first searches the TPCs that no other program uses now.
+ * The report of 'gpupart run'; see run_report.h. If several processes launched the same kernel, the
+ * report has one line for this kernel. The report may suggest a set of the same size with room for
+ * a cluster. For this, it reads the topology of the process and searches the TPCs inside the limit
+ * of an outer run. TPCs that no other program uses now come first.
  */
 #include <stdio.h>
 #include <string.h>
@@ -30,7 +30,7 @@ bool run_report_breach(const struct gpupart_report_process *process)
 	return outside || process->state == GPUPART_REPORT_NOT_REFUSED;
 }
 
-/* Returns the inode of this process's namespace @kind, or 0 if it cannot be read. */
+/* Returns the inode of this process's namespace @kind. If the inode cannot be read, returns 0. */
 static uint64_t own_namespace(const char *kind)
 {
 	char path[32];
@@ -63,8 +63,8 @@ enum run_report_found run_report_find(const struct gpupart_report *report,
 }
 
 /*
- * Writes a suggestion: a set that has room for the cluster of @kernel and as many TPCs as the
- * kernel's limit. Writes "" if there is no such set.
+ * Suggests a set with room for the cluster of @kernel. The set has as many TPCs as the kernel's
+ * limit. If there is no such set, writes "".
  */
 static void advise(const struct args *args, char *text, size_t len,
 		   const struct gpupart_report_process *process,
@@ -165,7 +165,7 @@ static void say_kernel(const struct args *args, const struct gpupart_report_proc
 	       *kernel->name ? kernel->name : "a kernel of unknown name", why, advice);
 }
 
-/* Prints a line for each kernel. Adds the launches that have no line to *@rest. */
+/* Prints a line for each kernel. Adds launches without a line to *@rest. */
 static void say_launches(const struct gpupart_report *report, const struct args *args,
 			 uint64_t *rest)
 {

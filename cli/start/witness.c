@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Finds processes that use CUDA; see witness.h. A process uses CUDA if it has mapped libcuda.so and
- * opened /dev/nvidia-uvm. cuInit opens this device, and NVML does not. Each scan reads all of
- * /proc, so callers wait longer after each scan.
+ * opened /dev/nvidia-uvm. The function cuInit opens this device, but NVML does not. Each scan reads
+ * all of /proc, so callers wait longer after each scan.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -36,10 +36,10 @@ static bool is_same(int pid, const char *what)
 }
 
 /*
- * Returns whether process @pid of this user has the report of this run in its environment. This
- * finds processes whose parent has ended. A child subreaper would find all processes whose
- * parent has ended. But it would become the parent of daemons instead of init, and some daemons
- * check their parent.
+ * Returns whether the environment of process @pid, a process of this user, contains the report of
+ * this run. This check finds processes whose parent has ended. A child subreaper would find all
+ * such processes. But a child subreaper would become the parent of daemons instead of init, and
+ * some daemons check their parent.
  */
 static bool has_report(int pid)
 {
@@ -71,9 +71,8 @@ bool witness_is_below(int pid, int root)
 enum { UNKNOWN, BELOW, NOT_BELOW };
 
 /*
- * Returns whether @found is a descendant of @root. @memo stores the results of this scan by pid.
- * @memo limits the cost, because another user may have many processes, and each of them may have
- * MAX_DEPTH ancestors.
+ * Returns whether @found is a descendant of @root. The results of this scan are in @memo, by pid.
+ * This limits the cost: another user may have many processes with MAX_DEPTH ancestors each.
  */
 static bool is_below(const struct process_parent *found, int root, unsigned char *memo)
 {
@@ -114,8 +113,8 @@ static bool has_device(int pid)
 }
 
 /*
- * Returns whether @pid uses CUDA and is not confined. Sets *@ours if the process has the library of
- * this package.
+ * Returns whether @pid uses CUDA and is not confined. If the process has the library of this
+ * package, sets *@ours.
  */
 static bool is_unconfined(int pid, bool simulated, bool *ours, bool *hidden)
 {
@@ -165,9 +164,7 @@ static void note_hidden(struct witness *witness, const struct process_parent *fo
 	}
 }
 
-/*
- * The process has the injected library now. An earlier scan saw the process while it was in cuInit.
- */
+/* An earlier scan saw the process during cuInit. Now the process has the injected library. */
 static void forget(struct witness *witness, const struct process *process)
 {
 	for (unsigned int i = 0; i < witness->nr; i++)

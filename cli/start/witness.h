@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds descendants of a process that use CUDA without the injected library. Reads /proc. */
+/*
+ * Searches the descendants of a process for processes that use CUDA without the injected library.
+ * Reads /proc.
+ */
 #ifndef GPUPART_CLI_START_WITNESS_H
 #define GPUPART_CLI_START_WITNESS_H
 
@@ -16,8 +19,8 @@ struct witness {
 		unsigned int looks;
 	} processes[WITNESS_MAX];
 	/*
-	 * The first process that this user cannot examine. @more_hidden is true if there were
-	 * more processes of this kind.
+	 * The first process that this user cannot examine. If there are more such processes,
+	 * @more_hidden is true.
 	 */
 	struct process hidden;
 	char hidden_name[16];
@@ -25,17 +28,19 @@ struct witness {
 };
 
 /*
- * Scans /proc once for @root, its descendants, and processes of this user that have this process's
- * GPUPART_REPORT in their environment. Ignores processes of this command. Does not find a process
- * that starts and ends between two scans. Does not find a process whose parent has ended and whose
- * environment lacks the variable. If @simulated is true, there is no device to check. Only root can
- * examine a setuid program or a program that called prctl(PR_SET_DUMPABLE).
+ * Scans /proc once. Examines @root, the descendants of @root, and this user's processes with the
+ * same GPUPART_REPORT as this process. Ignores processes of this command. Misses a process that
+ * starts and ends between two scans. If the parent of a process has ended and the process lacks the
+ * variable, does not find the process. If @simulated is true, there is no device to check. A
+ * process without root privileges cannot examine a setuid program or a program that called
+ * prctl(PR_SET_DUMPABLE).
  */
 void witness_look(struct witness *witness, int root, bool simulated);
 
 /*
- * Makes this process get SIGIO when any process opens /dev/nvidia-uvm or, if @simulated is true,
- * the simulated libcuda.so.1. Returns a descriptor, or -1 if this file cannot be watched.
+ * Watches /dev/nvidia-uvm. If @simulated is true, watches the simulated libcuda.so.1 instead. When
+ * a process opens the file, this process gets SIGIO. Returns a descriptor. If the file cannot be
+ * watched, returns -1.
  */
 int witness_watch(bool simulated);
 
@@ -43,8 +48,8 @@ int witness_watch(bool simulated);
 bool witness_woken(int watch);
 
 /*
- * Returns whether @pid is a descendant of @root or has this process's GPUPART_REPORT in its
- * environment.
+ * Returns true if @pid is a descendant of @root, or if @pid has the same GPUPART_REPORT as this
+ * process.
  */
 bool witness_is_below(int pid, int root);
 

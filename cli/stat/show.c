@@ -12,9 +12,7 @@
 	"the end of the previous launch on its stream, whichever is later. Two values are the " \
 	"bounds that the clocks of CPU and GPU allow. Copies have no records."
 
-/*
- * Returns the share of a kernel in the time of all kernels. Uses the mean of each pair of bounds.
- */
+/* Divides the time of a kernel by the time of all kernels. Uses the mean of each pair of bounds. */
 static double share_of(const struct gpupart_records_kernel *k,
 		       const struct gpupart_records_watched *w)
 {
@@ -32,7 +30,7 @@ static double mean_outstanding(const struct stat_row *row)
 	return looks ? (double)row->outstanding_sum / looks : 0;
 }
 
-/* Returns the reason why @row has no records, and what to do. */
+/* Returns a text: why @row has no records, and what to do. */
 static const char *why_no_records(const struct stat_row *row)
 {
 	char off[4];
@@ -47,7 +45,7 @@ static const char *why_no_records(const struct stat_row *row)
 	       "'records' of 'gpupart doctor'";
 }
 
-/* Returns whether the program could have used this GPU but used only another GPU. */
+/* Returns true if the program did not use this GPU, but used another GPU. */
 static bool is_unused(const struct stat_report *report, const struct stat_row *row)
 {
 	bool other = false;
@@ -99,7 +97,7 @@ static void print_kernels(struct out *out, const struct gpupart_records_watched 
 	}
 }
 
-/* Returns false if the row has no completion records. */
+/* If the row has no completion records, returns false. */
 static bool print_row(struct out *out, const struct stat_row *row)
 {
 	const struct gpupart_records *r = &row->last.records;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The report of `gpupart stat`. The report comes from the completion records that the GPU writes
- * for the launches of processes. One thread.
+ * The report of `gpupart stat`. It is made from completion records, which the GPU writes for each
+ * launch. One thread.
  */
 #ifndef GPUPART_CLI_STAT_STAT_H
 #define GPUPART_CLI_STAT_STAT_H
@@ -24,8 +24,8 @@ struct stat_row {
 	struct stat_sample first, told, last; /* @told: the sample of the last line of --interval */
 	bool ended;
 	/*
-	 * @looks counts all samples. The members after @looks describe the outstanding launches
-	 * in the samples since the first launch.
+	 * @looks counts all samples. The members after @looks are about outstanding launches. They
+	 * use the samples since the first launch.
 	 */
 	uint64_t due_ns, looks, outstanding_looks, outstanding_sum, outstanding_max;
 };
@@ -39,7 +39,7 @@ struct stat_program {
 	const char *set;	/* the set of the command in list form, or NULL */
 	struct gpupart_tpcset tpcs;		/* the TPCs of the set; empty: no set */
 	struct gpupart_stat_process sum;	/* the counts of all processes of the command */
-	/* number of processes that called CUDA; number of those that have no row */
+	/* number of processes that called CUDA; number of these processes without a row */
 	unsigned int nr_processes, nr_lost;
 };
 
@@ -51,7 +51,8 @@ struct stat_report {
 	double seconds, interval;	/* @interval 0: print no lines */
 	double next;			/* time of the next line of --interval */
 	json_t *intervals;
-	const struct stat_program *program;	/* NULL: the processes ran before */
+	const struct stat_program *program;	/* NULL: the processes already ran before the
+						 * report */
 };
 
 /* Differences between two samples. */
@@ -66,9 +67,8 @@ struct stat_counts {
 int stat_add(struct stat_report *report, const struct gpupart_process *process);
 
 /*
- * Samples all rows that are due. If @all is true, samples all rows. Stores the number of processes
- * that have not ended in *left, and the time of the next sample in *due_ns. Returns 0 or an exit
- * status.
+ * Samples all rows that are due. If @all is true, samples all rows. Sets *left to the number of
+ * running processes, and *due_ns to the time of the next sample. Returns 0 or an exit status.
  */
 int stat_sample_due(struct stat_report *report, bool all, unsigned int *left, uint64_t *due_ns);
 
@@ -80,14 +80,14 @@ void stat_drop(struct stat_report *report);
 
 /* ------------------------------------------------------------------- running.c */
 
-/* Finds the processes of @pid, the value of -p, or of @name. Returns 0 or an exit status. */
+/* Finds the processes of @pid or of @name. The value of -p is @pid. Returns 0 or an exit status. */
 int running_find(struct stat_report *report, const char *pid, const char *name);
 /* Samples the found processes for report->seconds. Returns 0 or an exit status. */
 int running_watch(struct stat_report *report);
 
 /* ------------------------------------------------------------------- judge.c */
 
-/* Returns false if there are no records or not enough samples. */
+/* If there are no records or not enough samples, returns false. */
 bool stat_count(const struct stat_sample *from, const struct stat_sample *to,
 		struct stat_counts *c);
 
@@ -97,15 +97,15 @@ bool stat_count(const struct stat_sample *from, const struct stat_sample *to,
  */
 const char *stat_share(char text[48], double least, double most);
 /*
- * Formats two other values in the same way. @to is the text between the values, and @unit is the
- * text after them.
+ * Formats two other values like stat_share(). The text between the values is @to. The text after
+ * the values is @unit.
  */
 const char *stat_range(char text[48], double least, double most, const char *to,
 		       const char *unit);
 
 struct stat_verdict {
 	const char *verdict, *advice;	/* @advice is NULL if there is no advice */
-	double least, most;	/* busy time of the GPU relative to the time of all rows */
+	double least, most;	/* busy time of the GPU, divided by the time of all rows */
 	char why[512];
 };
 
@@ -113,7 +113,7 @@ void stat_judge(const struct stat_report *report, struct stat_verdict *verdict);
 
 /* ------------------------------------------------------------------- show.c */
 
-/* Prints a line or a JSON object about the time of @row since the previous line. */
+/* Prints a line or a JSON object about @row. It covers the time since the previous line. */
 void stat_interval(const struct stat_report *report, struct stat_row *row, double seconds);
 /* Prints the whole report, as text or JSON. Returns 0 or an exit status. */
 int stat_show(struct out *out, const struct stat_report *report);

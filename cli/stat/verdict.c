@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: MIT
 /*
- * Computes counts and shares of time from samples of records, and decides whether a program is
+ * Computes counts and shares of time from samples of records. Decides whether a program is
  * CPU-bound or GPU-bound.
  */
 #include "cli/stat/stat.h"
 
 /*
- * If the busy share of a program is above the first value, the program is GPU-bound. If it is
- * below the second value, the program is CPU-bound.
+ * A program is GPU-bound if its busy share is above the first value. It is CPU-bound if its busy
+ * share is below the second value.
  */
 #define BUSY_GPU_BOUND	0.90
 #define BUSY_CPU_BOUND	0.50
 /*
- * If a program copies more than this number of bytes per second, its kernels may have waited for
- * copies. The value is a twentieth of the speed of PCIe.
+ * If a program copies more bytes per second, its kernels may have waited for copies. This value is
+ * a twentieth of the speed of PCIe.
  */
 #define MANY_BYTES	2.5e9
 
 /*
- * Returns the increase of a counter. A process may write any value to the counter, so the increase
- * is never negative.
+ * Returns the increase of a counter. If the counter decreased, returns 0, because a process may
+ * write any value to the counter.
  */
 static uint64_t increase(uint64_t now, uint64_t before)
 {
@@ -35,7 +35,7 @@ bool stat_count(const struct stat_sample *from, const struct stat_sample *to,
 
 	if (!watched || !b->on)
 		return false;
-	/* Count from the first launch if a sample saw it. */
+	/* If a sample saw the first launch, count from this launch. */
 	c->seconds = a->on ? passed : watched / 1e9;
 	c->graphs = increase(b->graphs, a->graphs);
 	c->unrecorded = increase(b->unrecorded, a->unrecorded);

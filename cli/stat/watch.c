@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Samples the records of processes regularly while the processes run, and once after they end. */
+/*
+ * Samples the records of processes regularly while the processes run. Samples them once more after
+ * the end of the processes.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +47,7 @@ static int look(struct stat_row *row)
 	row->ended = err;
 	if (err && err != -ESRCH)
 		return error_of(err, "%s", gpupart_error(cmd_gp));
-	/* If the process has ended, its sample consists of the last values in its records. */
+	/* If the process has ended, its sample has the last values of its records. */
 	if (err && !row->looks)
 		return 0;
 	row->last = now;

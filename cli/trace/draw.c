@@ -1,20 +1,15 @@
 // SPDX-License-Identifier: MIT
-/*
- * Draws a trace. The SVG has a row for each SM, and the text of 80 columns has a row for each TPC.
- */
+/* Draws a trace. The SVG has a row for each SM. The text has 80 columns and a row for each TPC. */
 #include <string.h>
 #include "cli/draw/timeline.h"
 #include "cli/trace/trace.h"
 
 #define TEXT_SLICES	64
-/* height of a block: TIMELINE_UNITS / the number of blocks that most GPUs can run on an SM */
+/* height of a block, which is TIMELINE_UNITS / maximum number of blocks on an SM of most GPUs */
 #define BLOCK_UNITS	4
 #define MAX_NAME	72	/* columns for the name of a set */
 
-/*
- * Adds a row for each SM of a GPC, in the order of the GPC's TPCs. Returns the index after these
- * rows.
- */
+/* Adds a row for each SM of a GPC, ordered by TPC. Returns the index after these rows. */
 static unsigned int add_rows(struct timeline *t, const struct trace *trace,
 			     const struct picture_panel *panel, unsigned int row)
 {
@@ -72,7 +67,10 @@ static void make(struct timeline *t, const struct trace *trace, unsigned int nr_
 	add_blocks(t, trace);
 }
 
-/* Describes a set: its launches, blocks and SMs, and the times of the first and the last block. */
+/*
+ * Describes the launches, the blocks and the SMs of a set, and the times of its first and last
+ * block.
+ */
 static void describe_set(const struct trace *trace, unsigned int set, char *text, size_t len)
 {
 	unsigned int nr_outside = 0, nr_sms = 0;

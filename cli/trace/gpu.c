@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Makes the launches of a trace, and reads what the blocks recorded. */
+/* Makes the launches of a trace, and reads the records of the blocks. */
 #include <errno.h>
 #include <stdlib.h>
 #include "cli/target/driver.h"
@@ -11,10 +11,10 @@ __asm__(".section .rodata\n.global trace_ptx\n.hidden trace_ptx\ntrace_ptx:\n"
 	".incbin \"cli/trace/trace.ptx\"\n.byte 0\n.previous\n");
 extern const char trace_ptx[];
 
-/* bytes of shared memory that a block may have on every GPU */
+/* bytes of shared memory; a block can have this size on every GPU */
 #define SHARED_ALWAYS		49152
 
-/* The record of a block. trace.ptx uses the same layout. */
+/* The record of a block. The file trace.ptx uses the same layout. */
 struct record {
 	uint32_t smid, zero;
 	uint64_t start, end;
@@ -116,8 +116,8 @@ static int launch_all(struct run *run)
 	int err = 0;
 
 	/*
-	 * The first launch of a kernel takes longer, and so does the first launch on a stream.
-	 * Make these two launches before the others, and do not show them.
+	 * The first launch of a kernel takes longer, and the first launch on a stream takes longer,
+	 * too. Make these launches before all others, and do not show them.
 	 */
 	for (unsigned int i = 0; !err && i < trace->picture.nr_tenants; i++)
 		err = launch(run, i, 1, records_of(run, i, 0), 1);
@@ -126,8 +126,7 @@ static int launch_all(struct run *run)
 		for (unsigned int i = 0; !err && i < trace->picture.nr_tenants; i++)
 			err = launch(run, i, trace->blocks[i], records_of(run, i, n), trace->work);
 	/*
-	 * Do this also after a failure, because running launches write to the memory of this
-	 * process.
+	 * Wait even after a failure, because running launches write to the memory of this process.
 	 */
 	return CU(run, cuCtxSynchronize) ?: err;
 }

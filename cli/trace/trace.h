@@ -9,9 +9,7 @@
 #include "cli/draw/picture.h"
 
 #define TRACE_MAX_SETS		PICTURE_SHORT_TAGS	/* one letter for each set */
-/*
- * maximum number of blocks of all launches together, because a picture cannot show more blocks
- */
+/* maximum number of blocks in all launches; a picture cannot show more blocks */
 #define TRACE_MAX_BLOCKS	20000
 #define TRACE_MAX_NS		10000000
 #define TRACE_MAX_ITERATIONS	1000000
@@ -40,14 +38,15 @@ struct trace {
 };
 
 /*
- * Makes launches into every set, each on its own stream, and waits for the end of the launches. If
- * the GPU has enough shared memory, an SM runs one block at a time. Returns 0, or -errno with a
- * message in @why.
+ * Makes launches into every set, and waits for their end. Each set has its own stream. If the GPU
+ * has enough shared memory, an SM runs one block at a time. Returns 0, or -errno with a message in
+ * @why.
  */
 int trace_run(struct trace *trace, char *why, size_t len);
 
 /*
- * Draw the trace: as SVG with a row for each SM, or as text of 80 columns with a row for each TPC.
+ * trace_svg() draws an SVG with a row for each SM. The function trace_text() draws text of 80
+ * columns with a row for each TPC.
  */
 void trace_svg(struct out *out, const struct trace *trace);
 void trace_text(struct out *out, const struct trace *trace);

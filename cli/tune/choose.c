@@ -5,9 +5,9 @@
 #include "cli/bench/stats.h"
 #include "cli/tune/tune.h"
 
-#define LEAST_TPCS	4 /* enough TPCs for a cluster of 8 blocks, because libraries launch such
+#define LEAST_TPCS	4 /* enough TPCs for a cluster of 8 blocks: libraries launch such
 			   * clusters */
-#define LEAST_MARGIN	0.02 /* fraction of a speed; a smaller difference does not stop a
+#define LEAST_MARGIN	0.02 /* a smaller difference of speeds, as a fraction, does not stop a
 			      * measurement */
 
 static void add(struct tune *tune, const struct tune_candidate *x)
@@ -21,8 +21,8 @@ static void add(struct tune *tune, const struct tune_candidate *x)
 }
 
 /*
- * Gives the first program @nr TPCs of @from, and the second program TPCs of @rest. Returns false if
- * there are not enough TPCs.
+ * Gives the first program @nr TPCs of @from, and the second program TPCs of @rest. If there are not
+ * enough TPCs, returns false.
  */
 static bool make_candidate(const struct tune *tune, const struct gpupart_topology *topo,
 			   const struct gpupart_tpcset *from, const struct gpupart_tpcset *rest,
@@ -48,7 +48,7 @@ int tune_list(struct tune *tune, const struct gpupart_topology *topo,
 		x.sets[0] = room[0];
 		add(tune, &x);
 	} else if (make_candidate(tune, topo, &room[0], &room[1], least, &x)) {
-		/* If the allowed sets permit this, give nearly all TPCs to one program. */
+		/* If the allowed sets permit it, give one program nearly all TPCs. */
 		swapped = x;
 		if (make_candidate(tune, topo, &room[1], &room[0], least, &swapped)) {
 			swapped.sets[1] = swapped.sets[0];
@@ -67,8 +67,8 @@ int tune_list(struct tune *tune, const struct gpupart_topology *topo,
 		for (unsigned int shape = 0; shape < GPUPART_NR_SHAPES && n >= least; shape++) {
 			x = (struct tune_candidate){ .shape = shape };
 			/*
-			 * Sets of whole GPCs have only few sizes. Take the nearest smaller set that
-			 * is not in the list yet.
+			 * Sets of whole GPCs have few sizes. Take the nearest smaller set that is
+			 * not in the list yet.
 			 */
 			for (unsigned int less = 0; less < step && less < n; less++)
 				if (make_candidate(tune, topo, &room[0], &room[1], n - less, &x)) {

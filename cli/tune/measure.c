@@ -5,13 +5,15 @@
 
 #define MOST_CANDIDATES	40
 #define LEAST_CANDIDATES 8
-#define LEAST_REPORTS	8		/* minimum number of reports in the time of a candidate */
+#define LEAST_REPORTS	8		/* minimum number of reports for the measurement of a
+					 * candidate */
 #define LOOK_NS		2000000ull
-/* Time to wait for a report. If a program makes no report, its completed launches are measured. */
+/* time limit for a report; without a report, the completed launches of a program are measured */
 #define RECORDS_NS	2000000000ull
-#define STALL_NS	500000000ull	/* a program without progress for this time has stalled */
-#define STALL_REPORTS	8		/* a program has stalled only after at least this number
-					 * of report intervals */
+#define STALL_NS	500000000ull	/* a program has stalled if it makes no progress for this
+					 * time */
+#define STALL_REPORTS	8		/* a program has stalled if it also makes no progress for
+					 * this number of report intervals */
 /* a stalled program must make progress with its old set within this time */
 #define RESUME_NS	10000000000ull
 
@@ -23,8 +25,8 @@ static void give(struct tune_run *run, const struct gpupart_tpcset *sets)
 }
 
 /*
- * Waits at most until @until_ns. Handles signals, programs that end, and progress. Returns 0 or
- * an exit status.
+ * Waits at most until @until_ns. Meanwhile handles signals, ended programs and progress. Returns 0
+ * or an exit status.
  */
 static int watch(struct tune_run *run, uint64_t until_ns)
 {
@@ -53,9 +55,9 @@ static int watch(struct tune_run *run, uint64_t until_ns)
 }
 
 /*
- * Finds a program that has made no progress for a long time, which its smaller set alone cannot
- * explain. If @since_ns is not 0, also finds a program that has made no progress since
- * @since_ns. Returns -1 if there is no such program.
+ * Finds a program without progress for so long that its smaller set cannot be the reason. If
+ * @since_ns is not 0, also finds a program without progress since @since_ns. If there is no such
+ * program, returns -1.
  */
 static int find_stalled(const struct tune_run *run, const struct tune_candidate *x,
 			uint64_t since_ns)
@@ -76,8 +78,9 @@ static int find_stalled(const struct tune_run *run, const struct tune_candidate 
 }
 
 /*
- * Finds out whether program @i is measured by reports or by completed launches, and the interval
- * between them. Returns 0 or an exit status.
+ * Finds out whether program @i makes reports. If it makes no reports, measures its completed
+ * launches. Also finds the interval between the reports or the launches. Returns 0 or an exit
+ * status.
  */
 static int find_measure(struct tune_run *run, unsigned int i)
 {
@@ -134,8 +137,8 @@ static void take_slice(struct tune_run *run, struct tune_candidate *x, struct ti
 }
 
 /*
- * Restores the old sets of all programs. Waits until the stalled program makes progress. Returns
- * 0, or the exit status of an error if the program makes no progress.
+ * Restores the old sets of all programs. Waits until the stalled program makes progress. If the
+ * program makes no progress, returns an exit status. Otherwise returns 0.
  */
 static int resume(struct tune_run *run, unsigned int i)
 {
@@ -152,8 +155,8 @@ static int resume(struct tune_run *run, unsigned int i)
 }
 
 /*
- * Measures candidate @x. If @whole is true, measures for the whole time, even if other
- * candidates are better. Returns 0 or an exit status.
+ * Measures candidate @x. If @whole is true, does not stop early when other candidates are better.
+ * Returns 0 or an exit status.
  */
 static int measure(struct tune_run *run, struct tune_candidate *x, uint64_t ns, bool whole)
 {
@@ -168,7 +171,7 @@ static int measure(struct tune_run *run, struct tune_candidate *x, uint64_t ns, 
 		run->moved_ns[i] = begin;
 		run->moved_to[i] = 0;
 	}
-	/* Wait until launches with the previous sets have ended. */
+	/* Wait for the end of launches with the previous sets. */
 	while (!status && !drained) {
 		status = watch(run, begin + ns / 4);
 		drained = true;
@@ -180,10 +183,7 @@ static int measure(struct tune_run *run, struct tune_candidate *x, uint64_t ns, 
 	x->state = TUNE_MEASURED;
 	x->nr_slices = 0;
 	for (from = live->read_ns; !status && x->nr_slices < TUNE_SLICES; from = live->read_ns) {
-		/*
-		 * Read at least once. The read may be late, so the time of a slice is the measured
-		 * time.
-		 */
+		/* Read at least once. The read may be late, so measure the time of each slice. */
 		do {
 			status = watch(run, from + slice);
 			stalled = find_stalled(run, x, 0);
@@ -243,10 +243,7 @@ static int measure_all(struct tune_run *run)
 		status = measure(run, best[n], run->budget_ns / 2 / TUNE_BEST, true);
 	}
 	status = status ?: measure(run, &tune->after, each, true);
-	/*
-	 * Use only these candidates, because the times of other candidates come from too few
-	 * requests.
-	 */
+	/* Do not use other candidates, because their times come from too few requests. */
 	for (unsigned int n = 0; n < nr && !status; n++)
 		if (best[n]->state == TUNE_MEASURED &&
 		    (!tune->best || tune_value(tune, best[n]) > tune_value(tune, tune->best)))

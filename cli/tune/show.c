@@ -35,7 +35,7 @@ static void add_row(const struct tune_run *run, json_t *table, json_t *series, c
 			    x->speed[last], size);
 }
 
-/* Makes the table, the picture and the sentences, in the form of a report of bench. */
+/* Makes the table, the picture and the sentences. They have the form of a report of bench. */
 static json_t *make_report(const struct tune_run *run)
 {
 	const struct tune *tune = &run->tune;

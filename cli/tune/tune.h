@@ -10,9 +10,9 @@
 
 #define TUNE_PROGRAMS	2
 #define TUNE_MOST	64	/* candidates */
-#define TUNE_SLICES	10	/* the time of a candidate has this number of parts; each part has
-				 * a speed */
-#define TUNE_BEST	3	/* number of candidates that are measured again */
+#define TUNE_SLICES	10	/* the time of a candidate has this number of slices; each slice
+				 * has a speed */
+#define TUNE_BEST	3	/* this number of candidates is measured again */
 
 enum tune_state {
 	TUNE_WAITING, TUNE_MEASURED,
@@ -29,11 +29,10 @@ struct tune_candidate {
 	double slices[TUNE_PROGRAMS][TUNE_SLICES];	/* speeds, units a second */
 	double speed[TUNE_PROGRAMS];		/* median of @slices */
 	double noise[TUNE_PROGRAMS]; /* half the interquartile range, as a fraction of the speed */
-	uint64_t nr_times[TUNE_PROGRAMS]; /* number of requests, or of times between reports */
-	double time_ns[TUNE_PROGRAMS];		/* percentile of the times of requests or between
-						 * reports; 0: no times */
-	bool again;	/* one of the best candidates, so it was measured a second time, and
-			 * longer */
+	uint64_t nr_times[TUNE_PROGRAMS]; /* number of requests, or of report intervals */
+	double time_ns[TUNE_PROGRAMS];		/* percentile of the request times, or of the
+						 * report intervals; 0: no times */
+	bool again;	/* it is one of the best candidates, so it was measured again for longer */
 };
 
 enum tune_kind { TUNE_SUM, TUNE_FAIR, TUNE_GOAL };
@@ -43,12 +42,13 @@ struct tune {
 	unsigned int nr_tpcs;		/* TPCs that candidates may use */
 	enum tune_kind kind;
 	unsigned int of;		/* TUNE_GOAL: index of the program with the goal */
-	struct qos_tenant goal;	/* the goal as a tenant's goal: alpha, rate or latency_ns */
+	struct qos_tenant goal;	/* the goal in the form of a tenant's goal: alpha, rate or
+				 * latency_ns */
 	unsigned int nr_candidates;
 	/* @before and @after have the old sets */
 	struct tune_candidate list[TUNE_MOST], before, after;
 	double alone[TUNE_PROGRAMS];	/* the highest speed of each program */
-	double noise[TUNE_PROGRAMS];	/* the median of all candidates */
+	double noise[TUNE_PROGRAMS];	/* median noise of all candidates */
 	struct tune_candidate *best;
 };
 
@@ -61,17 +61,15 @@ struct tune_run {
 	uint64_t budget_ns, wait_ns, took_ns;
 	struct gpupart_tpcset room[TUNE_PROGRAMS];
 	uint64_t each_ns[TUNE_PROGRAMS];	/* report interval with the old sets */
-	/*
-	 * the last progress of a program: the count of its work, and the time of this progress
-	 */
+	/* work of a program at its last progress; time of its last progress */
 	uint64_t moved_to[TUNE_PROGRAMS], moved_ns[TUNE_PROGRAMS];
 	bool applied;
 };
 
 /*
- * Functions of choose.c, which do not measure. Lists about @nr candidates that consist of the
- * TPCs in @room. Uses all shapes that the GPU has. The first candidates give nearly all TPCs to
- * one program. Returns 0 or an exit status.
+ * Functions of choose.c. These functions do not measure. The function tune_list() makes about @nr
+ * candidates from the TPCs in @room. It uses all shapes that the GPU has. The first candidates give
+ * one program nearly all TPCs. Returns 0 or an exit status.
  */
 int tune_list(struct tune *tune, const struct gpupart_topology *topo,
 	      const struct gpupart_tpcset room[TUNE_PROGRAMS], unsigned int nr);
@@ -81,19 +79,19 @@ int tune_list(struct tune *tune, const struct gpupart_topology *topo,
  */
 void tune_compute(struct tune *tune, struct tune_candidate *x);
 /*
- * Returns whether a measured candidate is better than @x in every respect, by more than the
- * noise.
+ * Returns whether a measured candidate is better than @x in every respect. The differences must be
+ * larger than the noise.
  */
 bool tune_is_dominated(const struct tune *tune, const struct tune_candidate *x);
 double tune_share(const struct tune *tune, const struct tune_candidate *x, unsigned int i);
 /*
- * Returns the value of @x for the goal. A higher value is better. A value below 0 means that the
- * goal is not met.
+ * Returns the value of @x for the goal. Higher values are better. If the value is below 0, @x does
+ * not meet the goal.
  */
 double tune_value(const struct tune *tune, const struct tune_candidate *x);
 /*
- * Stores at most @most measured candidates in @best. The best candidate is the first. Returns the
- * number of candidates in @best.
+ * Stores at most @most measured candidates in @best, best candidate first. Returns the number of
+ * candidates in @best.
  */
 unsigned int tune_best(struct tune *tune, struct tune_candidate **best, unsigned int most);
 

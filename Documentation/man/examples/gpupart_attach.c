@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Gets ready on CUDA's first device and tells how its mask bits became trusted. */
+/* Prepares CUDA's first device, and prints how its mask bits became trusted. */
 #include <stdio.h>
 #include <gpupart_manage.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How many launches were confined, and how many were not. */
+/* Prints how many launches were confined, and how many launches were made. */
 #include <stdio.h>
 #include <gpupart_manage.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Begins a job: what this process starts from now on may use 8 TPCs, then 16. */
+/* Begins a job. Programs that this process starts may use 8 TPCs, and later 16 TPCs. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* This process is a tenant of its own with 2 GiB of the GPU's memory, then with 1 GiB. */
+/* This process is a separate tenant. Its quota is 2 GiB of the GPU's memory, later 1 GiB. */
 #include <stdio.h>
 #include <gpupart_manage.h>
 

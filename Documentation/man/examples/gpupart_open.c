@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Opens a context, and has the library say what is wrong with a list. */
+/* Opens a context, and prints the library's error message for an invalid list. */
 #include <stdio.h>
 #include <gpupart.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Two tenants that shall not meet: one has whole GPCs, the other at least 8 TPCs elsewhere. */
+/* Plans two tenants in different uGPUs: one with whole GPCs, the other with at least 8 TPCs. */
 #include <stdio.h>
 #include <gpupart_manage.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds another process that confines its launches, and changes its limit. */
+/* Finds another process with confined launches, and changes the limit of this process. */
 #include <signal.h>
 #include <stdio.h>
 #include <sys/prctl.h>
@@ -9,7 +9,7 @@
 #define PCI_LEN	20
 #define MAX	64
 
-/* The other process: shows itself, says on @out that it is ready, and ends with the first one. */
+/* Runs in the other process: publishes it, writes to @out when it is ready, and waits. */
 static void other(int out)
 {
 	struct gpupart_gpu *gpu;

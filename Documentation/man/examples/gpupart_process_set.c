@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Every launch of this process on GPC 1, the next one alone on TPC 40, inside a limit. */
+/* Confines this process to GPC 1, and its next launch to TPC 40. Then adds a limit. */
 #include <stdio.h>
 #include <gpupart_manage.h>
 

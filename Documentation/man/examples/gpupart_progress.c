@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reports its work and how long each batch took to `gpupart qos`, which lists it by its name. */
+/* Reports its work and the time of each batch to `gpupart qos`. */
 #include <stdio.h>
 #include <time.h>
 #include <gpupart_manage.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads what the GPU wrote of this process's launches: here of none. */
+/* Reads the completion records of this process, which has made no launches. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <gpupart_manage.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Changes the limit of another process again and again. */
+/* Changes the limit of another process several times. */
 #include <signal.h>
 #include <stdio.h>
 #include <sys/prctl.h>
@@ -8,7 +8,7 @@
 
 #define PCI_LEN	20
 
-/* The other process: shows itself, says on @out that it is ready, and ends with the first one. */
+/* Runs in the other process: publishes it, writes to @out when it is ready, and waits. */
 static void other(int out)
 {
 	struct gpupart_gpu *gpu;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A set in words, and one that the GPU does not have. */
+/* Parses a set in text form, and then a set that the GPU does not have. */
 #include <stdio.h>
 #include <gpupart_manage.h>
 

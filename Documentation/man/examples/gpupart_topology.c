@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Prints the GPCs of a board that this machine need not have. */
+/* Prints the GPCs of an H200. This machine need not have an H200. */
 #include <stdio.h>
 #include <gpupart_manage.h>
 

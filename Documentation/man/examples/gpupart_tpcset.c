@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Takes a set apart and prints it. */
+/* Prints the TPCs and the SMs of a set. */
 #include <stdio.h>
 #include <gpupart.h>
 

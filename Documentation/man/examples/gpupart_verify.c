@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The quick rows of the proof. */
+/* Runs the quick checks of the proof. */
 #include <stdio.h>
 #include <gpupart_manage.h>
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Chooses the speed curve of a tenant by the shape of its set, and finds out whether a speed
- * below the curve comes from sharing GPCs with other tenants.
+ * Chooses the speed curve of a tenant by the shape of its set. If a speed is below the curve, finds
+ * out whether GPCs shared with other tenants are the reason.
  */
 #include "cli/qos/policy/internal.h"
 
-/* under one load, a slow speed is explained by shared GPCs at most this often */
+/* limit under one load: how often shared GPCs can explain a low speed */
 #define EDGES		8u
 
 void qos_choose_curves(struct qos_policy *p)
@@ -17,7 +17,7 @@ void qos_choose_curves(struct qos_policy *p)
 	for (unsigned int i = 0; i < p->nr; i++) {
 		struct qos_actor *a = &p->actors[i];
 
-		/* The shapes of other tenants decide which TPCs best effort gets. */
+		/* The shapes of other tenants decide which TPCs best-effort tenants get. */
 		shape = a->shape == QOS_PACKED && !qos_guaranteed(a) ? others : a->shape;
 		a->curve = a->curves[shape];
 	}
@@ -57,8 +57,8 @@ bool qos_find_edge(const struct qos_policy *p, struct qos_actor *a, uint64_t val
 	    alone == a->nr || alone < most_of(a->least, a->nr * 2 / 3) || a->nr_edges == EDGES)
 		return false;
 	/*
-	 * Is the tenant slower than with fewer TPCs? If fewer TPCs are enough: is it slower by
-	 * more than the loss of TPCs explains?
+	 * Find out whether the tenant is slower than with fewer TPCs. If the tenant meets its goal,
+	 * also find out whether it lost more speed than the loss of TPCs explains.
 	 */
 	for (n = 1; n <= most; n++) {
 		left = n < a->nr ? 1000 - room : 800 - least_of(800, room);

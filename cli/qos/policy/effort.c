@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Distributes the remaining TPCs among best-effort tenants, by weight. A memory-intensive tenant
- * gets no more TPCs than it can use. A tenant gets fewer TPCs if a guarantee needs them.
+ * Distributes the remaining TPCs among best-effort tenants by weight. A memory-intensive tenant
+ * gets at most the TPCs that it can use. If a guarantee needs TPCs, a tenant gets fewer TPCs.
  */
 #include "cli/qos/policy/internal.h"
 
@@ -29,8 +29,8 @@ void qos_deal(const struct qos_policy *p, unsigned int from, unsigned int to, un
 /* ------------------------------------------------------- for the sake of a guarantee */
 
 /*
- * Returns the tenant whose share is reduced. This is the memory-intensive tenant with the most
- * TPCs. If no tenant is memory-intensive, this is the tenant with the most TPCs.
+ * Returns the tenant whose share is reduced: the memory-intensive tenant with the most TPCs. If no
+ * tenant is memory-intensive, returns the tenant with the most TPCs.
  */
 static struct qos_actor *largest(struct qos_policy *p)
 {
@@ -77,16 +77,13 @@ static void relax(struct qos_policy *p)
 {
 	bool any_met = false;
 
-	/* If a reduction helped no guarantee, it ends at once. */
+	/* If a reduction does not help a guarantee, the reduction ends at once. */
 	for (unsigned int i = 0; i < p->nr; i++)
 		any_met |= qos_guaranteed(&p->actors[i]) && p->actors[i].state == QOS_GOOD;
 	for (unsigned int i = 0; i < p->nr; i++) {
 		struct qos_actor *a = &p->actors[i];
 
-		/*
-		 * If it was wrong to end the reduction, waits longer before it ends the next
-		 * reduction.
-		 */
+		/* If a miss follows the end of this reduction, the next reduction ends later. */
 		if (qos_guaranteed(a))
 			a->lowered = true;
 		else if (any_met && a->press && a->press + 1 + a->press / 4 < a->most)
@@ -134,8 +131,8 @@ static void find_caps(struct qos_policy *p, unsigned int from, unsigned int *cap
 }
 
 /*
- * A new tenant gets first a quarter of its share, then a half, then all of it. This measures its
- * speed with three numbers of TPCs within two epochs.
+ * A new tenant gets a quarter of its share, then half of its share, then its whole share. So its
+ * speed is measured with three numbers of TPCs within two epochs.
  */
 static unsigned int ramped(const struct qos_policy *p, struct qos_actor *a, unsigned int share)
 {

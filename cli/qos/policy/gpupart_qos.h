@@ -22,10 +22,11 @@
 struct qos_board {
 	unsigned int nr_tpcs;		/* 1 .. 256 */
 	uint8_t gpc[GPUPART_MAX_TPCS], ugpu[GPUPART_MAX_TPCS];
-	uint8_t vgpc[GPUPART_MAX_TPCS];	/* one cluster can run on TPCs with equal numbers */
+	uint8_t vgpc[GPUPART_MAX_TPCS];	/* virtual GPC; all blocks of a cluster run in the same
+					 * virtual GPC */
 	/*
-	 * If a set has this number of TPCs or more, at least this number of them must be in one
-	 * virtual GPC. 0: there is no such rule.
+	 * A set with this number of TPCs or more must have this number of TPCs in one virtual GPC.
+	 * If the number is 0, there is no such rule.
 	 */
 	unsigned int cluster_tpcs;
 	bool shapes;			/* try shapes other than QOS_PACKED */
@@ -51,18 +52,18 @@ struct qos_tenant {
 	char name[64];		/* unique */
 	enum qos_goal goal;
 	uint32_t alpha;		/* for QOS_ALPHA: thousandths of the solo speed, 1 .. 1000 */
-	uint64_t alone;		/* solo speed; 0: not known; QOS_ALPHA requires a known speed */
+	uint64_t alone;		/* solo speed, which QOS_ALPHA requires; 0: not known */
 	uint64_t rate;		/* for QOS_RATE */
 	uint64_t latency_ns;	/* for QOS_LATENCY */
 	unsigned int weight;	/* 1 .. 1000; 0 means 1 */
 	unsigned int floor, ceiling;	/* numbers of TPCs; floor 0 means 1, ceiling 0 means all */
 	struct gpupart_tpcset adopted;	/* its TPCs before the start of the policy; may be empty */
 	/*
-	 * only for a guaranteed tenant: it lends its TPCs to best-effort tenants while it is
-	 * idle
+	 * for a guaranteed tenant: while the tenant is idle, it lends its TPCs to best-effort
+	 * tenants
 	 */
 	bool lend;
-	/* QOS_LEND_LEAST .. QOS_LEND_MOST: longest time of kernels on lent TPCs; 0: the slack */
+	/* time limit of kernels on lent TPCs, QOS_LEND_LEAST .. QOS_LEND_MOST; 0: the slack */
 	uint64_t lend_ns;
 };
 
@@ -76,9 +77,9 @@ struct qos_rules {
 	 * the largest change of a share in one decision, in TPCs; default: a third of all TPCs
 	 */
 	unsigned int step;
-	/* how far the policy intentionally exceeds a goal, in thousandths; default: 20 */
+	/* margin by which the policy tries to exceed a goal, in thousandths; default: 20 */
 	uint32_t hysteresis;
-	/* number of good epochs before a guaranteed tenant gets fewer TPCs; default: 2 */
+	/* number of good epochs after which a guaranteed tenant may get fewer TPCs; default: 2 */
 	unsigned int dwell;
 	/* epochs without a signal during which the plan does not change; default: 10 */
 	unsigned int hold;
@@ -88,24 +89,25 @@ struct qos_rules {
 struct qos_measured {
 	bool valid;		/* there was a signal */
 	bool gone;		/* the program ended */
-	bool drained;		/* no block runs any more on the TPCs that it gave up */
+	bool drained;		/* all blocks on the TPCs that it gave up have ended */
 	bool lent;		/* other programs could use its TPCs while it was idle */
 	bool disturbed;		/* its set was not the decided set, so the epoch does not count */
 	uint64_t ns;		/* length of the epoch */
 	uint64_t work;		/* work done in the epoch, in thousandths of a unit */
-	uint64_t reports;	/* number of reports of that work; 0: not known, @work is exact */
-	bool exact;		/* @work includes the parts of units that cross an epoch's ends */
+	uint64_t reports;	/* number of reports in the epoch; 0: not known, and @work is
+				 * exact */
+	bool exact;		/* if a unit crosses an end of the epoch, @work includes a part
+				 * of the unit */
 	/*
-	 * number of launches on lent TPCs; if there were such launches, the speed is not the
-	 * speed on the tenant's own TPCs
+	 * number of launches on lent TPCs; if it is not 0, the tenant used more than its own TPCs
 	 */
 	uint64_t borrowed;
-	uint64_t told;	/* reported work, if @work does not come from reports; only displayed */
+	uint64_t told;	/* reported work, if @work does not come from reports; for display only */
 	uint64_t nr;		/* for QOS_LATENCY: number of answered requests */
-	uint64_t latency_ns;	/* for QOS_LATENCY: the goal's percentile of their latencies */
+	uint64_t latency_ns;	/* for QOS_LATENCY: latency at the percentile of the goal */
 	/*
-	 * for QOS_LATENCY, only displayed: number of requests that were answered since the previous
-	 * epoch, also while TPCs moved; number of these requests within the latency
+	 * for QOS_LATENCY, for display only: answered requests since the previous epoch, including
+	 * the time of swaps; answered requests within the latency
 	 */
 	uint64_t answered, within;
 };
@@ -141,17 +143,16 @@ struct qos_verdict {
 	enum qos_state state;
 	enum qos_class class;
 	enum qos_shape shape;
-	unsigned int optimum;	/* number of TPCs; with more TPCs it hardly gets faster; 0: not
-				 * known */
+	unsigned int optimum;	/* number of TPCs above which it hardly gets faster; 0: not known */
 	/*
-	 * For a guaranteed tenant: kernels of other programs may use its TPCs for this time from
-	 * now on. 0: lend nothing. This time is also set if the tenant does not lend to tenants,
-	 * because other programs may borrow.
+	 * For a guaranteed tenant: from now on, kernels of other programs may use its TPCs for this
+	 * time. If the time is 0, it lends nothing. If the tenant does not lend to tenants, the
+	 * time is set, too, because other programs may borrow its TPCs.
 	 */
 	uint64_t lend_ns;
 	uint64_t speed;			/* speed in the epoch; 0 for QOS_LATENCY */
-	uint32_t score;		/* progress relative to the goal: 1000 meets the goal; 0: there is
-				 * no goal */
+	uint32_t score;		/* progress relative to the goal; 1000: the goal is met exactly;
+				 * 0: there is no goal */
 	uint32_t since_start;		/* the score over all epochs */
 	char why[QOS_REASON_SIZE];
 };
@@ -170,9 +171,9 @@ struct qos_policy;
 
 /*
  * Creates a policy for @nr tenants (1 .. 64), and makes its first decision. The policy does not
- * allocate memory later. Returns 0, or -EINVAL if the options contradict each other, -ENOSPC if
- * the GPU has too few TPCs for the floors, or -ENOMEM. After an error @why contains a message. It
- * has QOS_MESSAGE_SIZE bytes.
+ * allocate memory later. Returns 0 or a negative errno. If the options contradict each other,
+ * returns -EINVAL. If the GPU has too few TPCs for the floors, returns -ENOSPC. After an error,
+ * @why contains a message. The size of @why is QOS_MESSAGE_SIZE bytes.
  */
 int qos_policy_new(const struct qos_board *board, const struct qos_rules *rules,
 		   const struct qos_tenant *tenants, unsigned int nr, struct qos_policy **policy,
@@ -181,17 +182,17 @@ void qos_policy_free(struct qos_policy *policy);
 
 /*
  * Tells the policy that @held are now the TPCs of programs that are not tenants. From the end of
- * the next epoch, tenants do not get these TPCs. This has one exception, because each tenant has
- * a floor of at least one TPC. If too few TPCs are left for all floors, tenants share some TPCs
- * with the other programs, and the decision says so.
+ * the next epoch, tenants do not get these TPCs. There is one exception, because each tenant has a
+ * floor of at least one TPC. If too few TPCs are left for all floors, tenants share some TPCs with
+ * the other programs. The decision then has a message.
  */
 void qos_policy_hold(struct qos_policy *policy, const struct gpupart_tpcset *held);
 
 /*
- * Ends an epoch and decides about the next one. If the last decision was `swapping`, the call
- * does not end an epoch, and reads only the members `drained` and `gone` of @measured. While
- * decisions are `swapping`, the caller calls again whenever a tenant has drained. When a
- * decision is not `swapping`, the caller starts to measure the next epoch.
+ * Ends an epoch and decides about the next one. If the last decision was `swapping`, the call does
+ * not end an epoch. Then it reads only the members `drained` and `gone` of @measured. While
+ * decisions are `swapping`, call this function whenever a tenant has drained. When a decision is
+ * not `swapping`, begin to measure the next epoch.
  */
 void qos_policy_step(struct qos_policy *policy, const struct qos_measured *measured,
 		     struct qos_decision *decision);

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * Decides how many TPCs a guaranteed tenant needs. The decision depends only on that tenant, and
- * on whether best-effort tenants can still give up TPCs.
+ * Decides how many TPCs a guaranteed tenant needs. The decision depends on this tenant. It also
+ * depends on whether best-effort tenants can still give up TPCs.
  */
 #include "cli/qos/policy/internal.h"
 
-/*
- * in thousandths of a proportional gain; if more TPCs bring less than this, they bring no gain
- */
+/* in thousandths of a proportional gain; a smaller gain counts as no gain */
 #define FRUITLESS	250
 #define SURE	3u	/* number of misses with all TPCs after which the goal counts as
 			 * impossible */
-#define LESS_PATIENT	8u /* after a wrong lowering, the wait before the next lowering grows by
+#define LESS_PATIENT	8u /* after a wrong lowering, the wait for the next lowering grows by
 			    * this factor */
 
 /* Returns @nr TPCs times @by / @over, rounded up. */
@@ -22,7 +20,7 @@ static unsigned int scaled(unsigned int nr, uint64_t by, uint64_t over)
 	return n > GPUPART_MAX_TPCS ? GPUPART_MAX_TPCS : n;
 }
 
-/* Returns whether the raises since the first miss brought no gain. */
+/* Returns true if the raises since the first miss brought no gain. */
 static bool is_fruitless(const struct qos_actor *a)
 {
 	int64_t gain;
@@ -33,9 +31,7 @@ static bool is_fruitless(const struct qos_actor *a)
 	return gain * a->raise.from < FRUITLESS * (int64_t)(a->nr - a->raise.from);
 }
 
-/*
- * Ignores the first raise without a gain, because the load may have changed during this raise.
- */
+/* Ignores the first raise without a gain. The load may have changed during this raise. */
 static void find_deaf(struct qos_actor *a)
 {
 	if (!a->raise.fruitless++) {
@@ -56,8 +52,8 @@ static bool effort_is_least(const struct qos_policy *p)
 }
 
 /*
- * Returns the smallest count above @nr that is known to meet the goal, or @nr if no such count
- * is known.
+ * Returns the smallest count above @nr that is known to meet the goal. If no such count is known,
+ * returns @nr.
  */
 static unsigned int known_to_suffice(const struct qos_policy *p, const struct qos_actor *a,
 				unsigned int nr)
@@ -72,16 +68,15 @@ static unsigned int known_to_suffice(const struct qos_policy *p, const struct qo
 }
 
 /*
- * Returns the number of TPCs that would meet the goal, in proportion to the score. If the speed
- * with fewer TPCs is known and the gain from the further TPCs was less than proportional,
- * returns a correspondingly larger number.
+ * Assumes that the score is proportional to the TPCs. Returns the number of TPCs that would meet
+ * the goal. If earlier gains are known and were smaller, returns a larger number.
  */
 static unsigned int nr_needed(const struct qos_actor *a, uint32_t score, uint32_t target)
 {
 	unsigned int nr = scaled(a->nr, target, score), n = qos_seen(a, a->nr - 1);
 	uint64_t missing, rise;
 
-	/* The form of the curve is useful even if the load has changed since it was measured. */
+	/* The form of the curve is useful even if the load has changed. */
 	if (!n || !a->curve[a->nr] || a->curve[n] >= a->curve[a->nr])
 		return nr;
 	rise = qos_times(a->curve[a->nr] - a->curve[n], 1000, a->curve[a->nr]) * score / 1000;
@@ -92,7 +87,7 @@ static unsigned int nr_needed(const struct qos_actor *a, uint32_t score, uint32_
 	return nr;
 }
 
-/* Takes back the TPCs that raises without a gain have added, one step in each epoch. */
+/* Raises without a gain have added TPCs. Takes back these TPCs, one step in each epoch. */
 static unsigned int undo_raises(const struct qos_policy *p, const struct qos_actor *a)
 {
 	unsigned int back = a->raise.first && a->raise.first < a->nr ? a->raise.first : a->nr;
@@ -117,7 +112,7 @@ static unsigned int give_up(struct qos_policy *p, struct qos_actor *a)
 	return undo_raises(p, a);
 }
 
-/* Returns the number of TPCs that remain if all other tenants have only their minimum. */
+/* If all other tenants had their minimum, some TPCs would remain. Returns their number. */
 static unsigned int most_available(const struct qos_policy *p, const struct qos_actor *a)
 {
 	unsigned int nr = qos_free(p);
@@ -129,8 +124,8 @@ static unsigned int most_available(const struct qos_policy *p, const struct qos_
 }
 
 /*
- * The tenant misses its goal with all TPCs, although TPCs help. It keeps all TPCs, and the
- * decision says once that the goal is impossible.
+ * The tenant misses its goal with all TPCs, although more TPCs make it faster. It keeps all TPCs.
+ * One decision says that the goal is impossible.
  */
 static unsigned int keep_all(struct qos_policy *p, struct qos_actor *a)
 {
@@ -151,8 +146,8 @@ static unsigned int keep_all(struct qos_policy *p, struct qos_actor *a)
 }
 
 /*
- * If the load has not changed for a long time, a small loss of speed is usually temporary. It
- * would be too much to raise the count by the loss and by the whole margin.
+ * If the load has not changed for a long time, a small loss of speed is usually temporary. Then a
+ * raise by the loss and the whole margin would be too large.
  */
 static uint32_t score_wanted(const struct qos_policy *p, const struct qos_actor *a, bool slight)
 {
@@ -163,8 +158,8 @@ static uint32_t score_wanted(const struct qos_policy *p, const struct qos_actor 
 
 /*
  * Some tenants suddenly get slower under a known load. On H200s, such a tenant gained almost
- * nothing from one more TPC and missed again. So give such a tenant several more TPCs at once.
- * If these are too many, a later epoch takes some of them back.
+ * nothing from one more TPC and missed again. So give such a tenant several more TPCs at once. If
+ * these TPCs are too many, a later epoch takes some of the TPCs back.
  */
 static unsigned int least_raise(const struct qos_actor *a)
 {
@@ -176,10 +171,10 @@ static unsigned int raise_it(struct qos_policy *p, struct qos_actor *a)
 	bool slight = a->score + p->rules.hysteresis >= 1000;
 	unsigned int nr;
 
-	/* A miss long after a lowering does not come from the lowering. */
+	/* If a miss comes long after a lowering, the lowering is not the reason. */
 	if (a->lowered && p->calm < QOS_CALM * 3 / 2)
 		a->patience = least_of(a->patience * LESS_PATIENT, QOS_PATIENT);
-	/* The count was enough, and then an earlier load returned. */
+	/* The number of TPCs was enough until an earlier load returned. */
 	if (a->had_nr > a->nr && p->calm >= QOS_CALM / 2) {
 		a->keep = a->had_nr;
 		a->keep_for = QOS_KEEP;
@@ -206,10 +201,7 @@ static unsigned int raise_it(struct qos_policy *p, struct qos_actor *a)
 	}
 	nr = nr_needed(a, slight && a->window.mean && !a->exact ? a->window.mean : a->score,
 		    score_wanted(p, a, slight));
-	/*
-	 * The goal is far away, so it is better to give too many TPCs now than to miss the goal
-	 * in another epoch.
-	 */
+	/* The score is far below the goal. Give too many TPCs rather than miss the goal again. */
 	if (a->score + 3 * p->rules.hysteresis < 1000)
 		nr += (nr - a->nr) / 4;
 	nr = most_of(known_to_suffice(p, a, nr), a->nr + least_raise(a));
@@ -226,15 +218,15 @@ static uint32_t least_secure(const struct qos_policy *p, const struct qos_actor 
 
 /*
  * The tenant meets its goal under a new load, but its surplus is less than the noise of the
- * measurements. Raise the count now, before the tenant misses its goal.
+ * measurements. Adds TPCs now, before the tenant misses its goal.
  */
 static unsigned int raise_early(struct qos_policy *p, struct qos_actor *a, bool raised)
 {
 	unsigned int nr = nr_needed(a, a->window.mean, qos_target(p, a));
 
 	/*
-	 * The tenant has just been raised, and two more requests would meet the goal. This is not
-	 * a miss yet: the next epoch decides.
+	 * The tenant has just got more TPCs. If two more requests would meet the goal, this is not
+	 * a miss yet, and the next epoch decides.
 	 */
 	if (raised && a->window.nr < 2 && a->took_ns &&
 	    a->window.mean + qos_times(2000, a->unit_ns, a->took_ns) >= least_secure(p, a))
@@ -247,9 +239,9 @@ static unsigned int raise_early(struct qos_policy *p, struct qos_actor *a, bool 
 }
 
 /*
- * If fewer TPCs made little difference so far, lowers the count as far as the slope allows, but
- * by at most a half. Does nothing if the loss was steeper at a larger count, because the curve
- * has an edge there.
+ * If fewer TPCs made little difference so far, lowers the count as far as the slope allows, but at
+ * most by half. If the loss was steeper at a larger count, the curve has an edge there. Then does
+ * nothing.
  */
 static unsigned int lower_along_slope(const struct qos_policy *p, const struct qos_actor *a)
 {
@@ -276,8 +268,8 @@ static unsigned int lower_along_slope(const struct qos_policy *p, const struct q
 }
 
 /*
- * Returns the smallest count that is expected to meet the goal. The expectation comes from the
- * known speeds with smaller counts.
+ * Returns the smallest count that should meet the goal, according to the known speeds with smaller
+ * counts.
  */
 static unsigned int smallest_safe(const struct qos_policy *p, const struct qos_actor *a)
 {
@@ -290,8 +282,7 @@ static unsigned int smallest_safe(const struct qos_policy *p, const struct qos_a
 	if (need >= here)
 		return a->nr;
 	/*
-	 * Interpolates between a count that was too small and the smallest count that met the
-	 * goal.
+	 * Interpolate between a count that was too small and the smallest count that met the goal.
 	 */
 	for (n = a->nr - 1; n; n--) {
 		if (!a->curve[n])
@@ -318,8 +309,8 @@ static bool some_are_reserved(const struct qos_policy *p)
 }
 
 /*
- * Returns the estimated score with one TPC less, or 0 if it is not known. The estimate uses the
- * known loss of one TPC, but at least a proportional loss.
+ * Estimates the score with one TPC less. Uses the known loss of one TPC, or the proportional loss
+ * if it is larger. If the loss is not known, returns 0.
  */
 static uint32_t without_one(const struct qos_actor *a)
 {
@@ -335,10 +326,10 @@ static uint32_t without_one(const struct qos_actor *a)
 }
 
 /*
- * Lowers by one TPC after a long time with a surplus. There are two cases. In the first, the goal
- * would be met even if the TPC cost twice its share, as at the edge of a wave of blocks. In the
- * second, the loss of one TPC is well measured, and the goal would be met even at the lowest score
- * so far.
+ * After a long time with a surplus, takes one TPC in two cases. First case: the goal would be met
+ * even with twice the proportional loss of a TPC. This happens at the edge of a wave of blocks.
+ * Second case: the loss of one TPC is well measured, and the goal would be met even at the lowest
+ * score so far.
  */
 static unsigned int one_less(const struct qos_policy *p, const struct qos_actor *a)
 {
@@ -357,13 +348,13 @@ static unsigned int one_less(const struct qos_policy *p, const struct qos_actor 
 	return a->nr;
 }
 
-/* Returns a count below the present count that would still meet the goal. */
+/* Returns a smaller number of TPCs that would still meet the goal. */
 static unsigned int fewer(const struct qos_policy *p, const struct qos_actor *a)
 {
 	unsigned int nr = scaled(a->nr, qos_target(p, a), a->window.mean);
 
 	nr = most_of(nr, scaled(a->nr, 1000 + p->rules.hysteresis / 2, a->window.worst));
-	/* The curve of waiting times is neither proportional nor a straight line. */
+	/* The curve of waiting times is not a straight line. */
 	if (a->t.goal == QOS_LATENCY)
 		nr = most_of(nr, a->nr - a->nr / 4);
 	else if (a->fresh && a->window.mean > qos_target(p, a))
@@ -376,9 +367,9 @@ static unsigned int fewer(const struct qos_policy *p, const struct qos_actor *a)
 }
 
 /*
- * Once for each new load, gives the tenant an eighth fewer TPCs than it seems to need. If that
- * makes no difference, the count can be lowered further. If it makes a difference, the next
- * epoch raises the count again.
+ * Once for each new load, gives the tenant an eighth fewer TPCs than it seems to need. If the
+ * tenant is as fast as before, the count can be lowered further. Otherwise the next epoch raises
+ * the count again.
  */
 static unsigned int try_fewer(const struct qos_policy *p, struct qos_actor *a)
 {
@@ -394,8 +385,8 @@ static unsigned int try_fewer(const struct qos_policy *p, struct qos_actor *a)
 }
 
 /*
- * Best-effort tenants are idle, so more TPCs do not help these tenants now. More TPCs may help
- * them later.
+ * Returns whether best-effort tenants are idle. Then more TPCs do not help these tenants now, but
+ * may help later.
  */
 static bool best_effort_is_idle(const struct qos_policy *p)
 {
@@ -417,17 +408,14 @@ static unsigned int lower_it(struct qos_policy *p, struct qos_actor *a)
 {
 	unsigned int nr, patience = a->patience;
 
-	/*
-	 * If the load is new and no earlier lowering was wrong, the first good epoch is enough
-	 * for a lowering.
-	 */
+	/* If the load is new and no lowering was wrong, a lowering needs only one good epoch. */
 	if (a->fresh && patience == p->rules.dwell)
 		patience = 1;
 	else if (p->calm < QOS_CALM)
 		return a->nr;
 	/*
-	 * If a tenant's score over all epochs is below its goal, the tenant keeps a surplus
-	 * longer in order to catch up.
+	 * If a tenant's score over all epochs is below its goal, the tenant keeps a surplus for
+	 * longer.
 	 */
 	if (!a->fresh && a->sum < (unsigned __int128)1000 * a->sum_weight)
 		patience *= 4;
@@ -485,7 +473,7 @@ static unsigned int want(struct qos_policy *p, struct qos_actor *a)
 		qos_set_reason(a, "it ended");
 		return 0;
 	}
-	/* The tenant's signal returned, or the tenant's set is smaller than its guarantee. */
+	/* The tenant has a signal again, or its set is smaller than its guarantee. */
 	if (a->nr < a->least)
 		return a->guarantee;
 	if (qos_without_signal(a))
@@ -518,9 +506,9 @@ static unsigned int want(struct qos_policy *p, struct qos_actor *a)
 }
 
 /*
- * With up to @edge TPCs, the tenant was slower because some of these TPCs are in GPCs of other
- * tenants. If its count is not above @edge, the tenant keeps only its TPCs in GPCs without other
- * tenants. A raise goes beyond @edge.
+ * The tenant was slower because some of its TPCs are in GPCs of other tenants. The largest number
+ * of TPCs with this effect is @edge. If the tenant has at most @edge TPCs, it gives up its TPCs in
+ * GPCs with other tenants. A raise goes beyond @edge.
  */
 static unsigned int beside_others(struct qos_policy *p, struct qos_actor *a, unsigned int nr)
 {
@@ -531,7 +519,7 @@ static unsigned int beside_others(struct qos_policy *p, struct qos_actor *a, uns
 		return a->nr;
 	if (alone < most_of(a->least, a->nr * 2 / 3))
 		return nr;
-	/* Only the TPCs in GPCs without other tenants may be as fast as all TPCs, or faster. */
+	/* Without the TPCs in shared GPCs, the tenant may be as fast as now, or faster. */
 	if (a->state != QOS_MISSED && nr == a->nr && alone < nr && !a->curve[alone]) {
 		qos_set_reason(a, "tried without the %u TPCs in GPCs shared with other tenants",
 			nr - alone);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Handles TPCs of programs that are not tenants: decides which of these TPCs tenants give up,
- * and finds the tenants whose epoch was disturbed.
+ * Handles TPCs of programs that are not tenants. Decides which of these TPCs tenants give up. Finds
+ * the tenants whose epoch was disturbed.
  */
 #include "cli/qos/policy/internal.h"
 

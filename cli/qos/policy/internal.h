@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Private data of the policy, for the files of this folder: the state of each tenant, which the
- * policy keeps from epoch to epoch.
+ * Private data of the policy, for the files in this folder. The policy keeps the state of each
+ * tenant from epoch to epoch.
  */
 #ifndef GPUPART_CLI_QOS_POLICY_INTERNAL_H
 #define GPUPART_CLI_QOS_POLICY_INTERNAL_H
@@ -10,15 +10,14 @@
 #include "cli/qos/policy/gpupart_qos.h"
 
 #define QOS_SCORE_MOST	1000000u
-#define QOS_CALM	20u	/* epochs between changes that are not a reaction to a miss */
-#define QOS_FRESH	4u	/* number of epochs during which a tenant or its load counts as
-				 * new */
+#define QOS_CALM	20u	/* epochs between two changes, if the second change is not
+				 * because of a miss */
+#define QOS_FRESH	4u	/* number of epochs in which a tenant or its load counts as new */
 #define QOS_PATIENT	256u	/* maximum number of epochs before a lowering */
-#define QOS_UNITS	16u	/* minimum number of units of work from which a speed is computed
-				 * */
+#define QOS_UNITS	16u	/* minimum number of units of work for the computation of a speed */
 #define QOS_RETRY	60u	/* epochs until a class is checked for the second time */
-#define QOS_KEEP	600u	/* number of epochs for which the policy remembers how many TPCs a
-				 * recurring load needed */
+#define QOS_KEEP	600u	/* for this number of epochs, the policy remembers how many TPCs
+				 * a recurring load needed */
 
 /* Measurements since the last change of the plan. */
 struct qos_window {
@@ -27,7 +26,7 @@ struct qos_window {
 	uint32_t worst, mean;		/* scores */
 };
 
-/* A series of raises, with which the policy finds out whether more TPCs help. */
+/* A series of raises shows the policy whether more TPCs help. */
 struct qos_raise {
 	unsigned int first;		/* TPCs before the first raise */
 	unsigned int from;		/* TPCs before the current raise; 0: no current raise */
@@ -53,7 +52,7 @@ struct qos_actor {
 	unsigned int silent;		/* epochs without a signal */
 	uint64_t carried_ns;		/* time of epochs in which the counter did not change */
 	uint64_t quantum, unit_ns;	/* thousandths of a unit in one report; time of one unit */
-	unsigned __int128 gathered;	/* work with the present TPCs, while it is too little to
+	unsigned __int128 gathered;	/* work with the present TPCs that is too little to
 					 * compute a speed */
 	uint64_t gathered_ns;		/* the time of that work */
 	uint64_t took_ns;		/* length of its last epoch with a signal */
@@ -66,10 +65,10 @@ struct qos_actor {
 	uint64_t sum_weight;
 
 	struct qos_window window;
-	uint32_t noise;	/* mean deviation of scores from their mean, thousandths */
+	uint32_t noise;	/* mean deviation of the scores, in thousandths */
 	uint32_t noise_was;		/* @noise before the last epoch */
-	uint32_t dip;	/* the largest deviation below the mean, under this load */
-	unsigned int fresh;		/* number of further epochs in which its load counts as
+	uint32_t dip;	/* largest deviation below the mean under this load */
+	unsigned int fresh;		/* number of remaining epochs in which its load counts as
 					 * new */
 	unsigned int patience;		/* epochs before the next lowering */
 	unsigned int failed_at;		/* number of TPCs with which it missed its goal; 0: none
@@ -84,11 +83,11 @@ struct qos_actor {
 	bool deaf;			/* more TPCs do not help */
 	uint64_t beyond;	/* 1 + the last epoch in which the tenant missed its goal even
 				 * with all TPCs */
-	unsigned int wait_stuck;	/* epochs left without another try */
+	unsigned int wait_stuck;	/* number of remaining epochs until another try */
 
 	/*
-	 * The speed with each number of TPCs, for each shape. 0: not known. For a latency goal it
-	 * is the score. @curve is the curve of the present shape.
+	 * The speed with each number of TPCs, for each shape. If a speed is not known, it is 0. A
+	 * latency goal has scores instead of speeds. The curve of the present shape is @curve.
 	 */
 	uint64_t curves[QOS_SHAPES][GPUPART_MAX_TPCS + 1], *curve;
 	enum qos_shape shape, was;	/* present shape; shape before the last change */
@@ -98,19 +97,19 @@ struct qos_actor {
 	unsigned int tried_shapes;	/* a bit for each tried shape */
 	unsigned int tried_nr;		/* TPCs during the trials */
 	unsigned int trial;		/* epochs since a trial of @shape began; 0: none */
-	/* epochs until the next trials; epochs to wait after the next trials without gain */
+	/* epochs until the next trials; wait after the next trials, if they bring no gain */
 	unsigned int wait_shapes, next_shapes;
 	/*
-	 * @edge: the largest number of TPCs with which the tenant was slower because its TPCs were
-	 * in GPCs of other tenants. 0: none.
+	 * The tenant was slower because some of its TPCs were in GPCs of other tenants. The largest
+	 * number of TPCs with this effect is @edge, or 0 if there is no such effect.
 	 */
 	unsigned int edge, nr_edges;
 	bool forgot;		/* the load changed in this epoch, so its curve was discarded */
-	unsigned int strange;		/* number of consecutive epochs whose speed the curve does
-					 * not explain */
+	unsigned int strange;		/* number of consecutive epochs with speeds that the
+					 * curve does not explain */
 	enum qos_class class;
 	unsigned int optimum;
-	unsigned int no_memory;	/* number of further epochs in which the tenant cannot get the
+	unsigned int no_memory;	/* number of remaining epochs in which the tenant cannot get the
 				 * class QOS_MEMORY */
 	/*
 	 * number of epochs with the optimal number of TPCs; after @retry such epochs, more TPCs
@@ -120,7 +119,7 @@ struct qos_actor {
 	unsigned int probe;		/* largest number of TPCs in such a try; 0: no try */
 	unsigned int ramp;		/* best effort: quarters of its share: 1, 2 or 4 */
 	unsigned int next_ramp;		/* epochs until it may ramp again */
-	/* largest number of TPCs while a guarantee needs the rest; 0: no limit */
+	/* maximum number of TPCs while a guarantee needs TPCs; 0: no limit */
 	unsigned int press;
 
 	bool lent;			/* in the last epoch, other programs could use its TPCs */
@@ -129,8 +128,8 @@ struct qos_actor {
 	unsigned int nr_bare;		/* epochs in which @bare_ns was measured */
 	unsigned int lend_epochs;	/* consecutive epochs with lending */
 	/*
-	 * number of further epochs without lending; this number after the last miss; epochs
-	 * since that miss
+	 * remaining epochs without lending; epochs without lending after the last miss; epochs
+	 * since the last miss
 	 */
 	unsigned int lend_wait, lend_back, lend_good;
 
@@ -151,8 +150,8 @@ struct qos_policy {
 	uint8_t drains[GPUPART_MAX_TPCS];
 	/* TPCs of other programs: tenants do not get @held, but they do get @shared */
 	struct gpupart_tpcset held, shared;
-	struct gpupart_tpcset told;	/* the TPCs in the last message about programs that are
-					 * not tenants */
+	struct gpupart_tpcset told;	/* TPCs in the last message about programs that are not
+					 * tenants */
 	unsigned int calm;			/* epochs since the last change */
 	unsigned int wants[QOS_MAX_TENANTS];	/* number of TPCs each guaranteed tenant needs */
 	char words[QOS_MESSAGE_SIZE];
@@ -164,8 +163,8 @@ static inline unsigned int least_of(unsigned int a, unsigned int b)
 }
 
 /*
- * Returns @a * @b / @c. A speed has up to 64 bits. @a may be a sum of several speeds if the
- * product with @b still has at most 128 bits.
+ * Returns @a * @b / @c. A speed has up to 64 bits. If the product with @b has at most 128 bits, @a
+ * may be a sum of speeds.
  */
 static inline uint64_t qos_times(unsigned __int128 a, uint64_t b, uint64_t c)
 {
@@ -206,15 +205,14 @@ static inline unsigned int qos_free(const struct qos_policy *p)
 }
 
 /*
- * progress.c: processes the measurements. Sets the state, the score, the window, the curve and
- * the class of @a.
+ * progress.c: processes the measurements of @a, and sets its state, score, window, curve and class.
  */
 void qos_take(struct qos_policy *p, struct qos_actor *a, const struct qos_measured *m);
-/* Returns the score that a change of the number of TPCs should reach. */
+/* Returns the score that the tenant should have after a change of its number of TPCs. */
 uint32_t qos_target(const struct qos_policy *p, const struct qos_actor *a);
 /*
- * Returns whether some best-effort tenant temporarily has less than its share. Such a tenant will
- * soon use more TPCs and more bandwidth.
+ * Returns whether a best-effort tenant temporarily has less than its share. Such a tenant will soon
+ * use more TPCs and more bandwidth.
  */
 bool qos_ramping(const struct qos_policy *p);
 /* Returns the largest number of TPCs up to @n for which the curve of @a has a speed, or 0. */
@@ -225,19 +223,19 @@ static inline unsigned int qos_seen(const struct qos_actor *a, unsigned int n)
 	return n;
 }
 /*
- * Stores in *answer how much the speed grows with the TPCs, in thousandths of a proportional
- * gain. Returns false if that is not known.
+ * Stores in *answer how much the speed grows with the TPCs, in thousandths of a proportional gain.
+ * If the growth is not known, returns false.
  */
 bool qos_answer(const struct qos_actor *a, int *answer);
 
 /*
- * held.c: divides the TPCs of other programs into TPCs that no tenant gets, and TPCs that
- * tenants share because too few TPCs are left for the floors.
+ * held.c: finds the TPCs of other programs that no tenant gets. If too few TPCs are left for the
+ * floors, also finds the TPCs that tenants share with other programs.
  */
 void qos_find_held(struct qos_policy *p);
 /*
- * Returns whether other programs have started to use TPCs of @a since the last message about
- * them.
+ * Returns whether other programs have started to use TPCs of @a since the last message about other
+ * programs.
  */
 bool qos_newly_held(const struct qos_policy *p, const struct qos_actor *a);
 /* Adds a message about the changes since the last message about other programs. */
@@ -250,17 +248,15 @@ void qos_report_held(struct qos_policy *p);
 bool qos_try_shapes(struct qos_policy *p);
 
 /*
- * curve.c: selects the curve of each tenant. A curve is for one shape of the tenant's set, or
- * for certain shapes of the other tenants' sets.
+ * curve.c: selects the curve of each tenant. A curve is valid for one shape of the tenant's set, or
+ * for certain shapes of other sets.
  */
 void qos_choose_curves(struct qos_policy *p);
-/* Discards the results of trials because the load or a neighbour has changed. */
+/* Discards the results of trials. The load or a neighbour has changed. */
 void qos_forget_shapes(struct qos_actor *a);
-/* Returns the number of TPCs of @a in GPCs in which no other tenant has a TPC. */
+/* Counts the TPCs of @a in GPCs without TPCs of other tenants. */
 unsigned int qos_alone(const struct qos_policy *p, const struct qos_actor *a);
-/*
- * Returns whether @value is below the expectation because @a has TPCs in GPCs of other tenants.
- */
+/* If @value is too low because @a has TPCs in GPCs of other tenants, returns true. */
 bool qos_find_edge(const struct qos_policy *p, struct qos_actor *a, uint64_t value, uint64_t room);
 
 /*
@@ -273,15 +269,15 @@ void qos_lend(struct qos_actor *a, const struct qos_measured *m, bool moved);
 unsigned int qos_want(struct qos_policy *p, struct qos_actor *a);
 
 /*
- * effort.c: qos_press() limits best-effort tenants so that guarantees fit. qos_share()
- * distributes @rest TPCs among the best-effort tenants and stores the number of each in @counts,
- * which may be 0.
+ * effort.c: qos_press() limits best-effort tenants so that guarantees fit. The function qos_share()
+ * distributes @rest TPCs among the best-effort tenants. It stores the number of TPCs of each tenant
+ * in @counts. This number may be 0.
  */
 void qos_press(struct qos_policy *p);
 void qos_share(struct qos_policy *p, unsigned int rest, unsigned int *counts);
 /*
- * Distributes @rest TPCs one by one to the actors @from .. @to - 1. Each TPC goes to the actor
- * that has the fewest TPCs relative to its weight. An actor gets at most @most TPCs.
+ * Distributes @rest TPCs one by one to the actors @from .. @to - 1. The next TPC goes to the actor
+ * with the fewest TPCs relative to its weight. An actor gets at most @most TPCs.
  */
 void qos_deal(const struct qos_policy *p, unsigned int from, unsigned int to, unsigned int rest,
 	      const unsigned int *most, unsigned int *counts);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Decides for how long kernels of other programs may use the TPCs of a guaranteed tenant, while
- * the tenant is idle. The limit is given, or it is the slack of a latency goal: the goal minus
- * the latency without lending. If the tenant missed its goal in an epoch, it lends nothing for a
- * while.
+ * Sets a time limit for kernels of other programs on the TPCs of an idle guaranteed tenant. The
+ * limit is given, or it is the slack of a latency goal. The slack is the goal minus the latency
+ * without lending. If the tenant missed its goal in an epoch, it lends nothing for a while.
  */
 #include "cli/qos/policy/internal.h"
 
@@ -17,8 +16,8 @@
 #define SURE		50u	/* good epochs after which earlier misses are forgotten */
 
 /*
- * Learns from an epoch without lending. bare_ns is an upper bound of the latency without
- * lending. If the latency falls, bare_ns falls slowly.
+ * Learns from an epoch without lending. The value bare_ns is an upper bound of the latency without
+ * lending. If the latency becomes smaller, bare_ns becomes smaller slowly.
  */
 static void learn_bare(struct qos_actor *a, uint64_t ns)
 {
@@ -30,8 +29,8 @@ static void learn_bare(struct qos_actor *a, uint64_t ns)
 }
 
 /*
- * Returns the number of epochs without lending. They are enough for a lowering, because a
- * lowering needs epochs without lending.
+ * Returns the number of epochs without lending. This number is enough for a lowering, which needs
+ * epochs without lending.
  */
 static unsigned int bare_epochs(const struct qos_actor *a)
 {
@@ -73,7 +72,7 @@ void qos_lend(struct qos_actor *a, const struct qos_measured *m, bool moved)
 	} else if (m->lent && ++a->lend_good >= SURE) {
 		a->lend_back = 0;
 	}
-	/* A tenant without a result may have missed its goal, unless it had no requests. */
+	/* A tenant without a result may have missed its goal. An idle tenant has not. */
 	if (a->lend_wait || missed || a->trial ||
 	    (!qos_has_result(a->state) && a->state != QOS_IDLE))
 		return;

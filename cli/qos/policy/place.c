@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
  * Chooses the TPCs of each tenant for given numbers of TPCs. A tenant grows along GPCs. It first
- * gets TPCs that it had before, and it first gives up the TPCs that it needs least.
+ * gets the TPCs that it had before. It first gives up the TPCs that it needs least.
  */
 #include <string.h>
 #include "cli/qos/policy/internal.h"
 
-/* Returns the position of a TPC in the order by uGPU, then GPC, then number. */
+/* Returns the position of a TPC if TPCs are sorted by uGPU, then by GPC, then by number. */
 static unsigned int position(const struct qos_board *board, unsigned int tpc)
 {
 	return (unsigned int)board->ugpu[tpc] << 16 | (unsigned int)board->gpc[tpc] << 8 | tpc;
@@ -32,8 +32,8 @@ static unsigned int nr_in(const uint8_t *places, const struct gpupart_tpcset *se
 }
 
 /*
- * Returns how much @a prefers the free @tpc to other free TPCs that it last had in the same
- * epoch or, like @tpc, never had. @hold has the sets so far.
+ * Returns a larger value if @a prefers the free @tpc. Values are comparable for TPCs that @a last
+ * had in the same epoch or never had. The present sets are in @hold.
  */
 static uint64_t preference(const struct qos_policy *p, const struct gpupart_tpcset *hold,
 			   unsigned int a, unsigned int tpc)
@@ -52,9 +52,8 @@ static uint64_t preference(const struct qos_policy *p, const struct gpupart_tpcs
 }
 
 /*
- * Of the tenants other than @a that will grow, finds the tenant that had @tpc most recently.
- * Stores this tenant in @who. Returns 1 + the last epoch in which this tenant had @tpc, or 0 if
- * there is no such tenant.
+ * Finds the growing tenant that had @tpc most recently, and stores this tenant in @who. Returns 1 +
+ * the last epoch in which this tenant had @tpc. If there is no such tenant, returns 0.
  */
 static uint32_t missed_since(const struct qos_policy *p, const unsigned int *more,
 			     unsigned int tpc, unsigned int *who)
@@ -80,8 +79,8 @@ static bool is_shared(const struct qos_policy *p, const struct gpupart_tpcset *h
 }
 
 /*
- * Decides the order in which @a gives up its TPCs. It first gives up TPCs that other tenants had
- * before and now need. Among these TPCs, it first gives up those that fit its set least.
+ * Decides the order in which @a gives up its TPCs. TPCs that other tenants had before and need now
+ * are first. Among these, the TPCs that fit the set of @a least are first.
  */
 static bool gives_up_first(const struct qos_policy *p, const struct gpupart_tpcset *hold,
 			   const unsigned int *more, unsigned int a, unsigned int tpc,
@@ -96,15 +95,15 @@ static bool gives_up_first(const struct qos_policy *p, const struct gpupart_tpcs
 		nr_in(p->board.gpc, &hold[a], p->board.gpc[than]),
 	};
 
-	/* A shape that is being measured is kept, even if other tenants need its TPCs. */
+	/* During the measurement of a shape, keep the shape even if other tenants need its TPCs. */
 	if (p->actors[a].shape == QOS_PACKED && !p->actors[a].edge && missed[0] != missed[1])
 		return missed[0] > missed[1];
-	/* The tenant was slower because some of its TPCs are in GPCs of other tenants. */
+	/* The tenant was slower because of its TPCs in GPCs of other tenants. */
 	if (p->actors[a].edge && is_shared(p, hold, a, tpc) != is_shared(p, hold, a, than))
 		return is_shared(p, hold, a, tpc);
 	/*
-	 * A spread set first gives up TPCs in the fullest GPCs, except in GPCs with just enough
-	 * TPCs for a cluster.
+	 * A spread set first gives up TPCs in the fullest GPCs. GPCs with just enough TPCs for a
+	 * cluster are an exception.
 	 */
 	for (unsigned int i = 0; i < 2 && p->actors[a].shape == QOS_SPREAD; i++)
 		own[i] = own[i] == p->board.cluster_tpcs ? GPUPART_MAX_TPCS :
@@ -148,8 +147,8 @@ static void shrink(struct qos_policy *p, struct gpupart_tpcset *hold, const unsi
 			if (gives_up_first(p, hold, more, a, t, tpc))
 				tpc = t;
 		/*
-		 * Of the former TPCs of another tenant, give up only as many as that tenant can
-		 * get back. Other tenants get the rest.
+		 * Some of these TPCs belonged to another tenant. Give up as many of them as the
+		 * other tenant can get back.
 		 */
 		if (missed_since(p, more, tpc, &who))
 			more[who]--;
@@ -186,8 +185,8 @@ static void grow(struct qos_policy *p, struct gpupart_tpcset *hold, const unsign
 }
 
 /*
- * Returns whether @set has enough TPCs of one virtual GPC for a cluster. Also returns true if
- * the whole @set is too small for a cluster.
+ * Returns whether @set has enough TPCs of one virtual GPC for a cluster. If the whole @set is too
+ * small for a cluster, also returns true.
  */
 static bool holds_cluster(const struct qos_board *board, const struct gpupart_tpcset *set)
 {
@@ -200,8 +199,8 @@ static bool holds_cluster(const struct qos_board *board, const struct gpupart_tp
 }
 
 /*
- * Returns the TPC outside @vgpc that @a exchanges for a TPC of @vgpc, or -1 if @a has no TPC
- * outside.
+ * Returns a TPC of @a outside @vgpc. This TPC is exchanged for a TPC of @vgpc. If @a has no TPC
+ * outside @vgpc, returns -1.
  */
 static int find_exchange(const struct qos_policy *p, const struct gpupart_tpcset *hold,
 			 unsigned int a, unsigned int vgpc)
@@ -218,9 +217,9 @@ static int find_exchange(const struct qos_policy *p, const struct gpupart_tpcset
 }
 
 /*
- * Exchanges TPCs of @a for TPCs of @vgpc in *hold until a cluster fits there. First uses free
- * TPCs. Then, if @others is true, uses TPCs of other tenants whose sets still have room for a
- * cluster without these TPCs.
+ * Exchanges TPCs of @a for TPCs of @vgpc in *hold until a cluster fits there. First uses free TPCs.
+ * If @others is true, then uses TPCs of other tenants. The sets of these tenants must keep room for
+ * a cluster.
  */
 static bool exchange(const struct qos_policy *p, struct gpupart_tpcset *hold, unsigned int a,
 		     unsigned int vgpc, bool others)
@@ -257,8 +256,8 @@ static bool exchange(const struct qos_policy *p, struct gpupart_tpcset *hold, un
 }
 
 /*
- * Changes the set of @a so that a cluster fits in it. Uses as few exchanges as possible, and if
- * possible no TPCs of other tenants.
+ * Changes the set of @a so that a cluster fits in it. Makes as few exchanges as possible. Avoids
+ * TPCs of other tenants.
  */
 static void hold_cluster(struct qos_policy *p, struct gpupart_tpcset *hold, unsigned int a)
 {
@@ -294,8 +293,8 @@ static struct gpupart_tpcset draining(const struct qos_policy *p)
 }
 
 /*
- * Adds TPCs to sets. A TPC on which blocks of another tenant may still run is added after it has
- * drained. All other TPCs are added at once.
+ * Adds TPCs to sets. If blocks of another tenant may still run on a TPC, adds the TPC after it has
+ * drained. Adds all other TPCs at once.
  */
 static void add_when_drained(struct qos_policy *p, const struct gpupart_tpcset *hold)
 {
@@ -384,8 +383,8 @@ void qos_place(struct qos_policy *p, const unsigned int *counts)
 		if (!holds_cluster(&p->board, &hold[i]))
 			hold_cluster(p, hold, i);
 	/*
-	 * A tenant can at once get back TPCs that it has just given up, because only its own
-	 * blocks run on these TPCs.
+	 * If a tenant has just given up a TPC, it can get the TPC back at once, because only its
+	 * own blocks run there.
 	 */
 	for (unsigned int t = 0; t < p->board.nr_tpcs; t++)
 		if (p->drains[t] && gpupart_tpcset_has(&hold[p->drains[t] - 1], t))

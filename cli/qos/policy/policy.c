@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * The policy: the tenants, the first allocation from their goals, and the steps of an epoch. The
- * steps process the measurements, compute how many TPCs each tenant needs, decide how many it
- * gets, and choose these TPCs.
+ * steps process the measurements and compute how many TPCs each tenant needs. Then they decide how
+ * many TPCs each tenant gets, and choose these TPCs.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -129,9 +129,7 @@ static int check(const struct qos_board *board, const struct qos_tenant *tenants
 	return 0;
 }
 
-/*
- * Sort guaranteed tenants before other tenants, then by weight, then by name. Never returns 0.
- */
+/* Puts guaranteed tenants first, then sorts by weight, then by name. Never returns 0. */
 static int by_rank(const void *a, const void *b)
 {
 	const struct qos_actor *x = a, *y = b;
@@ -169,8 +167,8 @@ static void enlist(struct qos_policy *p, const struct qos_tenant *tenants)
 /* ------------------------------------------------------ the first allocation */
 
 /*
- * Returns the first number of TPCs, which is the goal's share of all TPCs or, for a latency
- * goal, the share by weight.
+ * Returns the number of TPCs of the first allocation. It is the goal's share of all TPCs. For a
+ * latency goal, it is the share by weight.
  */
 static unsigned int goal_tpcs(const struct qos_policy *p, const struct qos_actor *a)
 {
@@ -245,8 +243,8 @@ static unsigned int grant(struct qos_policy *p, unsigned int *counts)
 }
 
 /*
- * Returns whether another tenant also has some TPCs of this tenant. Such TPCs are not yet
- * assigned to only one of the two tenants.
+ * Returns whether another tenant has adopted some TPCs of tenant @i, too. These TPCs do not yet
+ * belong to one of the two tenants alone.
  */
 static bool is_shared(const struct qos_policy *p, unsigned int i)
 {
@@ -258,7 +256,10 @@ static bool is_shared(const struct qos_policy *p, unsigned int i)
 	return false;
 }
 
-/* Adopts the present TPCs of each tenant, if they exist and no earlier tenant adopted them. */
+/*
+ * Adopts the present TPCs of each tenant. The TPCs must exist, and no earlier tenant may have
+ * adopted them.
+ */
 static void adopt(struct qos_policy *p)
 {
 	struct gpupart_tpcset free = gpupart_tpcset_first(p->board.nr_tpcs);
@@ -413,10 +414,7 @@ static void decide(struct qos_policy *p)
 	share_out(p);
 }
 
-/*
- * If a neighbour's load has changed, numbers of TPCs that were too small before may be enough
- * now.
- */
+/* If a neighbour's load has changed, a number of TPCs that was too small may be enough now. */
 static void forget_failures(struct qos_policy *p)
 {
 	bool another = false;

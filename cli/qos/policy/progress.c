@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Compares measurements with the goal and with earlier measurements. Sets the state and the score
- * of a tenant, and classifies it as compute-intensive or memory-intensive.
+ * of a tenant. Classifies the tenant as compute-intensive or memory-intensive.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +10,7 @@
 #define COMPUTE_FROM	500	/* thousandths of a proportional gain from more TPCs */
 #define MEMORY_UP_TO	250
 #define NOISE_SCALE	16u	/* weight of the old value in the average */
-#define PLATEAU		950u	/* the optimum must reach this share of the best speed, in
-				 * thousandths */
+#define PLATEAU		950u	/* minimum speed at the optimum, in thousandths of the best speed */
 
 static uint32_t score_of(uint64_t is, uint64_t wanted)
 {
@@ -61,8 +60,8 @@ static uint64_t best_speed(const struct qos_actor *a)
 }
 
 /*
- * Returns the smallest number of TPCs that give nearly the best speed. Interpolates linearly
- * between known speeds.
+ * Returns the smallest number of TPCs with nearly the best speed. Interpolates linearly between
+ * known speeds.
  */
 static unsigned int find_optimum(const struct qos_actor *a)
 {
@@ -83,8 +82,8 @@ static unsigned int find_optimum(const struct qos_actor *a)
 }
 
 /*
- * The optimum predicts speeds. Returns whether the speed with a third number of TPCs is below
- * this prediction. In this case there is no optimum.
+ * The optimum predicts speeds. Returns whether the speed with the present number of TPCs is below
+ * the prediction. Then there is no optimum.
  */
 static bool is_disproved(const struct qos_actor *a)
 {
@@ -104,8 +103,9 @@ static void classify(const struct qos_policy *p, struct qos_actor *a)
 		return;
 	}
 	/*
-	 * Up to the optimum the speed is proportional, so smaller counts cannot contradict it.
-	 * look_again() clears the speeds of larger counts until the tenant has run with more TPCs.
+	 * Up to the optimum, the speed is proportional to the TPCs. So smaller counts cannot
+	 * contradict the optimum. The function look_again() clears the speeds of larger counts
+	 * until the tenant has run with more TPCs.
 	 */
 	if (!qos_guaranteed(a) && a->class == QOS_MEMORY &&
 	    qos_seen(a, GPUPART_MAX_TPCS) * 3 / 4 < a->optimum)
@@ -180,7 +180,7 @@ static void forget(const struct qos_policy *p, struct qos_actor *a)
 	}
 }
 
-/* Returns whether the deviation is so large that a single epoch proves a changed load. */
+/* Returns whether the deviation in one epoch is large enough to prove a changed load. */
 static bool is_another(const struct qos_actor *a, uint64_t off, uint64_t known, uint64_t room)
 {
 	if (a->t.goal == QOS_LATENCY)
@@ -189,9 +189,9 @@ static bool is_another(const struct qos_actor *a, uint64_t off, uint64_t known, 
 }
 
 /*
- * Returns how far a value may deviate under the same load, in thousandths. Values deviate
- * because of noise, waves of blocks and neighbours. If @guaranteed is not 0, the tenant has a
- * goal, and noise does not count.
+ * Returns how far a value may deviate under the same load, in thousandths. Values deviate because
+ * of noise, waves of blocks and neighbours. For a guaranteed tenant, @guaranteed is the tolerance
+ * without noise.
  */
 static uint64_t tolerance_of(const struct qos_actor *a, unsigned int guaranteed)
 {
@@ -199,11 +199,10 @@ static uint64_t tolerance_of(const struct qos_actor *a, unsigned int guaranteed)
 }
 
 /*
- * Returns whether the speed proves that the load has changed. The speed proves this if the
- * tenant is slower than it was with fewer TPCs, and one constant load cannot explain the
- * difference. For a best-effort tenant, the speed also proves this if the tenant is faster than
- * it was with more TPCs. The second case does not count for a guaranteed tenant, because its
- * neighbours may have changed together with its TPCs.
+ * Returns whether the speed proves that the load has changed. First case: the tenant is slower than
+ * it was with fewer TPCs, and a constant load cannot explain the difference. Second case: a
+ * best-effort tenant is faster than it was with more TPCs. The second case does not count for a
+ * guaranteed tenant, because its neighbours may have changed together with its TPCs.
  */
 static bool contradicts(const struct qos_actor *a, uint64_t value)
 {
@@ -263,8 +262,8 @@ static uint64_t common(uint64_t a, uint64_t b)
 }
 
 /*
- * Work comes in whole units. If there are few units, one unit more or less changes the speed,
- * and the first unit began with other TPCs. So collects work until these effects are small.
+ * Work comes in whole units. If there are few units, one more unit changes the speed much, and the
+ * first unit began with other TPCs. So collects work until these effects are small.
  */
 static void gather(const struct qos_policy *p, struct qos_actor *a, const struct qos_measured *m,
 		   uint64_t ns)
@@ -320,7 +319,7 @@ static void watch(struct qos_actor *a, uint32_t value, bool missed)
 	w->misses += missed;
 }
 
-/* @ns is the total length of this epoch and of the earlier epochs in which no unit ended. */
+/* @ns is the length of this epoch plus the earlier epochs in which no unit ended. */
 static void add_score(const struct qos_policy *p, struct qos_actor *a, const struct qos_measured *m,
 		      uint32_t score, uint64_t ns)
 {
@@ -342,8 +341,8 @@ static void add_score(const struct qos_policy *p, struct qos_actor *a, const str
 	a->sum += (unsigned __int128)a->score * weight;
 	a->sum_weight += weight;
 	/*
-	 * The borrower's kernels delayed the tenant, so its speed does not show whether it has
-	 * enough TPCs.
+	 * The borrower's kernels delayed the tenant, so the tenant's speed does not show whether
+	 * its TPCs are enough.
 	 */
 	if (m->lent)
 		return;
@@ -373,14 +372,12 @@ static void idle(struct qos_actor *a)
 	no_result(a, QOS_IDLE);
 }
 
-/*
- * The tenant ran with other TPCs than those of the decision, so its measurements are not used.
- */
+/* The tenant did not run on the TPCs of the decision. So its measurements are not used. */
 static void disturb(struct qos_actor *a)
 {
 	no_result(a, QOS_DISTURBED);
 	a->carried_ns = a->gathered = a->gathered_ns = 0;
-	/* Units that were begun with those TPCs end in the next epoch. */
+	/* Units that began with the wrong TPCs end in the next epoch. */
 	a->moved = true;
 }
 
@@ -418,12 +415,12 @@ void qos_take(struct qos_policy *p, struct qos_actor *a, const struct qos_measur
 				  score_of(a->t.latency_ns, m->latency_ns ? m->latency_ns : 1),
 				  m->ns);
 	} else if (!m->work) {
-		/* A unit may take longer than an epoch: it counts when it is done. */
+		/* A unit may take longer than an epoch. It counts when it ends. */
 		a->carried_ns += a->begun ? m->ns : 0;
 		if (!is_under_way(a))
 			not_heard(p, a);
 	} else {
-		/* A tenant that was idle was not slow. */
+		/* An idle tenant is not slow. */
 		if (!qos_guaranteed(a) && a->carried_ns > 3 * a->unit_ns)
 			a->carried_ns = 0;
 		ns = m->ns + a->carried_ns;

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: MIT
-/* Tries other shapes of a tenant's set with the same number of TPCs, and keeps the fastest. */
+/*
+ * Tries other shapes of a tenant's set with the same number of TPCs, and keeps the fastest shape.
+ */
 #include "cli/qos/policy/internal.h"
 
 #define ALL		((1u << QOS_SHAPES) - 1)
-#define GAIN		30u	/* the smallest gain for which a shape is changed, in thousandths */
+#define GAIN		30u	/* minimum gain for a change of the shape, in thousandths */
 #define TRIAL		4u	/* maximum number of epochs until the speed in a shape is known */
-#define SURE		3u	/* number of misses with the same TPCs after which another shape
+#define SURE		3u	/* after this number of misses with the same TPCs, another shape
 				 * is tried */
-#define MUCH		500 /* thousandths of a proportional gain: above it, shapes matter little */
-#define ALL_OF_IT	900	/* thousandths of a proportional gain: above it, shapes do not
-				 * matter */
+#define MUCH		500 /* above this gain, shapes matter little; in thousandths of a
+			     * proportional gain */
+#define ALL_OF_IT	900	/* above this gain, shapes do not matter; in thousandths of a
+				 * proportional gain */
 
 static void change(struct qos_policy *p, struct qos_actor *a, enum qos_shape shape)
 {
@@ -88,8 +91,8 @@ static void begin_trial(struct qos_policy *p, struct qos_actor *a)
 	enum qos_shape shape = qos_guaranteed(a) ? QOS_BALANCED : QOS_SPREAD;
 
 	/*
-	 * Memory streams are fastest in a spread set, but then launches of other tenants run next
-	 * to them in every GPC.
+	 * Memory streams are fastest in a spread set. But in a spread set, launches of other
+	 * tenants run in the same GPCs.
 	 */
 	while (a->tried_shapes >> shape & 1)
 		shape = (shape + 1) % QOS_SHAPES;
@@ -99,8 +102,8 @@ static void begin_trial(struct qos_policy *p, struct qos_actor *a)
 }
 
 /*
- * Chooses the fastest shape. The policy tries the shapes again if the load has changed, or some
- * time after a trial without gain.
+ * Chooses the fastest shape. If the load has changed, the policy tries the shapes again. After a
+ * trial without gain, the policy tries the shapes again later.
  */
 static void end_trials(struct qos_policy *p, struct qos_actor *a)
 {
@@ -129,14 +132,16 @@ static void end_trials(struct qos_policy *p, struct qos_actor *a)
 	a->fresh = QOS_FRESH;
 	if (qos_guaranteed(a))
 		return;
-	/* Half of its share and then all of it show how many TPCs it needs in this shape. */
+	/*
+	 * Measure half of its share and then its whole share, to find out how many TPCs it needs.
+	 */
 	a->class = QOS_UNKNOWN;
 	a->optimum = a->probe = 0;
 	a->ramp = 2;
 	a->next_ramp = 2 * QOS_CALM;
 }
 
-/* Continues after an epoch of a trial that ended as planned. */
+/* Continues a trial after one of its epochs has ended as planned. */
 static void continue_trial(struct qos_policy *p, struct qos_actor *a)
 {
 	uint64_t margin = 1000 + GAIN + 2 * a->noise_before / 16, value;
@@ -148,16 +153,14 @@ static void continue_trial(struct qos_policy *p, struct qos_actor *a)
 		return;
 	a->tried_shapes |= 1u << a->trying;
 	/*
-	 * If more TPCs do not help any more, fewer TPCs are enough if the shape shares no GPC's
-	 * port with other tenants.
+	 * If more TPCs do not help, fewer TPCs are enough in a shape without shared ports of GPCs.
 	 */
 	if (a->trying == QOS_SPREAD && a->class == QOS_MEMORY)
 		margin = 1000 - GAIN;
 	if (qos_times(a->curves[a->best][a->nr], margin, 1000) < value)
 		a->best = a->trying;
 	/*
-	 * If the speed in one shape is proportional to the TPCs, it is proportional in every
-	 * shape.
+	 * If the speed is proportional to the TPCs in one shape, it is proportional in every shape.
 	 */
 	a->curve = a->curves[a->base];
 	if (a->tried_shapes == ALL || (a->best == a->base && qos_guaranteed(a) &&
@@ -219,7 +222,7 @@ bool qos_try_shapes(struct qos_policy *p)
 		begin_trial(p, a);
 	} else {
 		continue_trial(p, a);
-		/* The speed of a guaranteed tenant in its present shape must be known first. */
+		/* A guaranteed tenant's speed in its present shape must be known first. */
 		if (!a->trial && !qos_guaranteed(a))
 			return false;
 	}
