@@ -69,11 +69,15 @@ rmmod gpupart
 insmod /gpupart.ko
 insmod /sleepy.ko
 until_true 50 power_is suspended
-echo 2000 >/sys/module/sleepy/parameters/slow
+echo 8000 >/sys/module/sleepy/parameters/slow
 gpunl --once topology 0 >/tmp/out
 same "$? $(sed 's/the GPU is //' /tmp/out)" "11 error 11: asleep and being woken: ask again" \
 	"errno and message of the first request"
 same "$(gpunl --once gpu 0 | tail -n 1)" "unreadable asleep and being woken: ask again" "gpu-get of it"
+same "$(engineuse 4 0.1)" "error asleep: runlists are read only while something else keeps the GPU awake" \
+	"the engines of another GPU that sleeps"
+power_is resuming
+check $? "this is answered before the first one is awake"
 kerneltopo 0000:01:00.0 >/tmp/out
 same "$? $(grep -c '^tpc' /tmp/out)" "0 66" "the library waits for it: TPCs"
 echo 0 >/sys/module/sleepy/parameters/slow
