@@ -15,8 +15,8 @@
 #include "device.h"
 #include "regs.h"
 
-#define PAGE_START	16384	/* this buffer is large enough for most pages; seq_file doubles it
-				 * for longer pages */
+/* This buffer is large enough for most pages; seq_file doubles it for longer pages. */
+#define PAGE_START	16384
 #define MAX_FILES	160
 
 /*
