@@ -73,7 +73,8 @@ static void count(struct source *s, const struct gpu_runlist_engine *e, unsigned
 		return;
 	use->samples++;
 	if (e->context != GPUPART_CONTEXT_VALID) {
-		*(e->context == GPUPART_CONTEXT_NONE ? &use->idle : &use->switching) += 1;
+		use->idle += e->context == GPUPART_CONTEXT_NONE;
+		use->switching += e->context != GPUPART_CONTEXT_NONE;
 		return;
 	}
 	while (i < use->nr_tsgs && use->tsgs[i].tsg != (unsigned int)e->tsg)
