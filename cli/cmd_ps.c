@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: MIT
-/* gpupart ps: lists the processes that run under gpupart. */
+/*
+ * gpupart ps: lists the processes that run under gpupart. With --engines it prints samples of a
+ * GPU's runlists.
+ */
 #include "cli/cmd.h"
 #include "cli/target/args.h"
-#include "cli/target/engines.h"
 #include "cli/target/process_table.h"
 #include "cli/target/settings.h"
+#include "cli/util/child.h"
 #include "cli/util/out.h"
+#include "cli/util/process.h"
+#include "lib/private.h"
+
+#define OWNER_SECONDS 5
+#define TYPE_GRAPHICS 0
 
 const char ps_help[] =
 "Usage: gpupart ps [--json] [-o FILE]\n"
@@ -47,6 +55,131 @@ const char ps_help[] =
 "  gpupart ps\n"
 "  sudo gpupart ps --engines -d 5\n"
 "  gpupart ps --json | jq '.processes[] | select(.name == \"train\") | .set.list'\n";
+
+/* The samples of the runlists. */
+struct samples {
+	struct gpupart_gpu_info info;
+	struct gpupart_engine_use list[GPUPART_MAX_ENGINES];
+	int nr, owner;		/* the owner of the TSGs on the graphics engine; 0: the owner is
+				 * unknown */
+	double seconds;
+};
+
+static void engines_print(struct out *out, const struct samples *samples)
+{
+	const struct gpupart_gpu_info *info = &samples->info;
+	struct process_parent process;
+	char what[64], owner[48];
+	int idle = 0;
+
+	process_find_parent(samples->owner, &process);
+	snprintf(owner, sizeof(owner), "%d %s", samples->owner, process.name);
+	out_clean(owner);
+	if (info->simulated)
+		fprintf(out->file, "registers of %s (simulated)\n", info->source);
+	else
+		fprintf(out->file, "%s, %.1f s, read by %s\n", info->pci, samples->seconds,
+			strcmp(info->source, "kernel") ? "NVIDIA's driver" : "the module gpupart");
+	fprintf(out->file, "%s%-36s %8s %7s %7s %9s %5s %7s  OWNER%s\n", out->bold, "ENGINE",
+		"RUNLIST", "SAMPLES", "IDLE", "SWITCHING", "TSG", "SHARE", out->plain);
+	for (int i = 0; i < samples->nr; i++) {
+		const struct gpupart_engine_use *use = &samples->list[i];
+		const double n = use->samples;
+
+		if (use->idle == use->samples) {
+			idle++;
+			continue;
+		}
+		snprintf(what, sizeof(what), "%.44s %u", *use->name ? use->name : "?",
+			 use->instance);
+		fprintf(out->file, "%-36s 0x%06x %7u %6.1f%% %8.1f%%", what, use->runlist,
+			use->samples, 100 * (use->idle / n), 100 * (use->switching / n));
+		for (unsigned int t = 0; t < use->nr_tsgs; t++)
+			fprintf(out->file, "%s%*s %5u %6.1f%%  %s", t ? "\n" : "", t ? 71 : 0, "",
+				use->tsgs[t].tsg, 100 * (use->tsgs[t].samples / n),
+				samples->owner && use->type == TYPE_GRAPHICS ? owner : "?");
+		fputc('\n', out->file);
+	}
+	if (idle)
+		fprintf(out->file, "%d of %d engines were idle in every sample\n", idle,
+			samples->nr);
+}
+
+static void engines_json(struct out *out, const struct samples *samples)
+{
+	const struct gpupart_gpu_info *info = &samples->info;
+	json_t *root = out_json_new("ps", info->simulated), *engines = json_array();
+
+	for (int i = 0; i < samples->nr; i++) {
+		const struct gpupart_engine_use *use = &samples->list[i];
+		const unsigned int owner = use->type == TYPE_GRAPHICS ? samples->owner : 0;
+		const double n = use->samples;
+		json_t *tsgs = json_array();
+
+		for (unsigned int t = 0; t < use->nr_tsgs; t++)
+			json_array_append_new(tsgs, json_pack("{s:i, s:f, s:i, s:o, s:o}",
+					      "tsg", use->tsgs[t].tsg,
+					      "share", use->tsgs[t].samples / n,
+					      "samples", use->tsgs[t].samples,
+					      "channel", out_json_index(use->tsgs[t].channel),
+					      "owner", out_json_count(owner)));
+		json_array_append_new(engines, json_pack(
+				      "{s:o, s:i, s:i, s:i, s:i, s:i, s:f, s:f, s:f, s:o}",
+				      "name", out_json_text(use->name), "type", use->type,
+				      "instance", use->instance, "runlist", use->runlist,
+				      "runlist_id", use->id, "samples", use->samples,
+				      "idle", use->idle / n, "switching", use->switching / n,
+				      "other_tsgs", use->others / n, "tsgs", tsgs));
+	}
+	json_object_set_new(root, "gpu", out_json_text(info->pci));
+	json_object_set_new(root, "source", out_json_text(info->source));
+	json_object_set_new(root, "seconds",
+			    info->simulated ? json_null() : json_real(samples->seconds));
+	json_object_set_new(root, "engines", engines);
+	out_json_write(out, root);
+}
+
+static void find_owner(void *pci, void *owner)
+{
+	*(int *)owner = gpupart_engine_owner(cmd_gp, pci);
+}
+
+/*
+ * Asks a child for the owner, because NVIDIA's driver can hang. Called after a sample, because
+ * this query would wake an idle GPU.
+ */
+static void ask_owner(void *user)
+{
+	struct samples *samples = user;
+	char why[128];
+
+	if (samples->info.simulated ||
+	    child_call(find_owner, samples->info.pci, &samples->owner, sizeof(samples->owner),
+		       OWNER_SECONDS, why, sizeof(why)))
+		samples->owner = 0;
+}
+
+static int engines_show(struct args *args, double seconds)
+{
+	static struct samples samples;
+	struct out out;
+	int status, owner;
+
+	samples.seconds = seconds;
+	samples.nr = gpupart_engine_uses(cmd_gp, args->gpu, args->source, seconds, ask_owner,
+					 &samples, &samples.info, samples.list);
+	status = samples.nr < 0 ? failure("%s", gpupart_error(cmd_gp)) : out_open(&out, args);
+	if (status)
+		return status;
+	/* The owner is known only if it is the same before and after the samples. */
+	owner = samples.owner;
+	if (owner)
+		ask_owner(&samples);
+	if (samples.owner != owner)
+		samples.owner = 0;
+	(args->json ? engines_json : engines_print)(&out, &samples);
+	return out_close(&out);
+}
 
 int cmd_ps(int argc, char **argv)
 {

@@ -135,7 +135,6 @@ CLI_TARGET_SRC := \
 	cli/target/cuda.c \
 	cli/target/drained.c \
 	cli/target/driver.c \
-	cli/target/engines.c \
 	cli/target/lending.c \
 	cli/target/container_grant.c \
 	cli/target/process_table.c \

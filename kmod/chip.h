@@ -19,8 +19,8 @@ enum chip_tag {
 
 enum chip_column {
 	CHIP_MAXIMA,		/* the registers of the PTOP block have the offsets in regs.h */
-	CHIP_FUSE_GPC,		/* the value at @at; if @at2 is not 0, it is ORed with the value
-				 * at @at2 */
+	/* the value at @at; if @at2 is not 0, it is ORed with the value at @at2 */
+	CHIP_FUSE_GPC,
 	CHIP_FUSE_TPC,		/* like CHIP_FUSE_GPC, but add 4 * gpc_phys to both offsets */
 	CHIP_FUSE_CPC,		/* at + 4 * gpc_phys */
 	CHIP_FUSE_FBP,		/* @at and @at2 have the same meaning as for CHIP_FUSE_GPC */

@@ -76,27 +76,9 @@ static void session_keep(struct topo_reader *reader, u32 offset, u32 value, bool
 }
 
 /*
- * Resumes the GPU, which then stays awake until rest() is called. It may sleep for seconds.
- * Called under gpu->wake_lock.
- */
-static int wake(struct gpu *gpu)
-{
-	int err = pm_runtime_get_sync(gpu->dev);
-
-	/*
-	 * -EACCES: runtime PM is disabled for the device, so begin() must find out whether the
-	 * device is awake.
-	 */
-	if (err >= 0 || err == -EACCES)
-		return 0;
-	pm_runtime_put(gpu->dev);
-	return -EHOSTDOWN;
-}
-
-/*
- * Wakes the GPU. A wake-up can take seconds. During the wake-up this function releases
- * gpu->lock, so that other readers can use the known values. The session continues only if the
- * state of the GPU did not change meanwhile.
+ * Wakes the GPU, which then stays awake until gp_gpu_close() is called. A wake-up can take
+ * seconds. During the wake-up this function releases gpu->lock, so that other readers can use the
+ * known values. The session continues only if the state of the GPU did not change meanwhile.
  */
 static int wake_unlocked(struct gpu_session *session)
 {
@@ -107,9 +89,16 @@ static int wake_unlocked(struct gpu_session *session)
 	mutex_unlock(&gpu->lock);
 	err = mutex_lock_killable(&gpu->wake_lock);
 	if (!err) {
-		err = wake(gpu);
+		err = pm_runtime_get_sync(gpu->dev);
+		/*
+		 * -EACCES: runtime PM is disabled for the device, so begin() must find out whether
+		 * the device is awake.
+		 */
+		session->woken = err >= 0 || err == -EACCES;
+		if (!session->woken)
+			pm_runtime_put(gpu->dev);
+		err = session->woken ? 0 : -EHOSTDOWN;
 		mutex_unlock(&gpu->wake_lock);
-		session->woken = !err;
 	}
 	mutex_lock(&gpu->lock);
 	if (gpu->gone)

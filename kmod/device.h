@@ -100,8 +100,8 @@ struct gpu_session {
 	bool whole;		/* the session reads the whole of BAR0 */
 	bool awake;		/* begin() succeeded */
 	bool woken;		/* the GPU does not sleep until the session ends */
-	bool asleep;		/* begin() failed because the GPU sleeps, so the session uses
-				 * known values */
+	/* begin() failed because the GPU sleeps, so the session uses known values */
+	bool asleep;
 	int err;		/* error of begin() or of a wake-up, for later reads */
 };
 
@@ -186,6 +186,11 @@ struct gpu *gp_netlink_named_gpu(struct nlattr *index, struct nlattr *bus_name,
 				 struct netlink_ext_ack *extack);
 /* Begins the next message of a dump. */
 void *gp_netlink_dump_header(struct sk_buff *skb, struct netlink_callback *cb, u8 cmd);
+/*
+ * Ends the message that begins with @header. If @full is true, removes the message instead and
+ * returns -EMSGSIZE.
+ */
+int gp_netlink_end(struct sk_buff *skb, void *header, bool full);
 /* Adds @number to the message. If @number is negative, adds nothing. */
 int gp_netlink_put_number(struct sk_buff *skb, int attribute, int number);
 /* Sets the error message for a session that could not read a register. */

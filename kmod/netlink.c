@@ -76,6 +76,16 @@ void *gp_netlink_dump_header(struct sk_buff *skb, struct netlink_callback *cb, u
 	return header;
 }
 
+int gp_netlink_end(struct sk_buff *skb, void *header, bool full)
+{
+	if (full) {
+		genlmsg_cancel(skb, header);
+		return -EMSGSIZE;
+	}
+	genlmsg_end(skb, header);
+	return 0;
+}
+
 /*
  * Stores the identity of @session's GPU in @id, or the reason for a failure in @why. The caller
  * may have changed session->wake.
@@ -96,28 +106,18 @@ static void identify(struct gpu_session *session, struct gpu_id *id, char why[TO
 static int put_gpu(struct sk_buff *skb, void *header, const struct gpu *gpu,
 		   const struct gpu_id *id, const char *why)
 {
-	if (!header)
-		return -EMSGSIZE;
-	if (nla_put_u32(skb, GPUPART_A_GPU_INDEX, gpu->index) ||
-	    nla_put_string(skb, GPUPART_A_GPU_BUS_NAME, gpu->bus_name))
-		goto full;
-	if (why[0]) {
-		if (nla_put_string(skb, GPUPART_A_GPU_UNREADABLE, why))
-			goto full;
-	} else if (id->boot_0) {
-		if (nla_put_u32(skb, GPUPART_A_GPU_CHIP_ID, id->chip_id))
-			goto full;
-		if (id->chip ?
-		    nla_put_string(skb, GPUPART_A_GPU_CHIP_NAME, id->chip->name) ||
-		    nla_put_string(skb, GPUPART_A_GPU_FAMILY, id->chip->family) :
-		    nla_put_string(skb, GPUPART_A_GPU_REFUSED, id->why))
-			goto full;
-	}
-	genlmsg_end(skb, header);
-	return 0;
-full:
-	genlmsg_cancel(skb, header);
-	return -EMSGSIZE;
+	bool full = !header || nla_put_u32(skb, GPUPART_A_GPU_INDEX, gpu->index) ||
+		    nla_put_string(skb, GPUPART_A_GPU_BUS_NAME, gpu->bus_name);
+
+	if (!full && why[0])
+		full = nla_put_string(skb, GPUPART_A_GPU_UNREADABLE, why);
+	else if (!full && id->boot_0)
+		full = nla_put_u32(skb, GPUPART_A_GPU_CHIP_ID, id->chip_id) ||
+		       (id->chip ?
+			nla_put_string(skb, GPUPART_A_GPU_CHIP_NAME, id->chip->name) ||
+			nla_put_string(skb, GPUPART_A_GPU_FAMILY, id->chip->family) :
+			nla_put_string(skb, GPUPART_A_GPU_REFUSED, id->why));
+	return gp_netlink_end(skb, header, full);
 }
 
 /* Writes the message for a GPU whose lock the caller does not hold. */
@@ -246,16 +246,17 @@ static int put_topology(struct sk_buff *skb, const struct gpu *gpu)
 		    fs->present_tpcs) ||
 	    nla_put_u32(skb, GPUPART_A_TOPOLOGY_FUSE_TAG, chip->cells[CHIP_FUSE_TPC].tag) ||
 	    nla_put_u32(skb, GPUPART_A_TOPOLOGY_ORDER, fs->order) ||
-	    nla_put_u32(skb, GPUPART_A_TOPOLOGY_ORDER_TAG, order_tag))
-		return -EMSGSIZE;
-	if (fs->sms_per_tpc && nla_put_u32(skb, GPUPART_A_TOPOLOGY_SMS_PER_TPC, fs->sms_per_tpc))
-		return -EMSGSIZE;
-	if (fs->has_map &&
-	    (nla_put(skb, GPUPART_A_TOPOLOGY_GPC_PHYS, fs->nr_gpcs, fs->gpc_phys) ||
-	     nla_put(skb, GPUPART_A_TOPOLOGY_GPC_UGPU, fs->nr_gpcs, fs->ugpu)))
-		return -EMSGSIZE;
-	if (fs->order != TOPO_ORDER_READ &&
-	    nla_put_string(skb, GPUPART_A_TOPOLOGY_ORDER_WHY, fs->order_why))
+	    nla_put_u32(skb, GPUPART_A_TOPOLOGY_ORDER_TAG, order_tag) ||
+	    (fs->sms_per_tpc &&
+	     nla_put_u32(skb, GPUPART_A_TOPOLOGY_SMS_PER_TPC, fs->sms_per_tpc)) ||
+	    (fs->has_map &&
+	     (nla_put(skb, GPUPART_A_TOPOLOGY_GPC_PHYS, fs->nr_gpcs, fs->gpc_phys) ||
+	      nla_put(skb, GPUPART_A_TOPOLOGY_GPC_UGPU, fs->nr_gpcs, fs->ugpu))) ||
+	    (fs->order != TOPO_ORDER_READ &&
+	     nla_put_string(skb, GPUPART_A_TOPOLOGY_ORDER_WHY, fs->order_why)) ||
+	    (fs->disagree[0] &&
+	     nla_put_string(skb, GPUPART_A_TOPOLOGY_DISAGREE, fs->disagree)) ||
+	    (fs->complete && nla_put_flag(skb, GPUPART_A_TOPOLOGY_COMPLETE)))
 		return -EMSGSIZE;
 	if (fs->order != TOPO_ORDER_UNKNOWN) {
 		for (tpc = 0; tpc < fs->nr_ordered; tpc++)
@@ -267,10 +268,6 @@ static int put_topology(struct sk_buff *skb, const struct gpu *gpu)
 		if (nla_put(skb, GPUPART_A_TOPOLOGY_TPC_IN_GPC, fs->nr_ordered, column))
 			return -EMSGSIZE;
 	}
-	if (fs->disagree[0] && nla_put_string(skb, GPUPART_A_TOPOLOGY_DISAGREE, fs->disagree))
-		return -EMSGSIZE;
-	if (fs->complete && nla_put_flag(skb, GPUPART_A_TOPOLOGY_COMPLETE))
-		return -EMSGSIZE;
 	return 0;
 }
 
@@ -336,13 +333,11 @@ static int put_engine(struct sk_buff *skb, struct netlink_callback *cb, const st
 	void *header = gp_netlink_dump_header(skb, cb, GPUPART_CMD_ENGINE_GET);
 	const char *name = engine ? gp_topo_engine_name(engine->type) : NULL;
 
-	if (!header)
-		return -EMSGSIZE;
-	if (nla_put_u32(skb, GPUPART_A_ENGINE_INDEX, gpu->index) ||
+	return gp_netlink_end(skb, header, !header ||
+	    nla_put_u32(skb, GPUPART_A_ENGINE_INDEX, gpu->index) ||
 	    (unreadable && nla_put_string(skb, GPUPART_A_ENGINE_UNREADABLE, unreadable)) ||
-	    (name && nla_put_string(skb, GPUPART_A_ENGINE_NAME, name)))
-		goto full;
-	if (engine &&
+	    (name && nla_put_string(skb, GPUPART_A_ENGINE_NAME, name)) ||
+	    (engine &&
 	    (nla_put_u32(skb, GPUPART_A_ENGINE_TYPE, engine->type) ||
 	     nla_put_u32(skb, GPUPART_A_ENGINE_INSTANCE, engine->instance) ||
 	     nla_put_u32(skb, GPUPART_A_ENGINE_DIE, engine->die) ||
@@ -353,13 +348,7 @@ static int put_engine(struct sk_buff *skb, struct netlink_callback *cb, const st
 	     gp_netlink_put_number(skb, GPUPART_A_ENGINE_FAULT_ID, engine->fault) ||
 	     gp_netlink_put_number(skb, GPUPART_A_ENGINE_INTR_ID, engine->intr) ||
 	     (engine->runlist_pri_base &&
-	      nla_put_u32(skb, GPUPART_A_ENGINE_RUNLIST_PRI_BASE, engine->runlist_pri_base))))
-		goto full;
-	genlmsg_end(skb, header);
-	return 0;
-full:
-	genlmsg_cancel(skb, header);
-	return -EMSGSIZE;
+	      nla_put_u32(skb, GPUPART_A_ENGINE_RUNLIST_PRI_BASE, engine->runlist_pri_base)))));
 }
 
 /* Dumps the engines of one GPU, beginning with engine number cb->args[1]. */

@@ -7,10 +7,11 @@
 #include "regs.h"
 
 /*
- * Compares the TPCs of each logical GPC in @tpcs with the fuses. Describes the difference in @text.
+ * Compares the TPCs of each logical GPC in fs->tpcs with the fuses. Describes the difference in
+ * @text.
  */
-static void compare_with_fuses(struct gpu_floorsweep *fs, const struct gpu_tpc *tpcs,
-			       unsigned int nr_tpcs, unsigned int nr_gpcs, char *text, size_t len)
+static void compare_with_fuses(struct gpu_floorsweep *fs, unsigned int nr_tpcs,
+			       unsigned int nr_gpcs, char *text, size_t len)
 {
 	u8 ordered[GPUPART_MAX_GPCS] = { 0 }, fused[GPUPART_MAX_GPCS] = { 0 };
 	int of_size[33] = { 0 };
@@ -22,7 +23,7 @@ static void compare_with_fuses(struct gpu_floorsweep *fs, const struct gpu_tpc *
 		return;
 	}
 	for (i = 0; i < nr_tpcs; i++)
-		ordered[tpcs[i].gpc]++;
+		ordered[fs->tpcs[i].gpc]++;
 	if (fs->has_map) {
 		for (gpc = 0; gpc < nr_gpcs; gpc++) {
 			fused[gpc] = popcount32(fs->present_tpcs[fs->gpc_phys[gpc]]);
@@ -37,7 +38,7 @@ static void compare_with_fuses(struct gpu_floorsweep *fs, const struct gpu_tpc *
 	}
 	/* The mapping of GPCs is not known. So compare only how many GPCs of each size exist. */
 	for (gpc = 0; gpc < nr_gpcs; gpc++)
-		of_size[ordered[gpc] < 33 ? ordered[gpc] : 32]++;
+		of_size[ordered[gpc]]++;
 	for (gpc = 0; gpc < fs->max_gpcs; gpc++)
 		if (fs->present_gpcs & 1u << gpc)
 			of_size[popcount32(fs->present_tpcs[gpc])]--;
@@ -95,7 +96,7 @@ int gp_topo_order_read(struct topo_reader *reader, const struct chip_cell *cell,
 	}
 	fs->order = TOPO_ORDER_READ;
 	fs->nr_ordered = nr_tpcs;
-	compare_with_fuses(fs, fs->tpcs, nr_tpcs, nr_gpcs, fs->disagree, sizeof(fs->disagree));
+	compare_with_fuses(fs, nr_tpcs, nr_gpcs, fs->disagree, sizeof(fs->disagree));
 	return 0;
 fault:
 	fs->unloaded = true;
@@ -141,8 +142,7 @@ struct greedy {
 	 */
 	u16 left[GREEDY_MAX_GPCS];
 	u16 pes[GREEDY_MAX_GPCS][GREEDY_MAX_PES];
-	u8 count[GREEDY_MAX_GPCS];	/* number of TPCs of the GPC before any TPC has a
-					 * number */
+	u8 count[GREEDY_MAX_GPCS];	/* TPCs of the GPC before any TPC has a number */
 };
 
 /*
@@ -258,7 +258,7 @@ static int order_greedy(struct topo_reader *reader, const struct chip_cell *cell
 		fs->tpcs[tpc].gpc = best_gpc;
 		fs->tpcs[tpc].tpc_in_gpc = greedy_dense(&g, best_gpc, best_bit);
 	}
-	compare_with_fuses(fs, fs->tpcs, total, g.nr_gpcs, mismatch, sizeof(mismatch));
+	compare_with_fuses(fs, total, g.nr_gpcs, mismatch, sizeof(mismatch));
 	if (mismatch[0])
 		return -ENODATA;
 	fs->nr_ordered = total;

@@ -15,8 +15,8 @@
 #include "device.h"
 #include "regs.h"
 
-#define PAGE_START	16384	/* this buffer is large enough for most pages; seq_file doubles it
-				 * for longer pages */
+/* This buffer is large enough for most pages; seq_file doubles it for longer pages. */
+#define PAGE_START	16384
 #define MAX_FILES	160
 
 /*
@@ -213,6 +213,9 @@ static int show(const struct proc_file *file, struct text *text)
 	err = gp_gpu_open(file->gpu, &session);
 	if (err)
 		return err;
+	/* A read of the timer does not wake the GPU, not even to identify the chip. */
+	if (file->page == timer_page)
+		session.wake = GPU_LEAVE_ASLEEP;
 	if (file->page && !file->any_chip) {
 		err = gp_gpu_identify(&session);
 		if (!err && !file->gpu->id.chip)

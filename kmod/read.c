@@ -99,25 +99,27 @@ bool gp_topo_bad_for_good(u32 value)
 	return value == 0xbadf5040;	/* no such address */
 }
 
+/* Records why a read failed. Returns @err. */
+static int fail(struct topo_reader *reader, int err, u32 offset, u32 value)
+{
+	reader->fault.err = err;
+	reader->fault.offset = offset;
+	reader->fault.value = value;
+	return err;
+}
+
 int gp_topo_rd32(struct topo_reader *reader, u32 offset, u32 *value)
 {
 	int err = reader->rd32(reader, offset, value);
 
-	if (!err && gp_topo_bad_read(*value)) {
-		err = -EIO;
-		/*
-		 * If the reader is not live, its rd32 keeps every value itself, including
-		 * refusals.
-		 */
-		if (reader->live && reader->keep)
-			reader->keep(reader, offset, *value, false);
-	}
-	if (err) {
-		reader->fault.err = err;
-		reader->fault.offset = offset;
-		reader->fault.value = err == -EIO ? *value : 0;
-	}
-	return err;
+	if (err)
+		return fail(reader, err, offset, 0);
+	if (!gp_topo_bad_read(*value))
+		return 0;
+	/* If the reader is not live, its rd32 keeps every value itself, including refusals. */
+	if (reader->live && reader->keep)
+		reader->keep(reader, offset, *value, false);
+	return fail(reader, -EIO, offset, *value);
 }
 
 void gp_topo_keep(struct topo_reader *reader, u32 offset, u32 value)
@@ -128,10 +130,7 @@ void gp_topo_keep(struct topo_reader *reader, u32 offset, u32 value)
 
 int gp_topo_nonsense(struct topo_reader *reader, u32 offset, u32 value)
 {
-	reader->fault.err = -ERANGE;
-	reader->fault.offset = offset;
-	reader->fault.value = value;
-	return -ERANGE;
+	return fail(reader, -ERANGE, offset, value);
 }
 
 void gp_topo_fault_text(const struct topo_fault *fault, char *text, size_t len)
@@ -226,10 +225,7 @@ static int read_timer_low(struct topo_reader *reader, u32 at, u32 *low)
 		err = reader->rd32(reader, at, low);
 	if (!err && *low != before && *low != 0xffffffff)
 		return 0;
-	reader->fault.err = err ? err : -EIO;
-	reader->fault.offset = at;
-	reader->fault.value = err ? 0 : *low;
-	return reader->fault.err;
+	return err ? fail(reader, err, at, 0) : fail(reader, -EIO, at, *low);
 }
 
 int gp_topo_read_timer(const struct chip *chip, struct topo_reader *reader, u64 *ns)

@@ -242,18 +242,12 @@ static int put_channel(struct sk_buff *skb, struct netlink_callback *cb, const s
 {
 	void *header = gp_netlink_dump_header(skb, cb, GPUPART_CMD_CHANNEL_GET);
 
-	if (!header)
-		return -EMSGSIZE;
-	if (nla_put_u32(skb, GPUPART_A_CHANNEL_INDEX, gpu->index) ||
+	return gp_netlink_end(skb, header, !header ||
+	    nla_put_u32(skb, GPUPART_A_CHANNEL_INDEX, gpu->index) ||
 	    nla_put_string(skb, GPUPART_A_CHANNEL_BUS_NAME, gpu->bus_name) ||
 	    nla_put_u32(skb, GPUPART_A_CHANNEL_RUNLIST_PRI_BASE, base) ||
 	    nla_put_u32(skb, GPUPART_A_CHANNEL_CHANNEL, channel) ||
-	    nla_put_u32(skb, GPUPART_A_CHANNEL_STATE, state)) {
-		genlmsg_cancel(skb, header);
-		return -EMSGSIZE;
-	}
-	genlmsg_end(skb, header);
-	return 0;
+	    nla_put_u32(skb, GPUPART_A_CHANNEL_STATE, state));
 }
 
 /* Dumps the channels of one runlist, beginning with number cb->args[0], 64 at a time. */

@@ -129,14 +129,16 @@ check-kmod-pure: $(KMOD_TESTS)
 	@tests/runtests.sh $(KMOD_TESTS)
 
 # Also tests the module itself in virtual machines, as many at a time as there are processors.
-KMOD_RUN := VM_TIMEOUT=900 TEST_TIMEOUT=1000 TEST_JOBS=$$(nproc) tests/runtests.sh
+# VM_TIMEOUT=, TEST_TIMEOUT= (s): for a busy machine.
+KMOD_RUN := VM_TIMEOUT=$${VM_TIMEOUT:-900} TEST_TIMEOUT=$${TEST_TIMEOUT:-1000} TEST_JOBS=$${TEST_JOBS:-$$(nproc)} \
+	    tests/runtests.sh
 check-kmod: $(KMOD_TESTS) $(KMOD_GUESTS)
 	@$(KMOD_RUN) $^
 
 # Runs the same tests on a kernel with KASAN, UBSAN, lockdep, kmemleak and fault injection. This
 # kernel is built once, which takes some minutes, and is kept.
 check-kmod-debug: $(B)/tests/kmod-guest-debug.sh $(B)/tests/kmod-guest-debug-smp4.sh
-	@VM_TIMEOUT=2400 TEST_TIMEOUT=2500 tests/runtests.sh $^
+	@VM_TIMEOUT=$${VM_TIMEOUT:-2400} TEST_TIMEOUT=$${TEST_TIMEOUT:-2500} tests/runtests.sh $^
 
 # On arm64. "quick" tests the library with the module's answers, and integrated GPUs. "both" is for
 # scripts/check. It is check-kmod with the quick test of arm64, but with only one guest that

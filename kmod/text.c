@@ -221,16 +221,13 @@ void gp_text_chip(struct text *text, const struct gpu_id *id)
 	for (column = 0; column < CHIP_COLUMNS; column++) {
 		const struct chip_cell *cell = gp_chip_cell(id->chip, column);
 
-		if (!cell)
-			gp_text_add(text, "%-12s %-9s %-9s none, or not published\n",
-				    gp_chip_column_name(column), "-", "-");
-		else if (cell->at)
-			gp_text_add(text, "%-12s 0x%-7x %-9s %s\n", gp_chip_column_name(column),
-				    cell->at,
-				    gp_chip_tag_name(cell->tag), cell->source);
+		gp_text_add(text, "%-12s ", gp_chip_column_name(column));
+		if (cell && cell->at)
+			gp_text_add(text, "0x%-7x ", cell->at);
 		else
-			gp_text_add(text, "%-12s %-9s %-9s %s\n", gp_chip_column_name(column), "-",
-				    gp_chip_tag_name(cell->tag), cell->source);
+			gp_text_add(text, "%-9s ", "-");
+		gp_text_add(text, "%-9s %s\n", gp_chip_tag_name(cell ? cell->tag : CHIP_ABSENT),
+			    cell ? cell->source : "none, or not published");
 	}
 }
 

@@ -110,8 +110,7 @@ struct gpu_floorsweep {
 	u32 present_tpcs[GPUPART_MAX_GPCS];	/* [gpc_phys], bit is tpc_phys */
 	u8 floorswept_cpcs[GPUPART_MAX_GPCS];	/* [gpc_phys], number of floorswept CPCs */
 	bool has_cpcs;
-	unsigned int nr_gpcs, nr_tpcs;		/* how many GPCs and TPCs are present according to
-						 * the fuses */
+	unsigned int nr_gpcs, nr_tpcs;		/* present according to the fuses */
 	unsigned int sms_per_tpc;		/* 0: unknown */
 
 	bool has_map;
@@ -212,8 +211,8 @@ struct gpu_copy {
 	u32 present_pces;
 	unsigned int nr_grces;
 	u8 pce_lce[32];			/* [pce]; TOPO_UNKNOWN: absent or not connected */
-	u8 grce_lce[4];			/* [grce]: the LCE that the GRCE shares, or
-					 * TOPO_UNKNOWN */
+	/* [grce]: the LCE that the GRCE shares, or TOPO_UNKNOWN */
+	u8 grce_lce[4];
 };
 
 int gp_topo_read_copy(const struct chip *chip, struct topo_reader *reader, struct gpu_copy *copy);

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 
 struct gpupart;
+struct gpupart_gpu_info;
 
 struct kernel_conn {
 	struct gpupart *gp;
@@ -22,10 +23,11 @@ struct kernel_conn {
 };
 
 /*
- * Opens the connection. Returns 0 or -errno. After a return of 0 the caller must free
- * @conn->sock with nl_socket_free().
+ * Opens the connection, finds the GPU that @gpu selects, and fills in @info. Wakes no GPU. Returns
+ * 0 or -errno. After a return of 0 the caller must free @conn->sock with nl_socket_free().
  */
-int kernel_conn_open(struct gpupart *gp, struct kernel_conn *conn);
+int kernel_conn_select(struct gpupart *gp, const char *gpu, struct gpupart_gpu_info *info,
+		       struct kernel_conn *conn);
 /*
  * Creates a request for kernel_ask(). If @pci is not NULL, it becomes the attribute @attr. Returns
  * NULL if the request cannot be created.

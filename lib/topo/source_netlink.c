@@ -89,7 +89,7 @@ static int on_finish(struct nl_msg *msg, void *user)
 	return NL_STOP;
 }
 
-int kernel_conn_open(struct gpupart *gp, struct kernel_conn *conn)
+static int conn_open(struct gpupart *gp, struct kernel_conn *conn)
 {
 	int on = 1, err;
 
@@ -318,21 +318,23 @@ static bool wait_for_gpus(struct kernel_conn *conn, const struct kernel_gpus *li
 }
 
 /*
- * Opens a connection and lists the GPUs that the kernel knows. After a return of 0 the caller
- * must call close_gpus().
+ * Opens a connection and lists the GPUs that the kernel knows. If @wake is true, wakes those that
+ * the module has not identified. After a return of 0 the caller must free conn->sock
+ * and *@gpus.
  */
-static int open_gpus(struct gpupart *gp, struct kernel_conn *conn, struct kernel_gpus **gpus)
+static int open_gpus(struct gpupart *gp, struct kernel_conn *conn, struct kernel_gpus **gpus,
+		     bool wake)
 {
 	struct kernel_gpus *list = calloc(1, sizeof(*list));
 	int err;
 
 	if (!list)
 		return ctx_fail(gp, -ENOMEM, "no memory for a list of GPUs");
-	err = kernel_conn_open(gp, conn);
+	err = conn_open(gp, conn);
 	if (err)
 		goto free;
 	err = list_gpus(conn, list);
-	if (!err && wait_for_gpus(conn, list))
+	if (!err && wake && wait_for_gpus(conn, list))
 		err = list_gpus(conn, list);
 	if (err)
 		goto close;
@@ -344,12 +346,6 @@ close:
 free:
 	free(list);
 	return err;
-}
-
-static void close_gpus(struct kernel_conn *conn, struct kernel_gpus *gpus)
-{
-	nl_socket_free(conn->sock);
-	free(gpus);
 }
 
 /* Converts the kernel's answer to rows of SMs and a map of GPCs. */
@@ -413,32 +409,58 @@ static int build(struct gpupart *gp, struct gpupart_gpu_info *info, const struct
 	return err;
 }
 
-int topo_kernel_open(struct gpupart *gp, const char *gpu, struct gpupart_topology **topo)
+/* Opens a connection, which the caller must free, and finds the GPU that @gpu selects. */
+static int open_gpu(struct gpupart *gp, const char *gpu, bool wake, struct kernel_conn *conn,
+		    struct kernel_gpu *found)
 {
 	struct kernel_gpus *list;
-	struct kernel_conn conn;
-	struct kernel_topology t;
-	struct kernel_gpu *found = NULL;
-	unsigned int i;
-	int err = open_gpus(gp, &conn, &list);
+	unsigned int i = 0;
+	int err = open_gpus(gp, conn, &list, wake);
 
 	if (err)
 		return err;
-	for (i = 0; i < list->nr && !found; i++)
-		if (!gpu || topo_selects(gpu, &list->gpus[i].info, i))
-			found = &list->gpus[i];
-	if (!found)
+	while (i < list->nr && gpu && !topo_selects(gpu, &list->gpus[i].info, i))
+		i++;
+	if (i < list->nr) {
+		*found = list->gpus[i];
+	} else {
 		err = gpu ? ctx_fail(gp, -ENODEV,
 				     "the module has no GPU %s (the module has %u GPUs and does not know UUIDs)",
 				     gpu, list->nr)
 			  : ctx_fail(gp, -ENODEV, "the module found no NVIDIA GPU");
-	else if (found->trouble[0])
-		err = ctx_fail(gp, -EOPNOTSUPP, "%s: %s", found->info.pci, found->trouble);
-	else
-		err = get_topology(&conn, found->info.pci, &t);
+		nl_socket_free(conn->sock);
+	}
+	free(list);
+	return err;
+}
+
+int kernel_conn_select(struct gpupart *gp, const char *gpu, struct gpupart_gpu_info *info,
+		       struct kernel_conn *conn)
+{
+	struct kernel_gpu found;
+	int err = open_gpu(gp, gpu, false, conn, &found);
+
 	if (!err)
-		err = build(gp, &found->info, &t, topo);
-	close_gpus(&conn, list);
+		*info = found.info;
+	return err;
+}
+
+int topo_kernel_open(struct gpupart *gp, const char *gpu, struct gpupart_topology **topo)
+{
+	struct kernel_conn conn;
+	struct kernel_topology t;
+	struct kernel_gpu found;
+	int err = open_gpu(gp, gpu, true, &conn, &found);
+
+	if (err)
+		return err;
+	if (found.trouble[0])
+		err = ctx_fail(gp, -EOPNOTSUPP, "%s: %s", found.info.pci, found.trouble);
+	else
+		err = get_topology(&conn, found.info.pci, &t);
+	if (!err)
+		err = build(gp, &found.info, &t, topo);
+	nl_socket_free(conn.sock);
 	return err;
 }
 
@@ -446,13 +468,14 @@ int topo_kernel_list(struct gpupart *gp, struct gpupart_gpu_info *list, unsigned
 {
 	struct kernel_gpus *gpus;
 	struct kernel_conn conn;
-	int ret = open_gpus(gp, &conn, &gpus);
+	int ret = open_gpus(gp, &conn, &gpus, true);
 
 	if (ret)
 		return ret;
 	for (unsigned int i = 0; i < gpus->nr && i < max; i++)
 		list[i] = gpus->gpus[i].info;
 	ret = gpus->nr;
-	close_gpus(&conn, gpus);
+	nl_socket_free(conn.sock);
+	free(gpus);
 	return ret;
 }

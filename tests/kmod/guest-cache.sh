@@ -30,14 +30,26 @@ for what in 0x0=BOOT_0 0xa00=BOOT_42 0x22430=NUM_GPCS; do
 done
 # Tests a value that is wrong only once.
 for what in gh100-h200-e:0x820c38 kepler-gk110:0x22504 ampere-ga100:0x820c38; do
-	name=${what%%:*}
+	name=${what%%:*} tries=5
 	host load 0 $name >/dev/null
-	host bad 0 ${what#*:} 0x3 >/dev/null
-	insmod /gpupart.ko
-	! cmp -s /proc/gpu0/topology /pages/$name.topology
-	check $? "$name, a fuse that reads 0x3 at load: $(sed -n 's/^present *//p' /proc/gpu0/topology)"
-	host good 0 >/dev/null
-	until_true 30 cmp -s /proc/gpu0/topology /pages/$name.topology
+	# The page shows what was read at load for a second, which a slow guest may need for the load.
+	while :; do
+		host bad 0 ${what#*:} 0x3 >/dev/null
+		start=$(now)
+		insmod /gpupart.ko
+		host good 0 >/dev/null
+		cat /proc/gpu0/topology >/tmp/page
+		slow=$((($(now) - start) / 80)) tries=$((tries - 1))
+		[ $slow -gt 0 ] && [ $tries -gt 0 ] || break
+		rmmod gpupart
+	done
+	if [ $slow -gt 0 ]; then
+		echo "ok - # SKIP $name, a fuse that reads 0x3 at load: this guest is too slow to see it"
+	else
+		! cmp -s /tmp/page /pages/$name.topology
+		check $? "$name, a fuse that reads 0x3 at load: $(sed -n 's/^present *//p' /tmp/page)"
+	fi
+	until_true 100 cmp -s /proc/gpu0/topology /pages/$name.topology
 	check $? "when it is good, it is read"
 	rmmod gpupart
 done

@@ -80,6 +80,14 @@ check $? "but is after the driver was unbound: $(sed -n 's/^order *//p' /proc/gp
 host load 0 gh100-h200-e >/dev/null
 until_true 30 cmp -s /proc/gpu0/topology /pages/gh100-h200-e.topology
 check $? "and when it is good again"
+insmod /sleepy.ko
+asleep
+wakes=$(cat /sys/module/sleepy/parameters/wakes)
+cat /proc/gpu0/timer >/tmp/out 2>/dev/null
+[ $? -ne 0 ] && [ ! -s /tmp/out ]
+check $? "the timer of a GPU that sleeps and whose chip is not known is an error"
+same "$(cat $status) $(($(cat /sys/module/sleepy/parameters/wakes) - wakes))" "suspended 0" "the GPU and its wake-ups after that"
+rmmod sleepy
 rmmod gpupart
 check $? "unloads"
 same "$(host writes)" 0 "register writes"

@@ -61,8 +61,8 @@ grep -q '^ended early' /tmp/report/report.txt
 check $? "a run that is ended early"
 same "$(nr_sleeps)" 0 "programs of the load that are left"
 rm -r /tmp/report
-# Writes a line to the kernel's log that should not be there.
-(sleep 6; echo 'NVRM: Xid (PCI:0000:01:00): 31' >/dev/kmsg) &
+# Writes a line to the kernel's log that should not be there, after the script has begun.
+(until_true 600 test -e /sys/module/gpupart; echo 'NVRM: Xid (PCI:0000:01:00): 31' >/dev/kmsg) &
 try -y -t 10 -k /gpupart.ko /tmp/report
 [ $? -ne 0 ] && grep -q '^FAILED: 1 error lines in the kernel' /tmp/report/report.txt
 check $? "an Xid meanwhile: $(grep FAILED /tmp/report/report.txt)"
