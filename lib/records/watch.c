@@ -593,6 +593,9 @@ int gpupart_records_watch(struct gpupart *gp, struct gpupart_records_reader *rea
 	clocks_measure();
 	before = records_counter();
 	lives = reader_lives(reader);
+	/* Between the two lines above, the process may have launched and ended. */
+	if (!lives)
+		before = records_counter();
 	*pause_us = PAUSE_US;
 	if (!reader_read(reader, now) || (!lives && !watch))
 		return ctx_fail(gp, -ESRCH, "process %d has ended, or executes another program now",
