@@ -686,7 +686,7 @@ int main(void)
 		{ "release-wrong=32", "release-wrong=32", NULL, elsewhere, "" },
 		{ "release-late", "release-late=300", NULL, late, "" },
 		{ "late, no context", "release-late=300,reuse-contexts", NULL, late_of_none, "" },
-		{ "lose-context", "lose-context=3", "fails, as GPUPART_SIM_FAULTS", lost, "" },
+		{ "lose-context", "lose-context=3", "fails, because GPUPART_SIM_FAULTS", lost, "" },
 		{ "host-clock", "host-clock", NULL, clocks, "" },
 	};
 	const char *build = getenv("BUILD");
