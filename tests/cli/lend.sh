@@ -554,7 +554,7 @@ while read -r wanted tenants; do
 	has "$err" "$(echo "$wanted" | tr _ ' ')" "for the reason"
 done <<'END'
 only_a_tenant_with_a_goal_lends;_best_effort_borrows { a: { goal: { latency: 1ms }, lend: auto }, b: { lend: 1ms } }
-only_a_latency_goal_has_a_slack;_give_a_time { a: { goal: { rate: 10 }, lend: auto }, b: {} }
+the_value_auto_of_lend_needs_a_latency_goal;_use_a_time_as_the_value { a: { goal: { rate: 10 }, lend: auto }, b: {} }
 no_tenant_is_best_effort,_so_no_tenant_can_borrow { a: { goal: { latency: 1ms }, lend: auto }, b: { goal: { rate: 1 } } }
 END
 
