@@ -202,8 +202,8 @@ static int gpu_get(struct gpupart *gp, const struct cuda_api *cuda, const char *
 	if (err)
 		goto drop_gpu;
 	/*
-	 * First add the GPU to the list, and then do this. Another thread may load a module at
-	 * the same time, and must then find the GPU in the list.
+	 * Add the GPU to the list before this check. Another thread may load a module at the same
+	 * time, and must then find the GPU in the list.
 	 */
 	if (module_any())
 		scope_used(gpu, SCOPE_USED_MODULES);
@@ -302,8 +302,9 @@ static int rules_from_environment(struct gpupart *gp, struct gpupart_gpu *gpu, c
 
 /*
  * Reads the limit for @gpu from GPUPART_SET, and the rules for @gpu from GPUPART_RULES. `gpupart
- * run` sets these variables. If GPUPART_GPU is set, they apply to the GPUs in GPUPART_GPU.
- * Otherwise they apply to every GPU. They also apply to programs that link the library.
+ * run` sets these variables. If GPUPART_GPU is set, the limit and the rules are for the GPUs in
+ * GPUPART_GPU. Otherwise they are for every GPU. The variables also have an effect in programs
+ * that link the library.
  */
 static int set_from_environment(struct gpupart *gp, const struct cuda_api *cuda, bool early,
 				struct gpupart_gpu *gpu, const struct environment *outside,
@@ -328,9 +329,10 @@ static int set_from_environment(struct gpupart *gp, const struct cuda_api *cuda,
 
 /*
  * Sets the limit that comes from outside this process. If the limit was changed after the program
- * started, the job GPUPART_JOB has a record with the new limit, and the function uses this
- * record. Otherwise it uses the limit in the environment. Then it removes all TPCs that this
- * user's grants do not allow. If there is no limit, the TPCs of the grants are the limit.
+ * started, the record of the job GPUPART_JOB contains the new limit. Then the function uses the
+ * new limit. Otherwise it uses the limit in the environment. Then the function removes all TPCs
+ * that this user's grants do not allow. If there is no limit, the TPCs of the grants are the
+ * limit.
  */
 static int limit_from_outside(struct gpupart *gp, const struct cuda_api *cuda, bool early,
 			      struct gpupart_gpu *gpu)
@@ -348,9 +350,9 @@ static int limit_from_outside(struct gpupart *gp, const struct cuda_api *cuda, b
 	if (err)
 		return err;
 	/*
-	 * A program that changes the limit of a job writes the job's record first and searches
-	 * for the job's processes afterwards. So that program finds this process, or this process
-	 * reads the changed record.
+	 * To change the limit of a job, a program first writes the job's record. Then it searches
+	 * for the job's processes. So that program finds this process, or this process reads the
+	 * changed record.
 	 */
 	state_page_lock();
 	if (found && outside.job && job_limit(outside.job, pci, &other) &&
@@ -439,7 +441,7 @@ static int attach(struct gpupart *gp, const char *selector, struct gpupart_gpu *
 		}
 		gpu->learned = !err;
 	}
-	/* If this function is called again later, it handles the context that is current then. */
+	/* A later call of this function handles the context that is current at that time. */
 	if (!err && !cuda->ctx_current(&current))
 		driver_gpu_of_context(current);
 	if (!err) {

@@ -2,7 +2,7 @@
 /*
  * Stores the results of the self-check of mask bits. Later programs of this user can use these
  * results. The directory of the results is gpupart/checked in XDG_CACHE_HOME. If XDG_CACHE_HOME
- * is not set, it is gpupart/checked in HOME/.cache.
+ * is not set, the directory is gpupart/checked in HOME/.cache.
  */
 #ifndef GPUPART_LIB_CONFINE_CHECK_CACHE_H
 #define GPUPART_LIB_CONFINE_CHECK_CACHE_H
@@ -12,8 +12,9 @@
 
 /*
  * Reads the file @name in the cache directory below @in. If @in is NULL, the function uses the
- * user's own cache directory. Returns the number of bytes that it read. Returns -1 if the file
- * does not exist, or if a user other than this user and root could have written the file.
+ * user's own cache directory. Returns the number of bytes that it read. If the file does not
+ * exist, returns -1. If a user other than this user and root could have written the file, also
+ * returns -1.
  */
 ssize_t cache_read(const char *in, const char *name, void *data, size_t size);
 

@@ -39,7 +39,7 @@ struct entry {
 struct executable {
 	struct entry entry;
 	struct graph_builds builds;
-	struct records_mark *mark;	/* the mark of all builds */
+	struct records_mark *mark;	/* the mark that all builds share */
 	struct origin origin;
 	unsigned int nr_users;	/* number of threads that launch this graph now */
 	bool gone;		/* the graph was destroyed; the last user frees this struct */
@@ -253,7 +253,10 @@ void graph_stream_destroyed(uint64_t object, const void *ctx, const void *thread
 	}
 }
 
-/* Returns the GPU on which @e's capture stream has a set, or had a set at its end, or NULL. */
+/*
+ * Returns the GPU on which the capture stream of @e has a set. Here, a destroyed stream still has
+ * its last set. If there is no set, returns NULL.
+ */
 static struct gpupart_gpu *origin_set(struct executable *e, struct tmd_allow *allow)
 {
 	struct gpupart_gpu *gpu = NULL;
@@ -277,8 +280,8 @@ void graph_captured(const struct scope_id *stream, void *graph)
 	if (stream->thread && stream_mark_thread(NULL))
 		return;
 	/*
-	 * A later stream can have the same handle, but it has a different object. When a stream
-	 * is destroyed, the driver reports its object. If self_check.c cannot prove this, streams
+	 * A later stream can have the same handle, but has a different object. When a stream is
+	 * destroyed, the driver reports its object. If self_check.c cannot prove this, streams
 	 * have no sets.
 	 */
 	if (!stream->ctx && (!peek_word(stream->handle, &object) || !object))
@@ -336,8 +339,8 @@ static uint64_t print_of_all(const struct scope_graph *graph)
 }
 
 /*
- * The number of changes to the sets that scope_fingerprint() reads. While nodes are being built,
- * a set can change and then change back. A fingerprint does not show such changes.
+ * Returns how often the sets that scope_fingerprint() reads have changed. While nodes are being
+ * built, a set can change and then change back. A fingerprint does not show such changes.
  */
 static uint64_t publications(void)
 {

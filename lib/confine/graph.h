@@ -54,9 +54,9 @@ void graph_exec_destroyed(void *exec);
 void graph_destroyed(void *graph);
 /*
  * Called when streams are being destroyed. These are the stream at @object, the default streams
- * of @ctx, or the per-thread default streams of the thread with the mark @thread. If a graph was
- * captured on a destroyed stream, the graph keeps the set of this stream. An argument that is 0
- * or NULL matches no stream.
+ * of @ctx, or the per-thread default streams of @thread. The argument @thread is the mark of a
+ * thread. If a graph was captured on a destroyed stream, the graph keeps the set of this stream.
+ * An argument that is 0 or NULL matches no stream.
  */
 void graph_stream_destroyed(uint64_t object, const void *ctx, const void *thread);
 

@@ -26,7 +26,7 @@ struct graph_build {
 	/* Some nodes were not built again because the driver refuses to change them. */
 	bool partial;
 	uint64_t print;		/* fingerprint of the sets for which the nodes were built */
-	uint64_t used;		/* time of the last use; the least recently used build has the
+	uint64_t used;		/* number of the last use; the least recently used build has the
 				 * lowest number */
 };
 
@@ -34,8 +34,8 @@ struct graph_builds {
 	struct graph_build build[GRAPH_MAX_BUILDS];	/* build[0] is the program's own
 							 * executable graph */
 	/*
-	 * A clone of the graph that contains all changes of the program. If it is NULL, the graph
-	 * cannot be built again.
+	 * A clone of the graph. The clone contains all changes of the program. Without a clone,
+	 * the graph cannot be built again.
 	 */
 	void *clone;
 	unsigned int version;	/* number of changes of @clone so far */
@@ -43,8 +43,8 @@ struct graph_builds {
 	uint64_t flags;		/* flags of the program's instantiation */
 	uint64_t nr_used;
 	/*
-	 * These members describe the last launch. The caller writes them. They are needed because
-	 * launches of different builds must not overlap.
+	 * These members describe the last launch. The caller writes these members. They are
+	 * needed because launches of different builds must not overlap.
 	 */
 	struct graph_build *last;	/* NULL: no launch yet, or the build was destroyed */
 	bool recorded;			/* @event was recorded after the last launch */
@@ -57,7 +57,7 @@ struct graph_builds {
 	void *event, *ctx;		/* the context of @event and of the variants */
 };
 
-/* A launch or an upload, and the sets that apply to it. */
+/* A launch or an upload, together with the sets that apply to it. */
 struct graph_want {
 	struct scope_graph *scope;
 	const struct scope_id *stream;

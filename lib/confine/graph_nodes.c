@@ -16,8 +16,8 @@ struct graph_node {
 };
 
 /*
- * A hash table with open addressing for one executable graph. It needs no lock, because two
- * threads never launch the graph at the same time.
+ * A hash table with open addressing for one executable graph. The table needs no lock, because
+ * two threads never launch the graph at the same time.
  */
 struct graph_nodes {
 	unsigned int size;	/* a power of two */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes the driver build the nodes of an executable graph again. It reads the parameters of the
- * nodes from a clone of the graph. The clone is never launched.
+ * Makes the driver build the nodes of an executable graph again. The code reads the parameters of
+ * the nodes from a clone of the graph. The clone is never launched.
  */
 #ifndef GPUPART_LIB_CONFINE_GRAPH_REBUILD_H
 #define GPUPART_LIB_CONFINE_GRAPH_REBUILD_H
@@ -17,7 +17,7 @@ bool graph_can_rebuild(const struct cuda_api *cuda);
  * changes them back. If the driver refuses a change, the executable graph is unchanged. The
  * function then tries a smaller change, which cannot exceed a limit of the driver. The driver
  * cannot refuse the old parameters. If the driver refused to change some nodes, the function sets
- * *some. It returns true if the driver will build all other nodes again.
+ * *some. The function returns true if the driver will build all other nodes again.
  */
 bool graph_rebuild(const struct cuda_api *cuda, void *exec, void *clone, bool *some);
 

@@ -477,8 +477,8 @@ int launch_watch(struct gpupart *gp, const struct cuda_api *api)
 	if (err)
 		return err;
 	/*
-	 * self_check.c checks whether the driver reports these events. Without these events,
-	 * streams cannot have sets.
+	 * The code in self_check.c checks whether the driver reports these events. Without these
+	 * events, streams cannot have sets.
 	 */
 	driver_watch_resource(DRIVER_STREAM_DESTROYED);
 	driver_watch_resource(DRIVER_CTX_DESTROYED);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Confines each launch: writes the set that applies to the launch into the launch's TMD. */
+/*
+ * Confines each launch. This code writes the set that applies to a launch into the launch's TMD.
+ */
 #ifndef GPUPART_LIB_CONFINE_LAUNCH_H
 #define GPUPART_LIB_CONFINE_LAUNCH_H
 
@@ -7,15 +9,15 @@
 
 /*
  * Starts observing launches on attached GPUs. The function may be called several times, and
- * before cuInit. If the driver reports launches in an unexpected way, it returns -EOPNOTSUPP. The
- * error sentence then describes the difference.
+ * before cuInit. If the driver reports launches in an unexpected way, the function returns
+ * -EOPNOTSUPP. The error sentence then describes the difference.
  */
 int launch_watch(struct gpupart *gp, const struct cuda_api *api);
 
 /*
- * The size of the launch parameters in bytes. It was measured on an H200 with drivers 580.159 and
- * 580.159.04. If a driver uses another size, probe launches must first prove that size. See
- * self_check.c.
+ * The size of the launch parameters in bytes. This size was measured on an H200 with drivers
+ * 580.159 and 580.159.04. If a driver uses another size, probe launches must first prove that
+ * size. See self_check.c.
  */
 #define LAUNCH_PARAMS_SIZE	88
 #define LAUNCH_MIN_PARAMS_SIZE	40	/* the library reads no slot after slot 4 */

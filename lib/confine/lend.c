@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Bounds the total time of outstanding launches, and decides which launches may use lent TPCs.
- * See lend.h. This code runs outside the launch callback. It has one lock, and a waiting thread
- * does not hold this lock.
+ * See lend.h. This code runs outside the launch callback. This code has one lock, and a waiting
+ * thread does not hold the lock.
  */
 #include <sched.h>
 #include <stdlib.h>
@@ -39,9 +39,9 @@ struct outstanding {
 	const struct records *records;
 	const struct records_ring *ring;
 	uint64_t key, seq, ns;
-	bool counted;		/* its time is in counted_ns; if false, no launch waits for this
-				 * launch */
-	bool lent;		/* its time is in lent_ns */
+	bool counted;		/* the launch's time is in counted_ns; if false, no launch waits
+				 * for this launch */
+	bool lent;		/* the launch's time is in lent_ns */
 	bool queued;		/* at the launch, its predecessor had not ended */
 };
 
@@ -182,7 +182,7 @@ static struct lend_kernel *find_kernel(uint64_t key)
 /*
  * Learns the time of a kernel from a launch that has ended. If the launch did not wait for its
  * predecessor, its time begins at its submission. The clocks of CPU and GPU differ slightly, so
- * this time can be too long. It is ignored when an exact time is known.
+ * this time can be too long. When an exact time is known, such a time is ignored.
  */
 static void learn(const struct outstanding *o, uint64_t ns)
 {

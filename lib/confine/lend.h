@@ -15,8 +15,8 @@
 #include "lib/confine/scope.h"
 
 /*
- * A thread waits for room for at most twice the bound. If this time is longer, it waits for at
- * most this time.
+ * A thread waits for room for at most twice the bound. If twice the bound is shorter than this
+ * time, it waits for at most this time.
  */
 #define LEND_LEAST_WAIT	1000000ull	/* in ns */
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * This code is for a run that borrows TPCs. It watches the program that lends these TPCs (the
- * lender). If another process truncates the lender's files, nothing is lent.
+ * This code is for a run that borrows TPCs. The code watches the lender, which is the program
+ * that lends these TPCs. If another process truncates the lender's files, nothing is lent.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -27,8 +27,8 @@
 struct gpupart_lender {
 	struct lend_block *own;
 	struct report_block *block;	/* of the lender */
-	uint64_t attached;		/* @attached in @block before the search for processes of
-					 * the lender */
+	uint64_t attached;		/* value of @attached before the search for the lender's
+					 * processes */
 	struct gpupart_tpcset tpcs, lent;	/* the lender's TPCs, and the TPCs that this run
 						 * may borrow */
 	struct gpupart_tpcset within;	/* the limit of the outer run when this run started */
@@ -40,9 +40,9 @@ struct gpupart_lender {
 	unsigned int place;		/* index of this run among the lender's borrowers */
 	uint64_t looked_ns;		/* time of the latest call of has_turn() */
 	uint64_t used_ns;		/* idle time of the lender in this turn */
-	uint64_t ends_ns;		/* 0 during the turn; NEVER after the turn while TPCs are
-					 * still lent; otherwise the time at which the next
-					 * borrower gets the turn */
+	uint64_t ends_ns;		/* 0 during the turn; NEVER while TPCs are still lent
+					 * after the turn; then the time when the next borrower
+					 * gets the turn */
 	uint64_t longest_ns; /* maximum time for which launches of this turn may be outstanding */
 	char pci[20];
 };
@@ -134,7 +134,7 @@ int gpupart_lending_get(struct gpupart *gp, const char *id, struct gpupart_lendi
 }
 
 /*
- * Returns true if the run of @block borrows. This is true even if its limit is 0, so that
+ * Returns true if the run of @block borrows. The result does not depend on the limit, so that
  * borrowers cannot form a cycle.
  */
 static bool borrows(const struct report_block *block)
@@ -143,8 +143,8 @@ static bool borrows(const struct report_block *block)
 }
 
 /*
- * Adds a process of the lender. Several processes lend the union of their sets. They lend nothing
- * while one of them is busy.
+ * Adds a process of the lender. Several processes lend the union of their sets. While one process
+ * is busy, the lender lends nothing.
  */
 static int add_process(struct gpupart *gp, struct gpupart_lender *lender, int pid, const char *pci)
 {
@@ -228,8 +228,8 @@ static bool claim(struct gpupart_lender *lender, uint64_t until, uint64_t lease_
 
 /*
  * Returns true if this borrower has the turn. If the borrower with the turn has ended, the
- * function takes the turn. While launches of another borrower may still run on lent TPCs, it
- * returns false.
+ * function takes the turn. While launches of another borrower may still run on lent TPCs, the
+ * function returns false.
  */
 static bool holds_turn(struct gpupart_lender *lender, uint64_t until, uint64_t now)
 {
@@ -286,8 +286,9 @@ static bool has_turn(struct gpupart_lender *lender, bool idle)
 }
 
 /*
- * Sets @set to the TPCs of the lender that this run may use. Both this user's grants and the
- * current limit of the outer run must allow these TPCs. If there is no such TPC, returns -EPERM.
+ * Sets @set to the TPCs of the lender that this run may use. The user's grants must allow these
+ * TPCs. The current limit of the outer run must also allow them. If there is no such TPC, returns
+ * -EPERM.
  */
 static int find_lent(struct gpupart *gp, struct gpupart_lender *lender, struct gpupart_tpcset *set)
 {
@@ -361,7 +362,10 @@ int gpupart_lender_open(struct gpupart *gp, struct gpupart_report *report, const
 	}
 	for (unsigned int n = 0; !err && n < nr && n < GPUPART_LENDER_MAX; n++) {
 		err = add_process(gp, lender, pids[n], pci);
-		/* A process that does not use this GPU is never busy on it, so skip it. */
+		/*
+		 * If a process does not use this GPU, it is never busy on this GPU, so skip the
+		 * process.
+		 */
 		if (err == -ENODEV && (n + 1 < nr || lender->nr))
 			err = 0;
 	}

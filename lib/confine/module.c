@@ -11,9 +11,9 @@
 #include "lib/core/peek.h"
 
 /*
- * If a cubin contains one of these names of the device runtime, it can launch kernels. Source:
- * Documentation/internals/hardware.md, "The launch callback". The full names are
- * __cudaCDP2LaunchDeviceV2, __cuda_syscall_cnpv2LaunchDeviceV2, cudaLaunchDeviceV2 and
+ * These are parts of names in the device runtime. If a cubin contains such a name, the cubin can
+ * launch kernels. Source: Documentation/internals/hardware.md, "The launch callback". The full
+ * names are __cudaCDP2LaunchDeviceV2, __cuda_syscall_cnpv2LaunchDeviceV2, cudaLaunchDeviceV2 and
  * cudaGraphLaunch. The third name belongs to the older runtime (CDP1). A module that fills memory
  * from the device also contains the second name. If a module is linked with the runtime but
  * launches nothing, it contains none of these names.
@@ -95,7 +95,7 @@ static void put_in(uintptr_t module)
 
 /*
  * The image belongs to the driver, and no header documents its address and size. So the code
- * reads the image in a safe way: at a wrong address, the read fails without a fault. The code
+ * reads the image in a safe way. At a wrong address, the read fails without a fault. The code
  * stops at the first unmapped page.
  */
 static bool image_launches(const char *image, uint64_t size, char kernel[MODULE_KERNEL_LEN])
@@ -142,7 +142,8 @@ bool module_loaded(const void *module, const void *image, uint64_t size, uint32_
 	launches = kind != MODULE_DRIVER && image_launches(image, size, kernel);
 	FORK_HOLD(&lock);
 	/*
-	 * An earlier module had this address, and the driver did not report that it was unloaded.
+	 * An earlier module had this address, and the driver did not report the unload of the
+	 * earlier module.
 	 */
 	take_out((uintptr_t)module);
 	if (launches)

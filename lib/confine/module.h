@@ -19,7 +19,7 @@
 enum module_kind {
 	/*
 	 * The origin of the driver's own modules. The driver loads these modules with each
-	 * context. All of them contain names of the device runtime.
+	 * context. All these modules contain names of the device runtime.
 	 */
 	MODULE_DRIVER = 1,
 	MODULE_PROGRAM = 2,
@@ -45,8 +45,8 @@ bool module_loaded(const void *module, const void *image, uint64_t size, uint32_
 void module_unloaded(const void *module);
 
 /*
- * The current number of modules whose kernels can launch other kernels. If a module did not fit
- * into the table, it stays in this number after it is unloaded.
+ * The current number of modules whose kernels can launch other kernels. A module that did not fit
+ * into the table stays in this number, even after the driver has unloaded the module.
  */
 extern atomic_uint module_nr_launching __attribute__((visibility("hidden")));
 

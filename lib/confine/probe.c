@@ -158,7 +158,7 @@ static void probe_unload(const struct probe *probe)
 		cuda->module_unload(probe->module);
 }
 
-/* Returns the current context. If it is not on @device, returns NULL. */
+/* Returns the current context. If this context is not on @device, returns NULL. */
 static void *current_on(const struct cuda_api *cuda, int device)
 {
 	int current_device;

@@ -85,17 +85,17 @@ int probe_begin(struct gpupart *gp, const struct gpupart_gpu *gpu, struct probe 
 		int *capture_mode);
 
 /*
- * Starts a probe launch. Argument @own determines how the callback handles the launch. It may be
- * NULL.
+ * Starts a probe launch. Argument @own determines how the callback handles the launch. Argument
+ * @own may be NULL.
  */
 GPUPART_PRIVATE
 int probe_start(struct gpupart *gp, struct probe *probe, const struct probe_launch *launch,
 		struct scope_own *own);
 
 /*
- * The driver computes how many clusters of @size blocks the GPU can run at the same time, if each
- * block has its own SM. Returns this number. If the driver cannot answer, or if such a launch
- * would never end, returns 0.
+ * The driver computes how many clusters of @size blocks the GPU can run at the same time. For
+ * this, each block needs its own SM. Returns this number. If the driver cannot answer, or if such
+ * a launch would never end, returns 0.
  */
 GPUPART_PRIVATE
 unsigned int probe_clusters_held(struct probe *probe, unsigned int size);
@@ -105,16 +105,16 @@ GPUPART_PRIVATE
 int probe_finish(struct gpupart *gp, struct probe *probe, void *stream, unsigned int blocks);
 
 /*
- * Makes a launch that runs a block on every SM that it may use. Sets *some to the TPCs that ran a
- * block. Sets *whole to the TPCs that ran a block on each of their SMs.
+ * Makes a launch that runs at least one block on every SM that the mask allows. Sets *some to the
+ * TPCs that ran a block. Sets *whole to the TPCs that ran a block on each of their SMs.
  */
 int probe_census(struct gpupart *gp, struct probe *probe, void *stream, struct scope_own *own,
 		 struct gpupart_tpcset *some, struct gpupart_tpcset *whole);
 
 /*
  * Makes the launch @launch. Each SM runs one block at a time. The function counts the blocks on
- * each SM in the array @sm_blocks, which has TOPO_MAX_SMS entries. It first sets these entries to
- * 0.
+ * each SM in the array @sm_blocks, which has TOPO_MAX_SMS entries. First the function sets these
+ * entries to 0.
  */
 GPUPART_PRIVATE
 int probe_census_as(struct gpupart *gp, struct probe *probe, struct probe_launch *launch,

@@ -99,8 +99,8 @@ static int launch(struct gpupart *gp, struct records_trial *trial, void *arg)
 
 /*
  * Searches @key and the cache for a proof that the GPU writes records. Argument @key may be NULL.
- * If there is no proof and @arg is not NULL, the function makes launches for a new proof. It
- * passes @arg to launch().
+ * If there is no proof and @arg is not NULL, the function makes launches for a new proof. The
+ * function passes @arg to launch().
  */
 static void begin(struct gpupart_gpu *gpu, const char *key, void *arg)
 {

@@ -18,11 +18,10 @@
 
 /*
  * Data for lending. See Documentation/user/lending.md. The memory of a run cannot be truncated.
- * So other processes can safely read it at each launch.
+ * So other processes can safely read this memory at each launch.
  */
 struct lend_lender {
-	char report[MEMFD_ID_LEN];	/* id of the report of the run of the lender; "": no
-					 * lender */
+	char report[MEMFD_ID_LEN];	/* report id of the lender's run; "": no lender */
 	char pci[20];
 	struct gpupart_tpcset tpcs;	/* TPCs that the run may borrow */
 };
@@ -43,13 +42,13 @@ struct lend_block {
 	 */
 	uint64_t limit_ns;
 	/* The run's watcher writes the members from @lease to @lender. */
-	_Atomic uint64_t lease;	/* @idle is valid until the CPU counter has this value */
+	_Atomic uint64_t lease;	/* when the CPU counter has this value, @idle becomes invalid */
 	/* The value that @busy in the lender's report had when the lender was idle. */
 	_Atomic uint64_t idle;
 	/* incremented before and after each change of @lender, @depth_ns and @limit_ns */
 	_Atomic uint64_t number;
 	struct lend_lender lender;
-	/* Counters of the borrower's processes: see struct gpupart_lend_counts. */
+	/* Counters of the borrower's processes. See struct gpupart_lend_counts. */
 	_Atomic uint64_t lent, revoked, waited, expired;
 	char name[64];		/* the lender's job, for display; "": the run does not borrow */
 	unsigned int weight;	/* relative length of this borrower's turns; 0 means 1 */
@@ -62,12 +61,12 @@ struct lend_block {
 	_Alignas(64) _Atomic uint64_t lends;
 	_Atomic uint64_t busy;	/* value of the CPU counter at the last launch */
 	/*
-	 * Processes of the run have attached a GPU this number of times. A GPU may be counted
+	 * This number counts how often processes of the run attached a GPU. A GPU may be counted
 	 * several times.
 	 */
 	_Atomic uint64_t attached;
 	/*
-	 * The borrowers take turns: see Documentation/user/lending.md. The borrower with number
+	 * The borrowers take turns. See Documentation/user/lending.md. The borrower with number
 	 * @turn may use the TPCs, and other borrowers may not. Each entry of @borrowers contains
 	 * a time in CLOCK_MONOTONIC ns. The entry is valid until this time.
 	 */

@@ -64,7 +64,10 @@ static void mark_seen(uint64_t key)
 
 	while (n < RULES_SEEN_PROBES && atomic_load(&at[n]) && atomic_load(&at[n]) != key)
 		n++;
-	/* If a thread does not find a key, it matches the function again, which is harmless. */
+	/*
+	 * If a thread does not find a key, the thread matches the function again. This is
+	 * harmless.
+	 */
 	if (n == RULES_SEEN_PROBES || nr_seen == SEEN_MOST) {
 		for (unsigned int i = 0; i < SEEN_SIZE; i++)
 			atomic_store(&rules_seen[i], 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Gives a set to each function whose name matches a rule. When a function is launched for the
- * first time, this code compares its name with the rules. It does this before the launch
+ * first time, this code compares its name with the rules. This code runs before the launch
  * callback. The launch callback finds the set of a rule in the same table as sets that the
  * program gave to functions.
  */
@@ -71,8 +71,8 @@ void rules_forget(void);
 
 /*
  * Adds a rule with @pattern. If there is already a rule with @pattern, changes the set of that
- * rule. If @set is NULL, removes the rule. If @pattern is NULL, removes all rules.
- * gpupart_rule_set() makes additional checks before it calls this function.
+ * rule. If @set is NULL, removes the rule. If @pattern is NULL, removes all rules. The function
+ * gpupart_rule_set() makes additional checks before it calls rules_set().
  */
 int rules_set(struct gpupart *gp, struct gpupart_gpu *gpu, const char *pattern,
 	      const struct gpupart_tpcset *set);

@@ -116,9 +116,7 @@ bool scope_effective_set(const struct gpupart_gpu *gpu, struct gpupart_tpcset *s
 	limited = !gpupart_tpcset_empty(&limit.in_force);
 	if (limited) {
 		both = gpupart_tpcset_and(&limit.in_force, set);
-		/*
-		 * If the intersection is empty, the limit applies. The same is true for launches.
-		 */
+		/* If the intersection is empty, the limit applies. Launches have the same rule. */
 		*set = gpupart_tpcset_empty(&both) ? limit.in_force : both;
 	}
 	return limited || has;
@@ -164,9 +162,9 @@ static struct scope_entry *entry_of_id(const struct scope_table *table, const st
 }
 
 /*
- * A removed entry makes searches longer, also at launches. If the entry after @at is free,
- * searches can end before it. So the function then frees the entry @at and the removed entries
- * before @at. Readers get the same result during this work.
+ * Removed entries make searches longer, even searches in the launch callback. A search ends at a
+ * free entry. So if the entry after @at is free, this function frees the removed entry @at and
+ * the removed entries before @at. Meanwhile, readers get the same results.
  */
 static void table_shorten(struct scope_table *table, unsigned int at)
 {

@@ -90,7 +90,10 @@ struct gpupart_gpu {
 					 * yet */
 	atomic_uint function_sets;	/* number of changes to the sets of functions */
 	bool learned;			/* check_gpu() succeeded */
-	/* The next three members describe how to distinguish streams. self_check.c sets them. */
+	/*
+	 * The next three members describe how to distinguish streams. The code in self_check.c
+	 * sets them.
+	 */
 	atomic_bool streams_known;
 	/* The driver's stream object contains the TMD's address at this offset in bytes. */
 	unsigned int stream_tmd_offset;
@@ -131,8 +134,8 @@ struct scope_own {
 	struct records_trial *trial;		/* for OWN_RECORD */
 	bool seen;				/* the callback was called for this launch */
 	enum tmd_outcome outcome;
-	uint32_t params_size;			/* size of the parameters that the callback
-						 * received, or 0 */
+	uint32_t params_size;			/* size of the launch parameters in the callback,
+						 * or 0 */
 	void *tmd;				/* address of the launch's TMD */
 	/* The first bytes of the TMD, before the library changed them. */
 	unsigned char bytes[TMD_MAX_SIZE];
@@ -148,9 +151,9 @@ struct scope_thread_set {
 /* The graph that this thread is launching, uploading or instantiating. See graph.c. */
 struct scope_graph {
 	const struct gpupart_gpu *gpu;	/* the GPU to which @set applies */
-	bool has_set;			/* @set is valid; it comes from the launch or from a
-					 * stream */
-	/* @set is a next-launch set and replaces the sets of functions */
+	bool has_set;			/* true if @set is valid; the set comes from the launch
+					 * or from a stream */
+	/* true if @set is a next-launch set, which replaces sets of functions */
 	bool is_next;
 	struct tmd_allow set;
 	/* The masks that the library wrote into the graph's nodes before, or NULL. */
@@ -171,15 +174,13 @@ struct scope_lend {
 	 */
 	bool refused, got;
 	struct lend_kernel *kernel;
-	/*
-	 * The kernel's key, and the kernel's longest time in ns. If the time is unknown, it is 0.
-	 */
+	/* The kernel's key, and the kernel's longest time in ns. An unknown time is 0. */
 	uint64_t key, ns;
 	/* The callback sets this member to the records that contain the launch's record. */
 	const struct records *records;
 	/*
 	 * The callback sets this member to the ring of the launch's record. If there is no
-	 * record, it is NULL.
+	 * record, this member is NULL.
 	 */
 	const struct records_ring *ring;
 	uint64_t seq;
@@ -283,12 +284,12 @@ GPUPART_PRIVATE
 void scope_next_put_back(const struct gpupart_gpu *gpu, const struct tmd_allow *set);
 /*
  * After this call, launches of the calling thread belong to the probe launch @own. If @own is
- * NULL, they are launches of the program.
+ * NULL, these launches are launches of the program.
  */
 void scope_own_begin(struct scope_own *own);
 /*
- * After this call, launches of the calling thread are nodes of @graph. If @graph is NULL, they do
- * not belong to a graph.
+ * After this call, launches of the calling thread are nodes of @graph. If @graph is NULL, these
+ * launches do not belong to a graph.
  */
 void scope_graph_begin(struct scope_graph *graph);
 /* Records whether the calling thread is in a driver function that may build nodes of graphs. */
@@ -313,8 +314,8 @@ void scope_thread_free(void);
 
 /*
  * Changes the set of an existing entry and returns true. If @set is NULL, the function removes
- * the entry. If there is no entry, it returns false. The caller must then find the key and call
- * scope_add().
+ * the entry. If there is no entry, the function returns false. The caller must then find the key
+ * and call scope_add().
  */
 GPUPART_PRIVATE
 bool scope_set_known(struct gpupart_gpu *gpu, struct scope_table *table, const struct scope_id *id,
@@ -351,7 +352,10 @@ void scope_destroyed(struct gpupart_gpu *gpu, struct scope_table *table, uint64_
  */
 uint64_t scope_fingerprint(const struct gpupart_gpu *gpu, const struct tmd_allow *set);
 
-/* Returns a number that increases whenever a set is published that scope_fingerprint() reads. */
+/*
+ * Returns a number that never decreases. If a set that scope_fingerprint() reads is published,
+ * the number increases.
+ */
 uint64_t scope_publications(const struct gpupart_gpu *gpu);
 
 /* ------------------- the callback's part: inline, because every launch runs it */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Checks a map before the library trusts it. After a check, the user's cache contains the hash of
- * the map. If a map was learnt, the cache also contains this map. A stored map is valid only
- * together with its hash.
+ * the map. If a map was learnt, the cache also contains this map. Without its hash, a stored map
+ * is not valid.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -28,8 +28,8 @@
 
 /*
  * Makes the key of a map. If the launch parameters have the measured size, the key is the hash of
- * the map. If they have another size, the key also contains this size, because the check has also
- * proven this size.
+ * the map. If the parameters have another size, the check also proves this size. So the key then
+ * contains this size.
  */
 static void key_make(const struct gpupart_gpu *gpu, uint32_t params_size, char key[20])
 {
@@ -42,7 +42,7 @@ static void key_make(const struct gpupart_gpu *gpu, uint32_t params_size, char k
 
 /*
  * Makes the name of the file of a learnt map. The file has one byte for each TPC. This byte is
- * the number of the TPC's mask bit. The file is valid only together with its key.
+ * the number of the TPC's mask bit. Without its key in the cache, the file is not valid.
  */
 static void learnt_name(const struct gpupart_gpu *gpu, char name[64])
 {
@@ -104,7 +104,7 @@ int check_without(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *pro
 /*
  * Proves the map by launches. Each launch leaves out one TPC, and every TPC is left out in turn.
  * The function checks on which SMs each launch ran. Even with a wrong map, the launches are safe.
- * Each launch sets one mask bit, and it can run on all TPCs that do not belong to this bit.
+ * Each launch sets one mask bit, and can run on all TPCs that do not belong to this bit.
  */
 int check_map(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe, void *stream)
 {
@@ -165,8 +165,8 @@ static uint32_t params_checked(const struct gpupart_gpu *gpu, const char *key)
 	char found[20];
 
 	/*
-	 * The loop tries the sizes in ascending order. So it finds the usual size 88 with few
-	 * look-ups in the cache.
+	 * The loop tries the sizes in ascending order. So the loop finds the usual size 88 with
+	 * few look-ups in the cache.
 	 */
 	for (uint32_t size = LAUNCH_MIN_PARAMS_SIZE; launch_params_possible(size); size += 8) {
 		key_make(gpu, size, found);
@@ -177,8 +177,8 @@ static uint32_t params_checked(const struct gpupart_gpu *gpu, const char *key)
 }
 
 /*
- * Builds a map for @layout that was already checked. This map comes from the layout's formula, or
- * it was learnt. The function sets *params_size to the size of launch parameters for which the
+ * Builds a map for @layout that was already checked. This map is a learnt map, or the map of the
+ * layout's formula. The function sets *params_size to the size of launch parameters for which the
  * map was checked. If no map was checked, it builds the map of the formula and sets *params_size
  * to 0.
  */
@@ -342,7 +342,7 @@ static int learn_streams(struct gpupart *gp, struct gpupart_gpu *gpu, struct pro
 		at++;
 	if (at == OBJECT_WORDS && !why)
 		why = "this driver's stream objects hold the TMD's address at different offsets";
-	/* The first stream is destroyed last. The driver must report its end. */
+	/* The first stream is destroyed last. The driver must report the end of this stream. */
 	atomic_store(&awaited, l.object[0]);
 	for (int i = NR_STREAMS; i-- > 0; )
 		if (l.stream[i]) {
@@ -470,7 +470,7 @@ static int prove_params(struct gpupart *gp, struct gpupart_gpu *gpu, struct prob
  * launch could get too few TPCs and never end. The function makes unmasked launches of known
  * shapes, and checks that the fields in their TMDs have the right values. The two blocks of a
  * cluster run in one TPC. Every GPU can run 24 small blocks at the same time. If a GPU could not
- * run them, the driver would refuse the launch.
+ * run these blocks, the driver would refuse the launch.
  */
 static int prove_fields(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe,
 			void *stream, const struct tmd_layout *layout)

@@ -10,8 +10,8 @@
 
 /*
  * Checks a GPU by launches. The function finds the TMD layout and learns how to distinguish
- * streams. If the cache has no result of an earlier check, the function also checks the map. It
- * fills gpu->driver.map, ->trusted, ->streams_known and ->check.
+ * streams. If the cache has no result of an earlier check, the function also checks the map. The
+ * results are in gpu->driver.map, gpu->trusted, gpu->streams_known and gpu->check.
  */
 int check_gpu(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe);
 

@@ -106,10 +106,11 @@ static int device_of(const struct gpupart_gpu *gpu)
 
 /*
  * The program may ask the driver to split a resource. The driver can split the resource of a
- * whole GPU or of a green context. It cannot split a part of such a resource, or a resource whose
- * number of SMs was changed. Measured in Documentation/internals/hardware.md. So the library
- * creates a green context and returns the resource of this context. It launches nothing in this
- * context. It keeps one such context for each number of SMs.
+ * whole GPU or of a green context. But the driver refuses to split a part of such a resource. It
+ * also refuses a resource whose number of SMs was changed. Measured in
+ * Documentation/internals/hardware.md. So the library creates a green context and returns the
+ * resource of this context. The library launches nothing in this context. It keeps one green
+ * context for each number of SMs.
  */
 static int context_of(struct cuda_resource *resource, int device, unsigned int sms)
 {
@@ -292,8 +293,8 @@ static uint64_t clusters_in(const struct gpupart_topology *topo, const struct gp
 }
 
 /*
- * The driver may exclude TPCs, for example singletons, or if clusters are large. So the driver's
- * number is reduced in proportion to the set. This reduced number is a second upper bound.
+ * For clusters, the driver may exclude some TPCs, for example singletons. So the driver's number
+ * is reduced in proportion to the set. This reduced number is a second upper bound.
  */
 static void answer_clusters(const struct part *part, int *nr, void *function,
 			    const struct cuda_launch_config *config)
@@ -385,8 +386,8 @@ static void answer(enum question question, const uint64_t *args, void *ctx)
 }
 
 /*
- * Called when a driver function has succeeded. It is not called for functions that the driver
- * itself calls.
+ * Called when a driver function has succeeded. This code is not called for functions that the
+ * driver itself calls.
  */
 static void on_call(const struct driver_function *row, const struct cuda_call_params *params)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * When the program asks the driver for the number of SMs or for occupancy, this code changes the
- * answer to the SMs of the set.
+ * A program can ask the driver for the number of SMs or for occupancy. This code changes the
+ * driver's answer to the SMs of the set.
  */
 #ifndef GPUPART_LIB_CONFINE_SM_COUNT_H
 #define GPUPART_LIB_CONFINE_SM_COUNT_H

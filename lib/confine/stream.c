@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Identifies streams, kernel functions and threads, and finds the TMD of a stream. The code reads
- * the driver's objects in a safe way: with a bad handle, the read fails without a fault.
+ * the driver's objects in a safe way. With a bad handle, the read fails without a fault.
  */
 #include <errno.h>
 #include <pthread.h>

@@ -373,8 +373,9 @@ static void unload(const struct cuda_call_params *params)
 
 /*
  * At the start of a call, replaces arguments so that the call fails in the driver. At the end of
- * the call, sets the result. Documentation/internals/hardware.md, "Memory", shows by measurement
- * that the driver uses the replaced arguments. If the function has no row, @row is the last row.
+ * the call, sets the result of the call. Documentation/internals/hardware.md, "Memory", shows by
+ * measurement that the driver uses the replaced arguments. If the function has no row, @row is
+ * the last row.
  */
 static __attribute__((noinline)) void refuse(const struct row *row,
 					     const struct cuda_call_params *params)
@@ -493,8 +494,8 @@ static __attribute__((noinline)) void call_rare(const struct row *row,
 						const struct cuda_call_params *params)
 {
 	/*
-	 * The driver reads this argument after the callback, and launches the graph that it then
-	 * contains.
+	 * The driver reads this argument after the callback. So a new graph in this argument is
+	 * launched.
 	 */
 	struct arguments *a = (struct arguments *)(uintptr_t)params->arguments;
 

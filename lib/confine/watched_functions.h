@@ -36,7 +36,7 @@ const char *api_other_launch(int *cbid);
 
 /*
  * Call this function after a cuLaunchKernel in the same thread. If the driver reported the start
- * and the end of that call, it returns true.
+ * and the end of that call, this function returns true.
  */
 bool api_launch_told(void);
 
