@@ -35,7 +35,7 @@ static const struct cuda_api *cuda;
  */
 static _Atomic(const struct driver_observer *) observers[MAX_OBSERVERS];
 /*
- * The index of wants is the number of a driver function. If observers[n] watches the function,
+ * The index of wants[] is the number of a driver function. If observers[n] watches the function,
  * bit n is set. Then row_of[n] is the function's row in observers[n].
  */
 static _Atomic uint16_t wants[DRIVER_MAX_CBID];
@@ -116,8 +116,8 @@ static inline void call_one(unsigned int n, int cbid, const struct cuda_call_par
 }
 
 /*
- * This function is not inline. Otherwise a function with only one observer would have to save
- * more registers on the stack.
+ * This function is not inline. Otherwise a function with one observer would have to save more
+ * registers on the stack.
  */
 static __attribute__((noinline)) void call_all(unsigned int left, int cbid,
 					       const struct cuda_call_params *params)
@@ -231,7 +231,8 @@ static void in_child(void)
 }
 
 /*
- * Returns the index of @observer. If it is not registered, returns -1. The caller holds the lock.
+ * Returns the index of @observer. If @observer is not registered, returns -1. The caller holds
+ * the lock.
  */
 static int number_of(const struct driver_observer *observer)
 {

@@ -38,7 +38,10 @@ enum driver_resource {
 struct resource_params {
 	uint32_t size, pad;
 	void *ctx;		/* for events of graphs, this is the graph */
-	/* The object to which a stream's handle points; or a module; or a source graph. */
+	/*
+	 * For streams, the object to which the handle points. For other events, a module or a
+	 * source graph.
+	 */
 	uint64_t object;
 	void *exec;
 };
@@ -52,8 +55,8 @@ struct resource_params {
 /* Each row in an observer's table of driver functions begins with this struct. */
 struct driver_function {
 	/*
-	 * The number of the function, CBID_*. In the last row it is 0. The last row applies to
-	 * all functions without a row.
+	 * The number of the function, CBID_*. In the last row, this number is 0. The last row
+	 * applies to all functions without a row.
 	 */
 	uint16_t cbid;
 	uint8_t group;		/* the group for driver_watch(); functions of group 0 are watched
@@ -95,10 +98,10 @@ struct driver_observer {
 /*
  * Registers @observer. If this process has no subscription, the function subscribes. The observer
  * must never be freed. Further calls with the same observer do nothing. The function can be
- * called before cuInit. If the driver refuses the subscription or is unknown, it returns
- * -EOPNOTSUPP, and the error sentence gives the details. If @observer must be the first observer
- * but another is already registered, it returns -EBUSY. If there are too many observers, it
- * returns -ENOSPC.
+ * called before cuInit. If the driver refuses the subscription or is unknown, the function
+ * returns -EOPNOTSUPP, and the error sentence gives the details. If @observer must be the first
+ * observer but another observer is already registered, the function returns -EBUSY. If there are
+ * too many observers, the function returns -ENOSPC.
  */
 int driver_observe(struct gpupart *gp, const struct cuda_api *api,
 		   const struct driver_observer *observer);
@@ -117,11 +120,11 @@ int driver_watch(const struct driver_observer *observer, unsigned int group, boo
 int driver_watch_resource(enum driver_resource kind);
 
 /*
- * Ends the subscription. After that, no observer is called. But if another thread is in a call of
- * an observer, that call still runs to its end. The process cannot subscribe again, because it
- * would have missed events, so driver_observe() returns -ESHUTDOWN. If an observer has @stays
- * set, driver_release() returns -EBUSY, and the error sentence names the observer. If the driver
- * refuses to end the subscription, it returns -EIO.
+ * Ends the subscription. After that, no observer is called. But if another thread is already in a
+ * call of an observer, this call continues. The process cannot subscribe again, because it would
+ * have missed events, so driver_observe() returns -ESHUTDOWN. If an observer has @stays set,
+ * driver_release() returns -EBUSY, and the error sentence names the observer. If the driver
+ * refuses to end the subscription, the function returns -EIO.
  */
 int driver_release(struct gpupart *gp);
 
@@ -162,16 +165,17 @@ bool driver_table_get(struct driver_table *table);
 void driver_callback_unusable(void);
 
 /*
- * If the argument is true, driver calls of the calling thread are calls of the library, and
- * observers are not called for them. Returns the old value.
+ * If the argument is true, the calling thread's driver calls are calls of the library. Observers
+ * are not called for these calls. Returns the old value.
  */
 GPUPART_PRIVATE
 bool driver_own(bool own);
 
 /*
  * A profiler may have subscribed through the library. This function hides the calling thread's
- * launches and calls from this profiler. Observers still receive them. With the argument 1,
- * hiding begins. With the argument -1, hiding ends. Calls of this function can be nested.
+ * launches and calls from this profiler. Observers still receive these launches and calls. With
+ * the argument 1, hiding begins. With the argument -1, hiding ends. Calls of this function can be
+ * nested.
  */
 void driver_hide(int by);
 

@@ -296,7 +296,7 @@ struct cuda_call_params {
 
 enum { CUDA_SITE_BEGIN, CUDA_SITE_END };
 
-/* All members are function pointers. cuda.c writes the pointers in this order. */
+/* All members are function pointers. The code in cuda.c writes the pointers in this order. */
 struct cuda_api {
 #define CUDA_MEMBER(member, symbol, args) cuda_result (*member) args;
 	CUDA_NEEDED(CUDA_MEMBER)
@@ -318,9 +318,9 @@ struct cuda_api {
 
 /*
  * The first call in a process opens libcuda.so.1 and keeps it open. The function does not call
- * cuInit. If libcuda cannot be opened, it returns -ENOENT, and the error sentence has the
- * loader's message. If an entry point is missing, it returns -EOPNOTSUPP, and the error sentence
- * names the entry point.
+ * cuInit. If libcuda cannot be opened, the function returns -ENOENT, and the error sentence has
+ * the loader's message. If an entry point is missing, the function returns -EOPNOTSUPP, and the
+ * error sentence names the entry point.
  */
 int cuda_open(struct gpupart *gp, const struct cuda_api **api);
 
@@ -339,7 +339,7 @@ GPUPART_PRIVATE
 const char *cuda_strerror(const struct cuda_api *api, cuda_result result);
 
 /*
- * Calls @see for each node of @graph and of its child graphs. Does not call @see for a node that
+ * Calls @see for each node in @graph and in its child graphs. Does not call @see for a node that
  * is a child graph. If a call of @see or of the driver fails, the walk ends and returns the
  * result of this call. Otherwise returns 0. If @graph is not a graph, returns 0.
  */

@@ -40,7 +40,7 @@ _Atomic(struct driver_gpu *) driver_only_gpu;
 #define CONTEXT_ALIGN 16
 /*
  * This flag means that the driver has reported the creation of the context. The driver will then
- * also report the end of the context. So launches need not query its device again.
+ * also report the end of the context. So launches need not query the context's device again.
  */
 #define CONTEXT_TOLD MAX_GPUS
 #define CONTEXT_NO_DEVICE (2 * MAX_GPUS)	/* this flag means that the context's device is
@@ -61,7 +61,7 @@ static void limits_learn(struct driver_gpu *gpu, int device)
 	for (int i = 0; i < 4; i++)
 		if (cuda->device_attr(&value[i], attr[i], device) || value[i] < 0)
 			return;
-	/* Two threads may do this at the same time. They then write the same values. */
+	/* Two threads may do this at the same time. Both threads then write the same values. */
 	gpu->map.sm = (struct tmd_sm_limits){
 		.threads = value[0], .registers = value[1],
 		.shared = value[2], .blocks = value[3],
@@ -81,8 +81,8 @@ int driver_device_pci(const struct cuda_api *api, int device, char pci[20])
 
 /*
  * Finds the CUDA device numbers of the attached GPUs. This function runs in the first launch or
- * earlier. It calls only driver functions that are safe in a launch callback. Two threads may
- * call it at the same time.
+ * earlier. All driver calls of this function are safe in a launch callback. Two threads may call
+ * it at the same time.
  */
 __attribute__((cold))
 static void devices_learn(void)
@@ -303,7 +303,7 @@ struct driver_gpu *driver_gpu_find(const char *pci)
 /*
  * Called when an object was created in a context. The context is current now, so its device can
  * be read. At a later launch in this context, another context may be current. If CUDA shows one
- * device, this is not needed.
+ * device, this work is not needed.
  */
 static void on_resource(int cbid, const struct resource_params *params)
 {
@@ -337,8 +337,8 @@ int driver_gpu_start(struct gpupart *gp, const struct cuda_api *api)
 	 */
 	driver_watch_resource(DRIVER_CTX_MADE);
 	/*
-	 * Without these events, the library finds a context at a launch, and only if the context
-	 * is current.
+	 * Without these events, the library learns a context's device at a launch. For this, the
+	 * context must be current.
 	 */
 	driver_watch_resource(DRIVER_STREAM_MADE);
 	driver_watch_resource(DRIVER_MODULE_LOADED);

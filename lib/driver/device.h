@@ -23,7 +23,7 @@ struct driver_gpu {
 
 /*
  * If CUDA shows exactly one GPU and this GPU is attached, this variable points to the GPU.
- * Otherwise it is NULL. Usually CUDA shows one GPU.
+ * Otherwise this variable is NULL. Usually CUDA shows one GPU.
  */
 extern _Atomic(struct driver_gpu *) driver_only_gpu __attribute__((visibility("hidden")));
 
@@ -71,8 +71,9 @@ int driver_device_pci(const struct cuda_api *api, int device, char pci[20]);
 
 /*
  * Records that @ctx is on CUDA device @device. Then the library can find the GPU of a launch in
- * @ctx even if another context is current. The library also learns the device if @ctx is current
- * while the program creates a stream, loads a module or launches a kernel.
+ * @ctx even if another context is current. The program may create a stream, load a module or
+ * launch a kernel in @ctx. If @ctx is current then, the library learns the device without this
+ * call.
  */
 void driver_context_on(const void *ctx, int device);
 

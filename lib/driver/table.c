@@ -18,7 +18,7 @@ static const unsigned char table_uuid[16] = {
 #define SLOTS_NEEDED	(SLOT_ENABLE + 1)
 #define MAX_TABLE_BYTES	1024	/* much larger than any known table */
 
-/* the driver creates green contexts only if the subscriber declares this feature */
+/* if the subscriber does not declare this feature, the driver refuses green contexts */
 #define FEATURE_GREEN	7
 
 #define NR_LAUNCH_CBIDS	4	/* in every driver, DRIVER_DOMAIN_LAUNCH has callbacks 0 to 3 */

@@ -48,10 +48,10 @@ struct driver_table {
 
 /*
  * Subscribes to the driver. The function can be called before cuInit, and must not be called
- * twice. It takes no lock and enables no callback. If it fails, there is no subscription. If the
- * driver's table is unknown, it returns -EOPNOTSUPP, and the error sentence describes the
- * difference. The driver accepts one tool. If another tool is subscribed, the function returns
- * -EBUSY.
+ * twice. The function takes no lock and enables no callback. If the function fails, there is no
+ * subscription. If the driver's table is unknown, the function returns -EOPNOTSUPP, and the error
+ * sentence describes the difference. The driver accepts one tool. If another tool is subscribed,
+ * the function returns -EBUSY.
  */
 int driver_subscribe(struct gpupart *gp, const struct cuda_api *api, driver_callback_fn callback,
 		     struct driver_table *table);

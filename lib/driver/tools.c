@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Replaces entries of the driver's table. The driver accepts one subscriber. If a tool subscribes
- * through the new entries, it shares the library's subscription. A function is enabled while the
- * library or the tool needs the function. The measurements are in
+ * Replaces entries of the driver's table. The driver accepts one subscriber. A tool that
+ * subscribes through the new entries shares the library's subscription. A function is enabled
+ * while the library or the tool needs the function. The measurements are in
  * Documentation/internals/hardware.md, "Callback".
  */
 #include <errno.h>
@@ -19,7 +19,7 @@
 
 #define NR_DOMAINS	32
 #define NR_CBIDS	1024
-/* a driver accepted a name of this size; the size includes the terminating 0 */
+/* drivers accept names of this size, including the terminating 0 */
 #define NAME_LEN	64
 
 struct tool {
@@ -120,8 +120,8 @@ driver_callback_fn tools_callback(driver_callback_fn callback, bool (*own)(void)
 }
 
 /*
- * Enables or disables a function for one of the two. The function stays enabled while the other
- * needs it. The caller holds the lock.
+ * Enables or disables a driver function for the library or for the tool. While the other of the
+ * two needs the function, the function stays enabled. The caller holds the lock.
  */
 static int enable_for(struct enabled *of, const struct enabled *other, uint32_t on, int domain,
 		      int cbid)
@@ -186,7 +186,7 @@ static void mark_domains(bool on, int first, int last)
 				enable_for(&tools, &ours, 0, domain, cbid);
 				/*
 				 * A whole domain was enabled, so unused numbers are marked too.
-				 * Remove such a mark.
+				 * Remove the mark.
 				 */
 				atomic_fetch_and(word, ~(1ull << cbid % 64));
 			}
@@ -330,7 +330,7 @@ static void write_slots(bool in)
 
 /*
  * Replaces entries of the table, or restores the original entries. For the change, the function
- * makes the memory writable. Afterwards it restores the memory's protection.
+ * makes the memory writable. Afterwards the function restores the memory's protection.
  */
 static int replace(struct gpupart *gp, bool in)
 {
@@ -368,8 +368,8 @@ int tools_let_in(struct gpupart *gp, struct driver_table *found)
 	if (err)
 		table = NULL;
 	/*
-	 * Set @enable even after a failure. call_both() ignores callbacks that enable_ours() did
-	 * not record.
+	 * Set @enable even after a failure. The function call_both() ignores callbacks that
+	 * enable_ours() did not record.
 	 */
 	found->enable = enable_ours;
 	return err;

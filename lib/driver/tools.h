@@ -29,7 +29,7 @@ int tools_let_in(struct gpupart *gp, struct driver_table *table);
 
 /*
  * After this call, tools can no longer subscribe. If a tool is subscribed, the function changes
- * nothing and returns -EBUSY. If tools could not subscribe before, it returns 0.
+ * nothing and returns -EBUSY. If tools could not subscribe before, the function returns 0.
  */
 int tools_shut_out(struct gpupart *gp);
 
