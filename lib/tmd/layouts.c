@@ -4,9 +4,9 @@
  * nothing but data. To support a new driver or GPU, add a row.
  *
  * Each row has a comment with its source. A source cl*qmd.h is a header in the folder
- * classes/compute of NVIDIA/open-gpu-doc. It has the bit numbers of the fields of a QMD, which is
- * NVIDIA's name for the TMD. The source "H200" means that the fields were found in TMDs that the
- * driver built for an H200. See Documentation/internals/hardware.md.
+ * classes/compute of NVIDIA/open-gpu-doc. The header has the bit numbers of fields in a QMD. QMD
+ * is NVIDIA's name for the TMD. The source "H200" means that the fields were found in TMDs that
+ * the driver built for an H200. See Documentation/internals/hardware.md.
  */
 #include "lib/tmd/layouts.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The positions of fields in a TMD. They depend on the compute class and on the TMD version. This
- * header contains nothing but data. It is for tmd.c and for the program that prints the table.
+ * header contains nothing but data. Its users are tmd.c and the program that prints the table.
  */
 #ifndef GPUPART_LIB_TMD_LAYOUTS_H
 #define GPUPART_LIB_TMD_LAYOUTS_H
@@ -75,8 +75,8 @@ struct tmd_layout {
 					 * masked, see @refused */
 	uint16_t word_byte[TMD_MAX_WORDS];
 	struct tmd_field extension[2];	/* the mask bits that are not in the words */
-	struct tmd_field valid;		/* the hardware uses the mask if this bit is set; width
-					 * 0: it always uses the mask */
+	struct tmd_field valid;		/* the mask is used if this bit is set; width 0: the mask
+					 * is always used */
 	enum tmd_bit_form form;
 	struct tmd_field type;
 	struct tmd_field grid[3];	/* number of blocks or clusters of the grid in x, y and z */

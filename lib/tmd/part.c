@@ -216,10 +216,10 @@ static unsigned int share(const struct tmd_map *map, const struct tmd_allow *lim
 
 /*
  * Computes the part of the context to which the driver left @left. There are @nr earlier
- * contexts. The array @before has the TPCs that the driver left to them, and @its has their
- * parts. If the driver's TPCs of two contexts overlap, the parts may overlap too. Otherwise the
- * overlap of the parts is as small as possible. The function first avoids overlaps with the
- * latest contexts.
+ * contexts. The array @before has the TPCs that the driver left to the earlier contexts. The
+ * array @its has the parts of these contexts. If the driver's TPCs of two contexts overlap, the
+ * parts may overlap too. Otherwise the overlap of the parts is as small as possible. The function
+ * first avoids overlaps with the latest contexts.
  */
 static struct tmd_allow choose(const struct tmd_map *map, const struct tmd_allow *limit,
 			       const struct tmd_allow *left, const struct tmd_allow *before,
@@ -287,8 +287,9 @@ static bool inside(const struct tmd_allow *a, const struct tmd_allow *b)
 }
 
 /*
- * Returns true if the stored answer of @part is still right. It must not overlap the answer of
- * another context of this epoch, except if the driver's TPCs of the two contexts overlap.
+ * Returns true if the stored answer of @part is still right. It may overlap the answer of another
+ * context of this epoch if the driver's TPCs of the two contexts overlap. No other overlap is
+ * allowed.
  */
 static bool keeps(const struct tmd_parts *parts, const struct tmd_part *part, unsigned int epoch,
 		  const struct tmd_allow *limit)
@@ -313,8 +314,8 @@ static bool keeps(const struct tmd_parts *parts, const struct tmd_part *part, un
 
 /*
  * Handles the first launch of a context in @epoch. The context has the entry @part. If the stored
- * answer is dropped, the context moves to the end of the order again. Then the order has this
- * context after all contexts that kept their answers.
+ * answer is dropped, the context moves to the end of the order again. Then this context is after
+ * all contexts that kept their answers.
  */
 static __attribute__((noinline)) void come_anew(struct tmd_parts *parts, struct tmd_part *part,
 						unsigned int epoch, const struct tmd_allow *limit)

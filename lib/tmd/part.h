@@ -52,7 +52,7 @@ void tmd_parts_gone(struct tmd_parts *parts);
 /*
  * Returns one or more TPCs of @limit for the context to which the driver left @left. If the
  * driver also removed singletons from @left, @spared is true. The launch callback calls this
- * function, so it acquires no lock and cannot fail.
+ * function, so this function acquires no lock and cannot fail.
  */
 struct tmd_allow tmd_part(const struct tmd_map *map, const struct tmd_allow *limit,
 			  const struct tmd_allow *left, bool spared);

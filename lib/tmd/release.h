@@ -70,9 +70,9 @@ struct tmd_release_place {
 struct tmd_release_target {
 	const uint8_t *version_at;
 	char *control_at, *address_at, *payload_at;
-	uint64_t address_keep, address;	/* for the address word: the bits that stay unchanged,
-					 * and the other bits plus the distance from a note to
-					 * its record */
+	uint64_t address_keep, address;	/* for the address word: the bits that stay unchanged;
+					 * the other bits plus the distance from a note to its
+					 * record */
 	uint32_t taken;			/* bits of the slot's control fields */
 	uint32_t control;
 	uint8_t version;
@@ -122,9 +122,9 @@ unsigned int tmd_release_slots(const struct tmd_map *map);
 /*
  * Writes and enables a free slot. The function does not set a membar bit. If all slots of a
  * layout share one membar bit, this bit keeps the driver's value. If the slot is already enabled
- * or does not exist, the function returns false and changes nothing. It does the same if the
- * version of the TMD is wrong, or if the address is misaligned or too large. It allocates no
- * memory, acquires no lock and has no loop.
+ * or does not exist, the function returns false and changes nothing. It also returns false and
+ * changes nothing if the TMD's version is wrong, or if the address is misaligned or too large.
+ * The function allocates no memory, acquires no lock and has no loop.
  */
 bool tmd_release_write(const struct tmd_map *map, void *tmd, unsigned int slot,
 		       const struct tmd_release *release);
@@ -132,8 +132,8 @@ bool tmd_release_write(const struct tmd_map *map, void *tmd, unsigned int slot,
 /*
  * The function tmd_release_put() is like tmd_release_write(), but has fewer instructions, because
  * the launch callback calls it. The caller must pass the place of the slot. The function
- * tmd_release_place() returns this place. If the slot does not exist, it returns NULL. The place
- * is valid until the map is built again.
+ * tmd_release_place() returns this place. If the slot does not exist, the function returns NULL.
+ * The place is valid until the map is built again.
  */
 const struct tmd_release_place *tmd_release_place(const struct tmd_map *map, unsigned int slot,
 						  enum tmd_release_kind kind);
@@ -165,8 +165,8 @@ bool tmd_release_put(const struct tmd_release_place *p, void *tmd, uint64_t addr
 /*
  * Returns the target for one slot of @tmd and an array of records. The slot has the place @p. The
  * array has @size bytes and begins at @address. If the slot's payload has 32 bits,
- * tmd_release_aim() always returns false for this target. It does the same if the address of a
- * record is misaligned or too large.
+ * tmd_release_aim() always returns false for this target. It also returns false if the address of
+ * a record is misaligned or too large.
  */
 struct tmd_release_target tmd_release_target(const struct tmd_release_place *p, void *tmd,
 					     const void *notes, uint64_t address, size_t size);

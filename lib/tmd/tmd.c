@@ -77,8 +77,8 @@ static struct tmd_allow driver_disabled(const struct tmd_layout *layout, const v
 }
 
 /*
- * Writes the whole mask. Argument @off contains the bits to set. It also contains the bits that
- * the driver has set.
+ * Writes the whole mask. Argument @off contains the bits to set. This includes the bits that the
+ * driver has set.
  */
 static inline void disable(const struct tmd_layout *layout, void *tmd, const struct tmd_allow *off)
 {
@@ -260,8 +260,8 @@ int tmd_map_build(struct gpupart *gp, const struct gpupart_topology *topo,
 	int err = 0;
 
 	/*
-	 * Do not clear the SM limits. They belong to the GPU and not to the layout, and a launch
-	 * in another thread may be writing them.
+	 * Do not clear the SM limits. These limits belong to the GPU and not to the layout. A
+	 * launch in another thread may be writing the limits.
 	 */
 	memset(map, 0, offsetof(struct tmd_map, sm));
 	map->layout = layout;
@@ -383,9 +383,9 @@ static bool spares_singles(const struct tmd_map *map, const void *tmd, unsigned 
 /*
  * Returns true if the driver wrote the mask @off in this TMD for a green context. Such a mask
  * contains the TPCs outside the context. If @spares is true, it also contains the singletons. If
- * the launch is an ordinary grid, @off may also be an old mask of the library in a node of an
- * unknown graph. The library also sets bits that belong to no TPC. The driver never sets such
- * bits.
+ * the launch is an ordinary grid, @off may also be an old mask of the library. Such a mask can
+ * stay in a node of an unknown graph. The library also sets bits that belong to no TPC. The
+ * driver never sets such bits.
  */
 static bool is_green(const struct tmd_map *map, const struct tmd_allow *off, bool grid, bool spares)
 {
@@ -402,10 +402,10 @@ static bool is_green(const struct tmd_map *map, const struct tmd_allow *off, boo
 }
 
 /*
- * Handles unusual launches. These are launches with clusters, with the driver's own mask or with
- * extension bits, and cooperative launches. Argument @wanted is the intersection of limit and
- * set. Its bits beyond the map's words are undefined. Argument @outcome is the outcome of the
- * computation of @wanted.
+ * Handles unusual launches. Such a launch has clusters, is cooperative, has the driver's own
+ * mask, or has extension bits. Argument @wanted is the intersection of limit and set. Its bits
+ * beyond the map's words are undefined. Argument @outcome is the outcome of the computation of
+ * @wanted.
  */
 static __attribute__((noinline, cold)) enum tmd_outcome
 confine_other(const struct tmd_map *map, void *tmd, const struct tmd_allow *limit_given,

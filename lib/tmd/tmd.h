@@ -139,9 +139,10 @@ const struct tmd_layout *tmd_layout_of_class(unsigned int compute_class, unsigne
 unsigned int tmd_layout_nr_bits(const struct tmd_layout *layout);
 
 /*
- * Builds a map. Argument @learnt has the bit of each TPC. If it is NULL, the layout's formula
- * computes the bits. If the formula needs an unknown id, or if a bit is out of range or is used
- * twice, the function returns -EOPNOTSUPP. Otherwise it returns 0.
+ * Builds a map. Argument @learnt has the bit of each TPC. If @learnt is NULL, the layout's
+ * formula computes the bits. If the formula needs an unknown id, the function returns
+ * -EOPNOTSUPP. It returns the same error if a bit is out of range or is used twice. Otherwise it
+ * returns 0.
  */
 GPUPART_PRIVATE
 int tmd_map_build(struct gpupart *gp, const struct gpupart_topology *topo,
@@ -172,9 +173,9 @@ enum tmd_outcome tmd_confine(const struct tmd_map *map, void *tmd,
 
 /*
  * Does the same as tmd_confine() for a usual launch, with fewer instructions. If the launch is
- * not usual, or if the limit and the set have no TPC in common, the function returns false and
- * changes nothing. The map must have @nr_words mask words. Callers pass a constant, so there is
- * no loop.
+ * not usual, the function returns false and changes nothing. It also returns false if the limit
+ * and the set have no TPC in common. The map must have @nr_words mask words. Callers pass a
+ * constant, so there is no loop.
  */
 static inline __attribute__((always_inline))
 bool tmd_confine_usual(const struct tmd_map *map, void *tmd, const struct tmd_allow *limit,
@@ -229,9 +230,9 @@ bool tmd_mask_read(const struct tmd_map *map, const void *tmd, struct tmd_mask *
 void tmd_mask_restore(const struct tmd_map *map, void *tmd, const struct tmd_mask *mask);
 
 /*
- * Checks of a map that is not trusted yet call this function. It sets the bits of @left_out and
- * no other bits. The set @left_out must have at most half of the TPCs. So at least one TPC stays
- * enabled, even if the map has these bits at the wrong TPCs.
+ * This function is used to check a map before the map is trusted. It sets the bits of @left_out
+ * and no other bits. The set @left_out must have at most half of the TPCs. So at least one TPC
+ * stays enabled, even if the map has these bits at the wrong TPCs.
  */
 enum tmd_outcome tmd_leave_out(const struct tmd_map *map, void *tmd,
 			       const struct gpupart_tpcset *left_out);
