@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * The injected library, libgpupart-inject.so. It is for programs that do not use gpupart
- * themselves. It applies the limit and the memory quota of `gpupart run` to the program, and
- * measures for `gpupart stat`. If CUDA_INJECTION64_PATH is set, the driver loads this library at
- * cuInit and calls InitializeInjection(). If a process never calls cuInit, the library does
- * nothing.
+ * The injected library, libgpupart-inject.so. This library is for programs that do not call
+ * gpupart's functions. It applies the limit and the memory quota of `gpupart run` to the program.
+ * It also measures the program for `gpupart stat`. If CUDA_INJECTION64_PATH is set, the driver
+ * loads this library at cuInit and calls InitializeInjection(). If a process never calls cuInit,
+ * the library does nothing.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -127,8 +127,8 @@ static const char *own_path(void)
 
 /*
  * Another tool may already use the driver's injection variable. Then LD_PRELOAD loads this
- * library, and this function replaces the tool's path in the variable by this library's path. The
- * library calls the tool later. So both are loaded at cuInit.
+ * library. This function replaces the tool's path in the variable by the path of this library.
+ * The library calls the tool later. So both libraries are loaded at cuInit.
  */
 __attribute__((constructor))
 static void preloaded(void)
@@ -157,8 +157,8 @@ static const char *limit_list(struct gpupart_gpu *gpu, char *list, size_t len)
 }
 
 /*
- * The reason why this process cannot report to its run. If it can report, or if there is no run,
- * this is "".
+ * The reason why this process cannot report to its run. If the process can report, or if there is
+ * no run, the string is "".
  */
 static char unreported[256];
 /*
@@ -303,8 +303,8 @@ static int attach(const struct environment *told, const char *selector, const ch
 
 /*
  * Attaches the GPU of @grant and each GPU in the environment's list. If @grant names no GPU, the
- * function attaches any GPU. Without a grant and a list, it attaches the GPU in the environment,
- * or any GPU.
+ * function attaches any GPU. If there is no grant and no list, the function attaches the GPU in
+ * the environment, or any GPU.
  */
 static int attach_all(const struct environment *told, const struct gpupart_grant *grant)
 {
@@ -329,7 +329,7 @@ static int attach_all(const struct environment *told, const struct gpupart_grant
 
 /*
  * Confines the process. If the user has a grant, the function confines the process on the grant's
- * GPU. It does this even if the environment does not require it.
+ * GPU. The grant applies even if the environment does not require it.
  */
 static void confine(const struct environment *told, const struct gpupart_grant *grant,
 		    bool strictly)
