@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Attaches GPUs, and applies the limit that comes from outside this process. */
+/*
+ * Attaches GPUs to this process, and applies the limit that other programs set for this process.
+ */
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -27,8 +29,8 @@ static pthread_mutex_t attach_lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_RENEWS(attach_lock);
 
 /*
- * Returns CUDA's device number of the GPU at @pci, or -ENODEV if the GPU is not visible to this
- * process.
+ * Returns the number that CUDA uses for the GPU at PCI address @pci. Returns -ENODEV if this
+ * process cannot see the GPU.
  */
 static int device_of_pci(struct gpupart *gp, const struct cuda_api *cuda, const char *pci,
 			 int *device)
@@ -52,7 +54,7 @@ static int device_of_pci(struct gpupart *gp, const struct cuda_api *cuda, const 
 			visible ? ": CUDA_VISIBLE_DEVICES is " : "", visible ? visible : "");
 }
 
-/* Parses the N of "cuda:N". */
+/* Reads the device number N from a selector "cuda:N". */
 static int device_number(struct gpupart *gp, const char *selector, int *device)
 {
 	const char *digits = selector + 5;
@@ -67,7 +69,7 @@ static int device_number(struct gpupart *gp, const char *selector, int *device)
 	return 0;
 }
 
-/* Reads the topology of a GPU of the simulated driver. */
+/* Reads a GPU's topology from the simulated driver. */
 static int simulated_topology(struct gpupart *gp, const struct cuda_api *cuda, const char *selector,
 			      struct gpupart_topology **topo)
 {
@@ -104,8 +106,8 @@ free_topo:
 }
 
 /*
- * Mask bits are computed from virtual GPCs. NVIDIA's driver is the only source for real GPUs
- * that reports virtual GPCs.
+ * Mask bits are computed from virtual GPCs. For real GPUs, only NVIDIA's driver reports virtual
+ * GPCs.
  */
 static int find_topology(struct gpupart *gp, const struct cuda_api *cuda, const char *selector,
 			 bool early, struct gpupart_topology **topo)
@@ -115,7 +117,7 @@ static int find_topology(struct gpupart *gp, const struct cuda_api *cuda, const 
 
 	if (cuda->sim_capture)
 		return simulated_topology(gp, cuda, selector, topo);
-	/* CUDA's devices cannot be queried before cuInit has ended. */
+	/* Before cuInit has ended, CUDA answers no queries about devices. */
 	if (early || (selector && strncmp(selector, "cuda:", 5)))
 		return topo_rm_open(gp, selector, topo);
 	result = cuda->device_count(&count);
@@ -154,8 +156,8 @@ static int supported(struct gpupart *gp, const struct gpupart_topology *topo,
 }
 
 /*
- * Returns the attached GPU for @selector, and attaches it if necessary. The caller holds the
- * lock.
+ * Returns the GPU that @selector names. If this GPU is not attached yet, the function attaches
+ * it. The caller holds the lock.
  */
 static int gpu_get(struct gpupart *gp, const struct cuda_api *cuda, const char *selector,
 		   bool early, struct gpupart_gpu **got)
@@ -200,8 +202,8 @@ static int gpu_get(struct gpupart *gp, const struct cuda_api *cuda, const char *
 	if (err)
 		goto drop_gpu;
 	/*
-	 * Do this after the GPU was added to the list, because another thread may load a module
-	 * at the same time, and the GPU must then be in the list.
+	 * Add the GPU to the list before this check. Another thread may load a module at the same
+	 * time, and must then find the GPU in the list.
 	 */
 	if (module_any())
 		scope_used(gpu, SCOPE_USED_MODULES);
@@ -217,8 +219,7 @@ close_topo:
 	return err;
 }
 
-#define WORD_LEN 128	/* size of the buffer for the name of one GPU; a longer word is not the
-			 * name of a GPU */
+#define WORD_LEN 128	/* size of a buffer for the name of one GPU; no GPU has a longer name */
 
 /*
  * Finds the GPU at @pci in @list. Returns the position of the GPU in the list, -1 if the GPU is
@@ -237,9 +238,8 @@ static int find_listed(struct gpupart *gp, const struct cuda_api *cuda, bool ear
 			return n;
 	for (n = 0; environment_part(list, ',', n, word, sizeof(word)) >= 0; n++) {
 		/*
-		 * It is not an error if a word names a GPU other than the GPU at @pci. If a word
-		 * is not the name of any GPU, this is an error, because otherwise the limit
-		 * would be ignored.
+		 * A word may name a GPU other than the GPU at @pci. But if a word names no GPU at
+		 * all, return an error. Otherwise the limit would be ignored.
 		 */
 		err = find_topology(gp, cuda, word, early, &meant);
 		if (err)
@@ -253,8 +253,8 @@ static int find_listed(struct gpupart *gp, const struct cuda_api *cuda, bool ear
 }
 
 /*
- * Parses a set in @words. If @words has sets for several GPUs, the function parses set number
- * @n. Returns 0, or -EINVAL with @variable in the error sentence.
+ * Parses a set in @words. If @words contains one set per GPU, the function parses set number @n.
+ * Returns 0 or -EINVAL. The error sentence then contains the name @variable.
  */
 static int set_of_words(struct gpupart *gp, const struct gpupart_gpu *gpu, const char *variable,
 			const char *words, int n, struct gpupart_tpcset *set)
@@ -274,8 +274,8 @@ static int set_of_words(struct gpupart *gp, const struct gpupart_gpu *gpu, const
 }
 
 /*
- * Adds the rules in the environment for @gpu. @n is the number of @gpu among the GPUs that the
- * environment names.
+ * Adds the rules that the environment contains for @gpu. The environment has a list of GPUs, and
+ * @gpu has the position @n in this list.
  */
 static int rules_from_environment(struct gpupart *gp, struct gpupart_gpu *gpu, const char *rules,
 				  int n)
@@ -301,9 +301,10 @@ static int rules_from_environment(struct gpupart *gp, struct gpupart_gpu *gpu, c
 }
 
 /*
- * Reads the limit and the rules for @gpu from GPUPART_SET and GPUPART_RULES, which `gpupart run`
- * sets. The limit and the rules are for the GPUs in GPUPART_GPU, or for any GPU if that variable
- * is not set. The limit and the rules also apply to programs that link the library.
+ * Reads the limit for @gpu from GPUPART_SET, and the rules for @gpu from GPUPART_RULES. `gpupart
+ * run` sets these variables. If GPUPART_GPU is set, the limit and the rules are for the GPUs in
+ * GPUPART_GPU. Otherwise they are for every GPU. The variables also have an effect in programs
+ * that link the library.
  */
 static int set_from_environment(struct gpupart *gp, const struct cuda_api *cuda, bool early,
 				struct gpupart_gpu *gpu, const struct environment *outside,
@@ -327,10 +328,11 @@ static int set_from_environment(struct gpupart *gp, const struct cuda_api *cuda,
 }
 
 /*
- * Sets the limit from outside. This limit is the limit in the environment. If the limit was
- * changed after the start of the program, the limit in the record of the job GPUPART_JOB is used
- * instead. The limit is then reduced to the TPCs that this user's grants allow. If there is no
- * limit, the TPCs of the grants are the limit.
+ * Sets the limit that comes from outside this process. If the limit was changed after the program
+ * started, the record of the job GPUPART_JOB contains the new limit. Then the function uses the
+ * new limit. Otherwise it uses the limit in the environment. Then the function removes all TPCs
+ * that this user's grants do not allow. If there is no limit, the TPCs of the grants are the
+ * limit.
  */
 static int limit_from_outside(struct gpupart *gp, const struct cuda_api *cuda, bool early,
 			      struct gpupart_gpu *gpu)
@@ -348,9 +350,9 @@ static int limit_from_outside(struct gpupart *gp, const struct cuda_api *cuda, b
 	if (err)
 		return err;
 	/*
-	 * A program that changes the limit of a job writes the job's record first and searches
-	 * for the job's processes afterwards. So either that program finds this process, or this
-	 * process reads the changed record.
+	 * To change the limit of a job, a program first writes the job's record. Then it searches
+	 * for the job's processes. So that program finds this process, or this process reads the
+	 * changed record.
 	 */
 	state_page_lock();
 	if (found && outside.job && job_limit(outside.job, pci, &other) &&
@@ -369,8 +371,8 @@ static int limit_from_outside(struct gpupart *gp, const struct cuda_api *cuda, b
 	if (found)
 		scope_limit_set(gpu, LIMIT_OUTER, &set);
 	/*
-	 * Read the environment only one time. If the program sets these variables later, their
-	 * values are not a limit from outside.
+	 * Read the environment one time. If the program itself sets these variables later, the
+	 * new values must not become a limit.
 	 */
 	gpu->has_environment = true;
 unlock:
@@ -379,8 +381,8 @@ unlock:
 }
 
 /*
- * If GPUPART_DISABLE=1 is set, the library does nothing. But a user with a grant cannot disable
- * the library.
+ * With GPUPART_DISABLE=1 in the environment, the library does nothing. But users with a grant
+ * cannot disable the library.
  */
 static int begin(struct gpupart *gp, const struct cuda_api **cuda)
 {
@@ -392,7 +394,7 @@ static int begin(struct gpupart *gp, const struct cuda_api **cuda)
 	return cuda_open(gp, cuda);
 }
 
-/* Does the same as the function above, and initialises CUDA. */
+/* Calls begin() and initialises CUDA. */
 static int begin_init(struct gpupart *gp, const struct cuda_api **cuda)
 {
 	int err = begin(gp, cuda), result;
@@ -405,8 +407,8 @@ static int begin_init(struct gpupart *gp, const struct cuda_api **cuda)
 }
 
 /*
- * Called after this process is published. If a run borrows TPCs of this process, either that run
- * finds the published process, or this function finds the run.
+ * Called after this process is published. A run may borrow TPCs of this process. This run finds
+ * the published process, or this function finds the run.
  */
 static void tell_borrower(struct gpupart_gpu *gpu)
 {
@@ -439,9 +441,7 @@ static int attach(struct gpupart *gp, const char *selector, struct gpupart_gpu *
 		}
 		gpu->learned = !err;
 	}
-	/*
-	 * A later call of this function also handles the context that is current at that time.
-	 */
+	/* A later call of this function handles the context that is current at that time. */
 	if (!err && !cuda->ctx_current(&current))
 		driver_gpu_of_context(current);
 	if (!err) {
@@ -456,7 +456,10 @@ static int attach(struct gpupart *gp, const char *selector, struct gpupart_gpu *
 	return 0;
 }
 
-/* Copies the options that exist in the caller's struct, and sets all other options to 0. */
+/*
+ * The caller's struct may be older and may have fewer options. Copies the options in this struct,
+ * and sets all other options to 0.
+ */
 static int options_read(struct gpupart *gp, const struct gpupart_attach_options *given,
 			struct gpupart_attach_options *options)
 {
@@ -507,7 +510,7 @@ int gpupart_attach(struct gpupart *gp, const char *selector,
 		return err;
 	if (!err)
 		return gpupart_strict_start(gp, false);
-	/* @gp already holds the reason why the GPU cannot be attached. */
+	/* The error sentence of @gp already says why the GPU cannot be attached. */
 	if (gpupart_strict_start(&strict, true))
 		return ctx_fail_because(gp, err,
 					"gpupart cannot make unconfined launches fail (%.200s)",
@@ -535,7 +538,7 @@ int gpupart_available(struct gpupart *gp, const char *selector)
 
 static bool strict_started;
 
-/* If gpupart_detach() would remove a limit that the program must keep, returns an error. */
+/* Returns an error if the program has a limit that gpupart_detach() must not remove. */
 static int may_detach(struct gpupart *gp)
 {
 	struct limit_sets sets;
@@ -598,7 +601,7 @@ int gpupart_attach_early(struct gpupart *gp, const char *selector, const char *k
 		err = limit_from_outside(gp, cuda, true, gpu);
 	}
 	if (err)
-		/* Other processes can also read the description of the problem. */
+		/* Publish the description of the problem, so that other processes can read it. */
 		snprintf(state_page_own->problem, sizeof(state_page_own->problem), "%.255s",
 			 gp->error);
 	report_attached(gp, err, err ? NULL : &gpu->driver.topo->info);
@@ -629,7 +632,10 @@ int gpupart_process_publish(struct gpupart *gp, const char *name)
 	int err;
 
 	fork_guard();
-	/* If another thread set a limit while the state page moves, the limit would be lost. */
+	/*
+	 * While the state page moves, no other thread may set a limit, because that limit would
+	 * be lost.
+	 */
 	FORK_HOLD(&attach_lock);
 	process_list_own(NULL, 0);
 	scope_hold();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Stores the results of the self-check in the user's cache directory, with one file for each
- * map. See check_cache.h.
+ * Stores the results of the self-check in the user's cache directory. Each map has its own file.
+ * See check_cache.h.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,9 +15,10 @@
 
 /*
  * Returns the path of the directory, with a slash at the end. If @make is set, the function
- * creates the directory. The directory is in @in, or in the user's own cache if @in is NULL. The
- * function fails if the user has no home. It also fails if root would have to write into another
- * user's directory, because that user could not replace root's files.
+ * creates the directory. The directory is in @in. If @in is NULL, the directory is in the user's
+ * own cache. If the user has no home directory, the function fails. Root must not write into
+ * another user's directory, because that user could not replace root's files. So in this case the
+ * function also fails.
  */
 static int cache_dir(struct gpupart *gp, char *path, size_t len, const char *in, bool make)
 {
@@ -29,7 +30,7 @@ static int cache_dir(struct gpupart *gp, char *path, size_t len, const char *in,
 	if (!base || base[0] != '/') {
 		base = getenv("HOME");
 		below = "/.cache";
-		/* Do not create a home directory that does not exist ("/nonexistent"). */
+		/* If the home directory does not exist ("/nonexistent"), do not create it. */
 		if (!base || base[0] != '/' || stat(base, &st))
 			return ctx_fail(gp, -ENOENT,
 					"XDG_CACHE_HOME is not set, and HOME=%s is not a directory",
@@ -53,7 +54,7 @@ static int cache_dir(struct gpupart *gp, char *path, size_t len, const char *in,
 	return 0;
 }
 
-/* Returns true if only this user and root can have written the file of @st. */
+/* @st describes a file. Returns true if only this user and root can have written this file. */
 static bool is_trusted(const struct stat *st)
 {
 	return S_ISREG(st->st_mode) && (!st->st_uid || st->st_uid == geteuid()) &&

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The public functions that set and read the sets of an attached GPU's scopes. Any thread may
- * call these functions.
+ * The public functions that change or read the sets of an attached GPU. Any thread may call these
+ * functions.
  */
 #include <errno.h>
 #include <string.h>
@@ -24,14 +24,17 @@ void gpupart_gpu_check(const struct gpupart_gpu *gpu, struct gpupart_check *chec
 {
 	*check = gpu->check;
 	/*
-	 * Since the check, calls of the program may have revealed further reasons why graphs
+	 * After the check, the program may have made calls that gave graphs another reason to
 	 * keep old sets.
 	 */
 	if (atomic_load_explicit(&gpu->trusted, memory_order_acquire))
 		check->graphs = graph_error();
 }
 
-/* The fast part of gpupart_set_check(). The error sentence is made only if the check fails. */
+/*
+ * The fast part of gpupart_set_check(). If the check fails, the slow part makes the error
+ * sentence.
+ */
 static inline int set_bad(struct gpupart *gp, const struct gpupart_gpu *gpu,
 			  const struct gpupart_tpcset *set)
 {
@@ -118,7 +121,7 @@ int gpupart_next_set(struct gpupart *gp, struct gpupart_gpu *gpu, const struct g
 	return err ? err : scope_next_set(gp, gpu, set);
 }
 
-/* Returns 0 if @exec can be kept built for @nr sets. */
+/* Returns 0 if the library can keep builds of @exec for @nr sets. */
 static int graph_holds(struct gpupart *gp, void *exec, unsigned int nr)
 {
 	unsigned int most = graph_sets(exec);
@@ -167,11 +170,14 @@ int gpupart_graph_prepare(struct gpupart *gp, struct gpupart_gpu *gpu, void *exe
 	if (result)
 		return ctx_fail(gp, -EIO, "the driver did not upload the graph: %s",
 				cuda_strerror(cuda, result));
-	/* If a build failed, @exec can perhaps keep fewer sets than before. */
+	/* If a build failed, the library may be able to keep fewer builds of @exec than before. */
 	return err ? err : graph_holds(gp, exec, nr);
 }
 
-/* Returns @has. If @has is false, the function puts all TPCs of @gpu into *@set. */
+/*
+ * Returns @has. If @has is false, there is no set, and the function stores all TPCs of @gpu in
+ * *@set.
+ */
 static bool or_all(const struct gpupart_gpu *gpu, bool has, struct gpupart_tpcset *set)
 {
 	if (!has)
@@ -202,7 +208,7 @@ int gpupart_stream_set(struct gpupart *gp, struct gpupart_gpu *gpu, void *stream
 
 	if (!err)
 		err = stream_identify(gp, cuda, stream, &id);
-	/* A stream without a set has no entry to remove. */
+	/* If the stream has no set, it has no entry to remove. */
 	if (err || scope_set_known(gpu, &gpu->streams, &id, set) || !set)
 		return err;
 	return stream_set_first(gp, gpu, cuda, &id, set);
@@ -228,8 +234,8 @@ int gpupart_function_set(struct gpupart *gp, struct gpupart_gpu *gpu, void *func
 	int err = gpu_may_set(gp, gpu, set);
 
 	/*
-	 * A function that has a set is valid, because unloading its module would have removed
-	 * the set.
+	 * If a kernel function has a set, the function is valid. The set would have been removed
+	 * with the function's module.
 	 */
 	if (!err && !set)
 		rules_forget();

@@ -6,8 +6,8 @@
 #include "lib/confine/scope.h"
 
 /*
- * Returns 0 if @gpu's map is trusted and @set is valid or NULL. Otherwise returns the error of
- * gpupart_set_check().
+ * Returns 0 if the map of @gpu is trusted and @set is valid. NULL is also a valid set. Otherwise
+ * returns the same error as gpupart_set_check().
  */
 int gpu_may_set(struct gpupart *gp, const struct gpupart_gpu *gpu,
 		const struct gpupart_tpcset *set);

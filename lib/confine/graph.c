@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Builds executable graphs for the sets that apply. See graph.h. The measurements are in
- * Documentation/internals/hardware.md, "Graphs".
+ * Builds executable graphs for the sets that apply to their launches. See graph.h. The
+ * measurements are in Documentation/internals/hardware.md, "Graphs".
  */
 #include <errno.h>
 #include <pthread.h>
@@ -21,19 +21,16 @@
 #include "lib/driver/callback.h"
 #include "lib/state/state_page.h"
 
-/*
- * The stream that a graph was captured on. The caller holds the lock. Its GPU may be attached
- * later, and its sets are given later still, so the tables of all GPUs are searched.
- */
+/* The stream on which a graph was captured. The lock protects this struct. */
 struct origin {
 	bool known, gone;
 	struct scope_id id;
-	uint64_t object;	/* of the driver; 0 for a default stream */
-	struct gpupart_gpu *gpu;	/* destroyed with @set on this GPU; NULL: had none */
+	uint64_t object;	/* the driver's stream object; 0 for a default stream */
+	struct gpupart_gpu *gpu;	/* if @gone: the GPU of @set; NULL: no set */
 	struct tmd_allow set;
 };
 
-/* An entry of a hash table by driver handles: the first member of larger structs. */
+/* An entry of a hash table whose keys are driver handles. Larger structs begin with an entry. */
 struct entry {
 	struct entry *next;
 	const void *handle;
@@ -42,11 +39,11 @@ struct entry {
 struct executable {
 	struct entry entry;
 	struct graph_builds builds;
-	struct records_mark *mark;	/* of all its builds */
+	struct records_mark *mark;	/* the mark that all builds share */
 	struct origin origin;
-	unsigned int nr_users;	/* threads that are launching it */
-	bool gone;		/* destroyed; its last user frees it */
-	unsigned int rules;	/* rules_generation when its functions were last matched */
+	unsigned int nr_users;	/* number of threads that launch this graph now */
+	bool gone;		/* the graph was destroyed; the last user frees this struct */
+	unsigned int rules;	/* rules_generation when the graph's functions were last matched */
 };
 
 /* A graph that was captured. */
@@ -59,15 +56,15 @@ struct captured {
 
 /* Protects both tables and their entries. No thread holds this lock during a driver call. */
 static pthread_mutex_t graph_lock = PTHREAD_MUTEX_INITIALIZER;
-FORK_TAKES(graph_lock, 1);	/* acquired before the lock of scope.c */
+FORK_TAKES(graph_lock, 1);	/* a thread acquires this lock before the lock of scope.c */
 static struct entry *executables[NR_BUCKETS], *captures[NR_BUCKETS];
 
-static atomic_uint most_builds;	/* of an executable; 0: not read yet */
+static atomic_uint most_builds;	/* maximum number of builds of a graph; 0: not read yet */
 
-/* Clones may no longer match their executables. */
+/* If true, clones may no longer match their executable graphs. */
 static atomic_bool changes_unseen;
 
-/* What this thread is doing. Its calls do not nest, except for those of this library. */
+/* The state of this thread's driver call. Calls of the program are not nested. */
 static _Thread_local struct {
 	struct scope_graph scope;
 	struct executable *launched;
@@ -75,14 +72,14 @@ static _Thread_local struct {
 	void *exec;		/* the program's handle */
 	struct scope_id stream;
 	uint64_t print;		/* fingerprint of the sets that apply to this launch */
-	uint64_t publications;	/* read before the fingerprint */
+	uint64_t publications;	/* publications(), read before the fingerprint */
 	bool stale, rebuilt, partial;
-	bool launch, next;	/* not an upload; it used the thread's next-launch set */
-	bool captured;		/* captured into a graph: nothing is launched */
+	bool launch, next;	/* launch and not upload; a next-launch set is used */
+	bool captured;		/* the stream is being captured, so nothing is launched */
 	bool varies;		/* a variant is being instantiated */
-	void *made;		/* set by the instantiation that this thread executes */
-	uint64_t flags;		/* of that instantiation */
-	struct records *records;	/* context of the launch's stream; NULL: none */
+	void *made;		/* the new executable graph of an instantiation */
+	uint64_t flags;		/* flags of the instantiation */
+	struct records *records;	/* records of the GPU of the launch; NULL: none */
 } now;
 
 /* ------------------------------------------------------------------------ tables */
@@ -94,7 +91,7 @@ static unsigned int bucket_of(const void *handle)
 
 _Static_assert(NR_BUCKETS == 1 << (64 - 56), "bucket_of() returns one");
 
-/* The caller of these four holds the lock. They return NULL if @handle has no entry. */
+/* The caller of these functions holds the lock. If @handle has no entry, they return NULL. */
 static struct entry **place_of(struct entry **table, const void *handle)
 {
 	struct entry **at = &table[bucket_of(handle)];
@@ -113,7 +110,7 @@ static void *take(struct entry **table, const void *handle)
 	return found;
 }
 
-/* Returns the old entry of the handle, whose object was destroyed without notice. */
+/* Returns the old entry of @handle. The driver did not report the end of the old object. */
 static void *put(struct entry **table, struct entry *entry, const void *handle)
 {
 	void *old = take(table, handle);
@@ -129,7 +126,7 @@ static struct executable *executable_of(const void *exec)
 	return (struct executable *)*place_of(executables, exec);
 }
 
-/* The stream on which @graph was captured, if @graph was captured. The caller holds the lock. */
+/* Returns the stream on which @graph was captured, or zeros. The caller holds the lock. */
 static struct origin origin_of(const void *graph)
 {
 	const struct captured *c = (struct captured *)*place_of(captures, graph);
@@ -137,7 +134,7 @@ static struct origin origin_of(const void *graph)
 	return c ? c->origin : (struct origin){ 0 };
 }
 
-/* The entry must be in no bucket. The caller holds the lock. */
+/* The caller holds the lock and has removed the entry from its table. */
 static void executable_free(struct executable *e)
 {
 	if (!e)
@@ -150,7 +147,7 @@ static void executable_free(struct executable *e)
 	free(e);
 }
 
-/* A program that destroys what another thread launches is wrong, but must not crash here. */
+/* If a program wrongly destroys a graph during a launch, the library must not crash. */
 static struct executable *executable_use(const void *exec)
 {
 	struct executable *e;
@@ -213,7 +210,10 @@ static bool stream_set(struct gpupart_gpu *gpu, const struct scope_id *id, struc
 	return true;
 }
 
-/* The attached GPU on which the stream at @id has a set; NULL: none. */
+/*
+ * Returns the attached GPU on which the stream at @id has a set, or NULL. The stream's GPU may be
+ * attached after the capture, so the code searches all GPUs.
+ */
 static struct gpupart_gpu *find_stream_set(const struct scope_id *id, struct tmd_allow *allow)
 {
 	struct gpupart_gpu *gpu;
@@ -224,7 +224,7 @@ static struct gpupart_gpu *find_stream_set(const struct scope_id *id, struct tmd
 	return gpu;
 }
 
-/* Called when streams are destroyed; their sets still exist. The caller holds the lock. */
+/* Called when streams are being destroyed. Their sets still exist. The caller holds the lock. */
 static void origin_gone(struct origin *origin, uint64_t object, const void *ctx,
 			const void *thread)
 {
@@ -246,14 +246,17 @@ void graph_stream_destroyed(uint64_t object, const void *ctx, const void *thread
 			struct executable *e = (struct executable *)at;
 
 			origin_gone(&e->origin, object, ctx, thread);
-			/* It may have been that stream, and the next one may get its handle. */
+			/* The last launch may have used this stream. Its handle may be reused. */
 			atomic_store_explicit(&e->builds.stream_gone, true, memory_order_relaxed);
 			graph_builds_lost(&e->builds, ctx);
 		}
 	}
 }
 
-/* The GPU of the set that @e's capture stream has, or had when it was destroyed; NULL: none. */
+/*
+ * Returns the GPU on which the capture stream of @e has a set. Here, a destroyed stream still has
+ * its last set. If there is no set, returns NULL.
+ */
 static struct gpupart_gpu *origin_set(struct executable *e, struct tmd_allow *allow)
 {
 	struct gpupart_gpu *gpu = NULL;
@@ -273,13 +276,13 @@ void graph_captured(const struct scope_id *stream, void *graph)
 	struct captured *c, *old;
 	uint64_t object = 0;
 
-	/* Without a mark, a later thread's stream could be mistaken for this one's. */
+	/* Without a mark, a later thread's stream could be mistaken for this stream. */
 	if (stream->thread && stream_mark_thread(NULL))
 		return;
 	/*
-	 * A created stream and a later one with the same handle differ in the object that the
-	 * handle points to, which the driver names when it destroys the stream. self_check.c
-	 * verifies that, perhaps after this; if it does not hold, no stream ever has a set.
+	 * A later stream can have the same handle, but has a different object. When a stream is
+	 * destroyed, the driver reports its object. If self_check.c cannot prove this, streams
+	 * have no sets.
 	 */
 	if (!stream->ctx && (!peek_word(stream->handle, &object) || !object))
 		return;
@@ -302,7 +305,7 @@ void graph_error_set(const char *fmt, ...)
 	static char text[160];
 	va_list ap;
 
-	/* graph_error() returns this pointer, so the pointer is written only one time. */
+	/* The text is written one time, because callers of graph_error() keep the pointer. */
 	if (atomic_flag_test_and_set(&taken))
 		return;
 	va_start(ap, fmt);
@@ -330,14 +333,14 @@ static uint64_t print_of_all(const struct scope_graph *graph)
 		print = hash_bytes(print, &one, sizeof(one));
 		functions |= atomic_load_explicit(&gpu->function_sets, memory_order_acquire);
 	}
-	/* The same set, but it does not replace the sets of functions. */
+	/* Unlike a stream's set, a next-launch set replaces the sets of functions. */
 	functions = graph->is_next && functions;
 	return hash_bytes(print, &functions, sizeof(functions));
 }
 
 /*
- * The number of changes to the sets that scope_fingerprint() reads. While nodes are being built,
- * a set can change and then change back. A fingerprint does not show such changes.
+ * Returns how often the sets that scope_fingerprint() reads have changed. While nodes are being
+ * built, a set can change and then change back. A fingerprint does not show such changes.
  */
 static uint64_t publications(void)
 {
@@ -376,7 +379,7 @@ void graph_instantiate_begin(const struct cuda_api *cuda, void *source, uint64_t
 {
 	struct scope_graph *scope = &now.scope;
 
-	/* If there were variants, a profiler would see handles that the program does not have. */
+	/* With variants, a profiler would see handles that the program does not have. */
 	if (!atomic_load_explicit(&most_builds, memory_order_relaxed))
 		atomic_store(&most_builds, cuda->graph_instantiate && driver_tools(NULL) ?
 						   environment_read().graph_sets : 1);
@@ -400,7 +403,7 @@ void graph_instantiate_end(const struct cuda_api *cuda, void *source, int result
 	scope_graph_begin(NULL);
 	now.scope.nodes = NULL;
 	graph_collect(cuda);
-	/* Without the table of the masks in the nodes, the nodes cannot be built again. */
+	/* @nodes is the table of masks. Without this table, the nodes cannot be built again. */
 	if (!result && now.made && nodes && graph_can_rebuild(cuda) &&
 	    cuda->graph_clone(&clone, source))
 		clone = NULL;
@@ -413,7 +416,7 @@ void graph_instantiate_end(const struct cuda_api *cuda, void *source, int result
 		e->mark = now.scope.mark;
 		e->builds.clone = clone;
 		e->builds.flags = now.flags;
-		/* A graph that the GPU itself launches must keep its handle. */
+		/* If the GPU itself launches a graph, the graph must keep its handle. */
 		if (now.flags & CUDA_DEVICE_LAUNCH)
 			e->builds.most = 1;
 		own->nodes = nodes;
@@ -432,7 +435,7 @@ void graph_instantiate_end(const struct cuda_api *cuda, void *source, int result
 
 /* ------------------------------------------------------------------------ launch */
 
-/* No driver call names a graph's functions: match rules newer than @e, using its clone. */
+/* If the rules changed, matches the functions again. The clone contains the functions of @e. */
 static __attribute__((noinline)) void match_rules(const struct cuda_api *cuda,
 						  struct executable *e)
 {
@@ -463,7 +466,7 @@ static void rebuild(const struct cuda_api *cuda, struct graph_builds *builds,
 		state_count(STATE_GRAPH_STALE);
 }
 
-/* Chooses the build to launch or upload: the program's own if the stream is being captured. */
+/* Chooses the build to launch or upload. During a capture, this is the program's own build. */
 static struct graph_build *pick(const struct cuda_api *cuda, struct executable *e)
 {
 	struct graph_want want = { &now.scope, &now.stream, now.print, now.launch, false };
@@ -471,7 +474,7 @@ static struct graph_build *pick(const struct cuda_api *cuda, struct executable *
 	struct graph_build *b = builds->build;
 	bool same = graph_builds_in(builds, &now.stream);
 
-	/* Usual case: nothing changed since the last launch, so no other build can have run. */
+	/* In the usual case, nothing changed since the last launch, and this build ran last. */
 	if (same && !builds->event && graph_build_is_for(b, now.print) && !b->partial)
 		return b;
 	now.captured = now.captured || stream_is_captured(cuda, now.stream.handle);
@@ -539,7 +542,7 @@ void *graph_launch_begin(const struct cuda_api *cuda, void *exec, const struct g
 		scope->nodes = now.build->nodes;
 		records_mark_built(e->mark, now.build->counted);
 	} else if (launch && any_in_use()) {
-		/* It was instantiated before the attach, so its nodes may hold any set. */
+		/* The graph is older than the attach, so its nodes may contain any set. */
 		state_count(STATE_GRAPH_STALE);
 	}
 	scope_graph_begin(scope);
@@ -562,7 +565,7 @@ void *graph_launch_end(const struct cuda_api *cuda, int result)
 		return now.exec;
 	b->counted = records_mark_built(e->mark, 0);
 	if (any)
-		/* Only a successful launch proves that no node kept an earlier set. */
+		/* If the launch failed, some nodes may still have an earlier set. */
 		b->settled = !result && !now.stale && now.publications == publications();
 	else if (!result && !b->built)
 		b->settled = true;
@@ -600,7 +603,7 @@ unsigned int graph_sets(const void *exec)
 
 /* ----------------------------------------------------------------------- changes */
 
-/* @graph: its new state; NULL: its old state. */
+/* Replaces the clone of @exec. After an update to a graph, @graph is this graph, or else NULL. */
 static void clone_replace(void *exec, void *clone, const void *graph)
 {
 	struct executable *e;
@@ -641,7 +644,7 @@ void graph_updated(const struct cuda_api *cuda, void *exec, void *graph)
 	graph_collect(cuda);
 }
 
-/* Both kinds of parameters begin with this member. */
+/* Both versions of the parameters begin with the function. */
 static bool has_function(const struct cuda_api *cuda, void *node, const void *params)
 {
 	struct cuda_kernel_node is;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Applies sets to executable graphs. The driver builds the TMD of a graph node one time and
- * launches it many times. So the library records the sets with which the nodes were built, and
- * makes the driver build the nodes again if other sets apply.
+ * Applies sets to executable graphs. The driver builds the TMD of a graph node one time and uses
+ * this TMD for many launches. So the library records the sets for which the nodes were built. If
+ * other sets apply to a launch, the library makes the driver build the nodes again.
  */
 #ifndef GPUPART_LIB_CONFINE_GRAPH_H
 #define GPUPART_LIB_CONFINE_GRAPH_H
@@ -16,13 +16,16 @@ struct graph_node;
 
 /*
  * Called before a node's TMD is masked. The node belongs to the graph that this thread launches.
- * When the driver builds the TMD again, the TMD still contains the mask bits that the library
- * put into the old TMD. This function removes these mask bits. Returns the node for
- * graph_node_end(), or NULL.
+ * When the driver builds a TMD again, the mask bits of the library stay in the TMD. This function
+ * removes these old bits. Returns the node or NULL. The caller passes this result to
+ * graph_node_end().
  */
 struct graph_node *graph_node_begin(struct scope_graph *graph, const struct tmd_map *map,
 				    void *tmd);
-/* @node may be NULL. @records are the records of the node's GPU, or NULL. */
+/*
+ * Called after a node's TMD is masked. Argument @node may be NULL. Argument @records is NULL if
+ * the node's GPU has no records.
+ */
 void graph_node_end(struct graph_node *node, const struct tmd_map *map,
 		    const struct launch_params *params, struct records *records);
 
@@ -43,46 +46,47 @@ struct graph_place {
 };
 
 /*
- * Called when the driver has instantiated @exec from @source. This thread's driver call has not
- * ended yet.
+ * Called when the driver has instantiated @exec from @source. The thread is still in this driver
+ * call.
  */
 void graph_exec_created(void *exec, void *source);
 void graph_exec_destroyed(void *exec);
 void graph_destroyed(void *graph);
 /*
- * Called when streams are being destroyed: the stream at @object, the default streams of @ctx,
- * or the per-thread default streams of the thread that has this mark. Graphs that were captured
- * on such a stream keep the set of the stream. An argument that is 0 or NULL matches no stream.
+ * Called when streams are being destroyed. These are the stream at @object, the default streams
+ * of @ctx, or the per-thread default streams of @thread. The argument @thread is the mark of a
+ * thread. If a graph was captured on a destroyed stream, the graph keeps the set of this stream.
+ * An argument that is 0 or NULL matches no stream.
  */
 void graph_stream_destroyed(uint64_t object, const void *ctx, const void *thread);
 
 /*
  * Called when an instantiation of @source begins. The instantiation may also upload the graph,
- * which builds its nodes.
+ * and the upload builds the nodes.
  */
 void graph_instantiate_begin(const struct cuda_api *cuda, void *source, uint64_t flags);
 void graph_instantiate_end(const struct cuda_api *cuda, void *source, int result);
 
 /*
- * Called before and after the driver launches or uploads @exec. @launch is true for a launch and
- * false for an upload. The first function returns the handle that the driver must launch. The
- * nodes of this handle are built for the sets that apply. The second function returns @exec. The
- * two functions are always called in pairs.
+ * The first function is called before the driver launches or uploads @exec, and the second
+ * function is called afterwards. For an upload, @launch is false. The first function returns the
+ * handle that the driver must use. The nodes of this handle are built for the sets that apply.
+ * The second function returns @exec. Each call of the first function needs one call of the second
+ * function.
  */
 void *graph_launch_begin(const struct cuda_api *cuda, void *exec, const struct graph_place *place,
 			 bool launch);
 void *graph_launch_end(const struct cuda_api *cuda, int result);
 
 /*
- * Returns the number of sets for which @exec can be kept built at the same time, or 0 if @exec
- * is unknown.
+ * Returns for how many sets the library can keep builds of @exec at the same time. If @exec is
+ * unknown, returns 0.
  */
 unsigned int graph_sets(const void *exec);
 
 /*
- * Called if the driver no longer reports all changes that the program makes to executable
- * graphs. After this call no graph is built again, because building it again would undo the
- * program's changes.
+ * Called when the driver no longer reports every change of an executable graph. After this call
+ * the library builds no graph again, because a new build would undo changes of the program.
  */
 void graph_changes_unseen(void);
 
@@ -91,28 +95,27 @@ void graph_updated(const struct cuda_api *cuda, void *exec, void *graph);
 
 enum graph_change {
 	GRAPH_KERNEL, GRAPH_KERNEL_OLD, GRAPH_MEMSET, GRAPH_MEMCPY,
-	GRAPH_OTHER,		/* the program made a change that the library cannot repeat on a
-				 * clone */
+	GRAPH_OTHER,		/* a change that the library cannot repeat on a clone */
 	/*
 	 * A node was enabled or disabled. The library cannot repeat this change on a clone, and
 	 * no later change undoes it.
 	 */
 	GRAPH_ENABLED,
 };
-/* Called when the program changed the parameters of @node of @exec. */
+/* Called when the program changed the parameters of @node in @exec. */
 void graph_changed(const struct cuda_api *cuda, void *exec, void *node, enum graph_change what,
 		   const void *params);
 
 /*
- * Called when @graph was captured on @stream. The stream still exists. The GPU of the stream may
- * be attached after this call. The check that finds out how to distinguish streams may also run
- * after this call.
+ * Called when @graph was captured on @stream. The stream still exists. The GPU of the stream need
+ * not be attached yet. The library checks how to distinguish streams, and this check may run
+ * later.
  */
 void graph_captured(const struct scope_id *stream, void *graph);
 
-/* Returns "", or the reason why graphs may keep the sets with which their nodes were built. */
+/* Returns the reason why graphs may keep old sets. Returns "" if there is no such reason. */
 const char *graph_error(void);
-/* Sets the reason that graph_error() returns. Only the first reason is kept. */
+/* Sets the reason that graph_error() returns. Later calls change nothing. */
 __attribute__((format(printf, 1, 2)))
 void graph_error_set(const char *fmt, ...);
 

@@ -93,7 +93,7 @@ bool graph_builds_in(const struct graph_builds *builds, const struct scope_id *s
 	       last->thread == stream->thread;
 }
 
-/* The context of @stream; NULL: unknown. */
+/* Returns the context of @stream. Returns NULL if the context is unknown. */
 static void *context_of(const struct cuda_api *cuda, const struct scope_id *stream)
 {
 	void *ctx = stream->ctx;
@@ -101,7 +101,7 @@ static void *context_of(const struct cuda_api *cuda, const struct scope_id *stre
 	return ctx || !cuda->stream_ctx(stream->handle, &ctx) ? ctx : NULL;
 }
 
-/* Creates the event if necessary. From now on the event is recorded at launches into @stream. */
+/* Creates the event if there is none yet. After that, launches into @stream record the event. */
 static bool has_event(const struct cuda_api *cuda, struct graph_builds *builds,
 		      const struct scope_id *stream)
 {
@@ -110,7 +110,7 @@ static bool has_event(const struct cuda_api *cuda, struct graph_builds *builds,
 				 !cuda->event_create(&builds->event, CUDA_EVENT_NO_TIMING));
 }
 
-/* Orders the launch into @stream after the last launch of any build. */
+/* Makes @stream wait until the last launch of any build has ended. */
 static bool follows(const struct cuda_api *cuda, const struct graph_builds *builds,
 		    const struct scope_id *stream)
 {
@@ -123,8 +123,8 @@ static bool follows(const struct cuda_api *cuda, const struct graph_builds *buil
 /* ------------------------------------------------------------------------ variants */
 
 /*
- * If several builds match, returns the build that was launched most recently, because another
- * launch of this build need not wait.
+ * If several builds match, returns the build that was launched last. A new launch of this build
+ * need not wait for an event.
  */
 static struct graph_build *find(struct graph_builds *builds, uint64_t print)
 {
@@ -152,8 +152,8 @@ static bool is_current(const struct cuda_api *cuda, struct graph_builds *builds,
 }
 
 /*
- * Instantiates and uploads a build, so that a launch needs no more memory. If this fails, there
- * is no new build.
+ * Instantiates and uploads a build. The upload allocates the memory that launches of this build
+ * need. If the function fails, there is no new build.
  */
 static bool instantiate(const struct cuda_api *cuda, struct graph_builds *builds,
 			struct graph_build *b, const struct graph_want *want)
@@ -166,8 +166,8 @@ static bool instantiate(const struct cuda_api *cuda, struct graph_builds *builds
 						 builds->flags & ~(uint64_t)CUDA_GRAPH_UPLOAD))
 		return false;
 	/*
-	 * If the driver cannot update a graph, the graph has only the program's build. For
-	 * example, the driver cannot update a graph that kernels change.
+	 * The driver cannot update some graphs, for example graphs that kernels change. Such a
+	 * graph has one build, which is the program's own.
 	 */
 	b->version = builds->version - 1;
 	if (!is_current(cuda, builds, b))
@@ -181,8 +181,8 @@ static bool instantiate(const struct cuda_api *cuda, struct graph_builds *builds
 }
 
 /*
- * Returns NULL if the number of builds is at its maximum, or if the driver cannot make a
- * variant.
+ * Makes a variant. Returns NULL if there are too many builds already, or if the driver cannot
+ * make the variant.
  */
 static struct graph_build *make(const struct cuda_api *cuda, struct graph_builds *builds,
 				struct graph_want *want)
@@ -223,7 +223,10 @@ static struct graph_build *choose(const struct cuda_api *cuda, struct graph_buil
 	if (!least->built)
 		return least;
 	for (b = least; b < builds->build + GRAPH_MAX_BUILDS; b++) {
-		/* A set changed while this build was being made, so build it again first. */
+		/*
+		 * A set changed while the driver made this build, so choose it and build it
+		 * again.
+		 */
 		if (b->built && !b->settled)
 			return b;
 		if (b->exec && b->used < least->used)
@@ -250,8 +253,8 @@ struct graph_build *graph_builds_pick(const struct cuda_api *cuda, struct graph_
 		b = NULL;
 	if ((!b || b != builds->last) && want->launch && !follows(cuda, builds, want->stream)) {
 		/*
-		 * The driver orders the launches of one build, so use this build and build its
-		 * nodes again.
+		 * The driver itself orders launches of the same build. So use the build of the
+		 * last launch again.
 		 */
 		has_event(cuda, builds, want->stream);
 		b = builds->last ? builds->last : builds->build;

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds the nodes of an executable graph by the addresses of their TMDs. Stores the mask that
- * the library left in each TMD.
+ * Stores the nodes of an executable graph in a table. The address of a node's TMD is the key. The
+ * table also has a hash of the mask that the library wrote into this TMD.
  */
 #include <stdlib.h>
 #include "lib/confine/graph.h"
 #include "lib/core/hash.h"
 
 struct graph_node {
-	uint64_t tmd;		/* address; 0: free */
-	uint64_t left;		/* hash of the mask that the library left */
+	uint64_t tmd;		/* address of the TMD; 0: the entry is free */
+	uint64_t left;		/* hash of the mask that the library wrote */
 	struct tmd_mask drivers; /* the mask as the driver built it */
-	bool counted;		/* the GPU counts the end of this node for the graph's record */
+	bool counted;		/* the GPU adds this node to the graph's record when the node
+				 * ends */
 };
 
 /*
- * A hash table with open addressing for one executable graph. Only one thread at a time launches
- * the graph.
+ * A hash table with open addressing for one executable graph. The table needs no lock, because
+ * two threads never launch the graph at the same time.
  */
 struct graph_nodes {
 	unsigned int size;	/* a power of two */
@@ -84,7 +85,7 @@ static int count_node(const struct cuda_api *cuda, void *node, int type, void *n
 	return 0;
 }
 
-/* The table also has room for nodes that the driver sometimes adds. */
+/* The driver sometimes adds nodes. The table has room for these nodes too. */
 struct graph_nodes *graph_nodes_new(const struct cuda_api *cuda, void *graph)
 {
 	unsigned int size = 64, nr = 0;

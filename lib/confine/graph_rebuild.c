@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Makes the driver build the nodes of an executable graph again. See graph_rebuild.h. The driver
- * builds a node again if a parameter in the node's TMD changes and then changes back. The
+ * Makes the driver build the nodes of an executable graph again. See graph_rebuild.h. If a
+ * parameter in a node's TMD changes and then changes back, the driver builds the node again. The
  * measurements are in Documentation/internals/hardware.md, "Graphs".
  */
 #include <stdlib.h>
@@ -14,10 +14,7 @@ bool graph_can_rebuild(const struct cuda_api *cuda)
 	       cuda->memset_get && cuda->memset_set && cuda->memcpy_get && cuda->memcpy_set;
 }
 
-/*
- * Every kernel may use this number of bytes of dynamic shared memory in addition to its other
- * shared memory.
- */
+/* Every kernel may use this number of bytes of additional dynamic shared memory. */
 #define SHARED_PLENTY	32768
 
 static bool between_devices(const struct cuda_memcpy_node *copy)
@@ -26,11 +23,11 @@ static bool between_devices(const struct cuda_memcpy_node *copy)
 	       (copy->dst.type == CUDA_MEMORY_DEVICE || copy->dst.type == CUDA_MEMORY_UNIFIED);
 }
 
-/* The state of a node before the change. This state is needed to restore the node exactly. */
+/* The state of a node before the change. With this state, the node can be restored exactly. */
 struct before {
 	void *node;
 	int type;
-	bool is_priority;	/* the kernel's priority was changed, not its shared memory */
+	bool is_priority;	/* the change is in the priority and not in the shared memory */
 	union {
 		unsigned int shared;
 		union cuda_attr_value priority;
@@ -59,14 +56,14 @@ static struct before *list_add(struct list *list)
 }
 
 struct changes {
-	bool less;		/* request less shared memory */
+	bool less;		/* if set, request less shared memory and not more */
 	bool some;		/* some nodes could not be changed */
 	struct list list;
 };
 
 /*
- * This is for kernels whose shared memory cannot be changed. The priority of every kernel can be
- * changed.
+ * Changes the priority of a kernel whose shared memory cannot be changed. The priority of every
+ * kernel can be changed.
  */
 static int change_priority(const struct cuda_api *cuda, void *node, struct before *before)
 {
@@ -84,9 +81,9 @@ static int change_priority(const struct cuda_api *cuda, void *node, struct befor
 }
 
 /*
- * Requests slightly more shared memory. The kernel would also run correctly with this amount. If
- * the kernel cannot have more shared memory, or if @less is set, the function requests slightly
- * less. If the kernel has no shared memory, the function changes the priority.
+ * Requests slightly more shared memory for a kernel. The kernel would still run correctly. If
+ * @less is set, or if more shared memory is impossible, the function requests slightly less. If
+ * the kernel has no shared memory, the function changes its priority.
  */
 static int change_kernel(const struct cuda_api *cuda, void *node, struct before *before, bool less)
 {
@@ -138,7 +135,7 @@ static int change_node(const struct cuda_api *cuda, void *node, int type, bool l
 		struct cuda_memcpy_node copy;
 
 		result = cuda->memcpy_get(node, &copy);
-		/* If a node copies to or from the host, its copy does not use a kernel. */
+		/* Copies to or from the host do not use a kernel. */
 		changed = !result && between_devices(&copy) && copy.width > 16;
 		if (changed) {
 			before->copy = copy;
@@ -151,7 +148,10 @@ static int change_node(const struct cuda_api *cuda, void *node, int type, bool l
 	return result;
 }
 
-/* If the driver refuses to change a node, leaves the node unchanged and sets @some. */
+/*
+ * Changes one node. If the driver refuses the change, the node stays unchanged, and the function
+ * sets @some.
+ */
 static int see_node(const struct cuda_api *cuda, void *node, int type, void *arg)
 {
 	struct changes *changes = arg;

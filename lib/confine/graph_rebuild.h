@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes the driver build the nodes of an executable graph again. For this it uses a clone of the
- * graph. The clone is never launched.
+ * Makes the driver build the nodes of an executable graph again. The code reads the parameters of
+ * the nodes from a clone of the graph. The clone is never launched.
  */
 #ifndef GPUPART_LIB_CONFINE_GRAPH_REBUILD_H
 #define GPUPART_LIB_CONFINE_GRAPH_REBUILD_H
@@ -12,12 +12,12 @@
 bool graph_can_rebuild(const struct cuda_api *cuda);
 
 /*
- * Makes the driver build the nodes of @exec again at the next launch. @clone is a clone of the
- * graph of @exec and stays unchanged. *some is set if the driver refused to change some nodes.
- * The function returns true if the driver will build all other nodes again. For this, the
- * function changes parameters of the nodes and then changes them back. If the driver refuses the
- * change, the executable graph is unchanged, and the function tries a smaller change, which
- * cannot exceed any limit of the driver. The driver cannot refuse the old parameters.
+ * Makes the driver build the nodes of @exec again at the next launch. The argument @clone is a
+ * clone of the graph and stays unchanged. The function changes parameters of the nodes and then
+ * changes them back. If the driver refuses a change, the executable graph is unchanged. The
+ * function then tries a smaller change, which cannot exceed a limit of the driver. The driver
+ * cannot refuse the old parameters. If the driver refused to change some nodes, the function sets
+ * *some. The function returns true if the driver will build all other nodes again.
  */
 bool graph_rebuild(const struct cuda_api *cuda, void *exec, void *clone, bool *some);
 

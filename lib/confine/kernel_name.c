@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Extracts the qualified name from a mangled C++ name. See kernel_name.h. The grammar is in
- * itanium-cxx-abi.github.io/cxx-abi/abi.html#mangling. Template arguments are skipped by
- * matching their brackets. The letter E is the closing bracket.
+ * itanium-cxx-abi.github.io/cxx-abi/abi.html#mangling. The code skips template arguments. The
+ * letters I and E are their opening and closing brackets.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -13,8 +13,8 @@
 #define MAX_DEPTH 64
 
 /*
- * Parses the name at @p, which begins with its length. Sets *name and returns the end of the
- * name. Returns NULL if @p is not a name.
+ * Parses the name at @p. The text at @p begins with the length of the name. Sets *name and
+ * returns the end of the name. If there is no name at @p, returns NULL.
  */
 static const char *source_name(const char *p, const char **name, size_t *len)
 {
@@ -25,7 +25,7 @@ static const char *source_name(const char *p, const char **name, size_t *len)
 	return *len && strnlen(end, *len) == *len ? end + *len : NULL;
 }
 
-/* Skips a sequence number such as those in S0_, T_ and A3_. */
+/* Skips a sequence number, such as the 3_ in A3_. */
 static const char *past_number(const char *p)
 {
 	while (isdigit((unsigned char)*p) || isupper((unsigned char)*p))
@@ -39,7 +39,7 @@ static const char *past_substitution(const char *p)
 	return islower((unsigned char)p[1]) ? p + 2 : past_number(p + 1);
 }
 
-/* Skips the value of a literal and the E after it. */
+/* Skips the value of a literal and the E after the value. */
 static const char *past_value(const char *p)
 {
 	p += strcspn(p, "E");
@@ -47,8 +47,8 @@ static const char *past_value(const char *p)
 }
 
 /*
- * Returns the position after the E that closes the template arguments at @p. Returns NULL if the
- * arguments have an unknown form.
+ * Skips the template arguments at @p, including the E at their end. If the arguments have an
+ * unknown form, returns NULL.
  */
 static const char *past_arguments(const char *p)
 {
@@ -57,8 +57,8 @@ static const char *past_arguments(const char *p)
 	size_t len;
 
 	while (p && *p) {
-		bool whole = true;	/* the current item, for example the type of a literal,
-					 * ends after this token */
+		bool whole = true;	/* the current item ends after this token; an item is,
+					 * for example, the type of a literal */
 
 		if (isdigit((unsigned char)*p)) {
 			p = source_name(p, &name, &len);
@@ -109,7 +109,7 @@ static const char *past_arguments(const char *p)
 
 /*
  * Parses "std" or a source name at @p. Stores the name in *part and returns the end of the name.
- * Returns NULL if @p is neither "std" nor a source name.
+ * For any other text at @p, returns NULL.
  */
 static const char *name_part(const char *p, const char **part, size_t *len)
 {
@@ -152,7 +152,7 @@ bool kernel_name_read(const char *mangled, char *name, size_t len)
 			used += sprintf(name + used, "%s%.*s", used ? "::" : "", (int)part_len,
 					part);
 		}
-		/* Even a name that is not nested can be in the namespace std. */
+		/* A name can be in the namespace std even if it is not nested. */
 		more = nested ? p && *p != 'E' : used == 3 && p == mangled + 4;
 	}
 	return p;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Observes launches. This code asks scope.c for the set that applies, calls tmd.c to put this
- * set into the TMD, and counts the result. The code in the callback cannot fail. It allocates no
- * memory, takes no lock and has no unbounded loop.
+ * Confines launches. For each launch, this code gets the set from scope.c, writes the set into
+ * the TMD with tmd.c, and counts the result. The code in the callback cannot fail. It allocates
+ * no memory, takes no lock and has no unbounded loop.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -36,13 +36,17 @@ struct module_params {
 	uint32_t kind;
 };
 
-/* Parameters of an unexpected size may contain no TMD, so the library does not edit them. */
+/*
+ * If the parameters have another size, they may contain no TMD, so the library does not change
+ * the launch.
+ */
 static _Atomic uint32_t launch_params_size = LAUNCH_PARAMS_SIZE;
 
 /* ------------------------------------------------------------------- callback */
 
 /*
- * Outcomes and counters have the same order, so no table is needed to map outcomes to counters.
+ * Outcomes and counters have the same order. So the code converts an outcome to a counter without
+ * a table.
  */
 _Static_assert(STATE_CONFINED + TMD_CONFINED == STATE_CONFINED &&
 	       STATE_CONFINED + TMD_WIDENED_EMPTY == STATE_WIDENED_EMPTY &&
@@ -58,9 +62,9 @@ _Static_assert(STATE_CONFINED + GPUPART_OUTSIDE_DRIVER == STATE_WIDENED_DRIVER &
 	       "reasons and counters have the same order");
 
 /*
- * Handles a launch that was not confined to its set, and checks whether the launch is also
- * outside the limit. The launch is counted in @counter. If @limit is NULL, the limit is unknown,
- * or there is no limit. If @gpu is NULL, the launch is not on an attached GPU.
+ * Handles a launch that was not confined to its set. If the launch is also outside the limit, the
+ * function reports this. The caller counts the launch in @counter. If @limit is NULL, the limit
+ * is unknown, or there is no limit. If @gpu is NULL, the GPU of the launch is not attached.
  */
 static __attribute__((noinline, cold)) void not_kept(enum state_counter counter,
 					       const struct gpupart_gpu *gpu,
@@ -81,8 +85,8 @@ static __attribute__((noinline, cold)) void not_kept(enum state_counter counter,
 }
 
 /*
- * Adds the lender's TPCs to @limit if the lender is idle. This function is for launches that
- * have a limit but no set.
+ * If the lender is idle, adds its TPCs to @limit. This function is for launches that have a limit
+ * but no set.
  */
 static __attribute__((noinline)) void widen(const struct gpupart_gpu *gpu, struct tmd_allow *limit)
 {
@@ -96,7 +100,10 @@ static __attribute__((noinline)) void widen(const struct gpupart_gpu *gpu, struc
 	lend->got = true;
 }
 
-/* Handles a launch that is not usual, or that is widened, or whose GPU's map is not trusted. */
+/*
+ * Handles launches that the fast path cannot confine. For example, the map of the GPU may not be
+ * trusted.
+ */
 static __attribute__((noinline)) void confine_unusual(const struct gpupart_gpu *gpu,
 						      const struct launch_params *params,
 						      const struct tmd_allow *limit,
@@ -133,8 +140,8 @@ void apply_words(struct gpupart_gpu *gpu, const struct launch_params *params,
 }
 
 /*
- * Handles masks of more than the usual two words. It looks for all scopes, because a separate
- * function for usual launches would be large.
+ * Handles masks with more than the usual two words. The function checks all scopes. Separate
+ * functions for usual and for rare launches would be too large.
  */
 static __attribute__((noinline, cold)) void apply_wide(struct gpupart_gpu *gpu,
 						 const struct launch_params *params,
@@ -166,8 +173,8 @@ static void own_note(struct scope_own *own, uint32_t size, void *tmd)
 }
 
 /*
- * Handles a probe launch. Records the launch and masks it as the check requires. Returns true if
- * the launch needs no more handling.
+ * Handles a probe launch. Records the launch, and masks the launch if the check requires this.
+ * Returns true if the launch needs no more handling.
  */
 static __attribute__((noinline, cold)) bool
 launch_own(struct scope_own *own, struct gpupart_gpu *gpu, const struct launch_params *params)
@@ -197,7 +204,7 @@ static __attribute__((noinline)) void apply_to_node(struct gpupart_gpu *gpu,
 		       atomic_load_explicit(&gpu->records, memory_order_acquire));
 }
 
-/* Called after masking, because masking does not need the record. */
+/* Requests a record for the launch. Call this function after masking. */
 static inline void record(struct gpupart_gpu *gpu, const struct launch_params *params,
 			  struct state_lane *lane)
 {
@@ -237,7 +244,7 @@ static __attribute__((noinline)) void on_rare_launch(struct gpupart_gpu *gpu,
 	}
 	if (module_any() && module_find(params->module)) {
 		state_count(STATE_DEVICE_LAUNCHES);
-		/* The record may be written before the launched graph ends. */
+		/* The GPU may write the record before the graph ends. */
 		if (graph)
 			records_mark_unknown(graph->mark);
 		if (scope_thread.lend)
@@ -254,7 +261,7 @@ static __attribute__((noinline)) void on_rare_launch(struct gpupart_gpu *gpu,
 	if (scope_thread.lend)
 		lend_recorded(scope_thread.lend, gpu);
 	/*
-	 * Called after the record is visible, so a reader that sees this count also sees the
+	 * The record is already visible. So if a reader sees this new count, it also sees the
 	 * record.
 	 */
 	if (scope_in_use(gpu) & SCOPE_USED_LENDS)
@@ -262,7 +269,7 @@ static __attribute__((noinline)) void on_rare_launch(struct gpupart_gpu *gpu,
 	state_launch_end(lane);
 }
 
-/* All calls are in tail position, so the usual launch saves no registers on the stack. */
+/* All calls are tail calls, so a usual launch saves no registers on the stack. */
 static inline __attribute__((always_inline))
 void on_launch_on(struct gpupart_gpu *gpu, const struct launch_params *params,
 		  struct state_lane *lane)
@@ -283,7 +290,7 @@ void on_launch_on(struct gpupart_gpu *gpu, const struct launch_params *params,
 	record(gpu, params, lane);
 }
 
-/* Handles a launch of a thread that has no lane yet, or for which there is none. */
+/* Handles a launch of a thread that has no lane. */
 static __attribute__((noinline, cold)) void on_first_launch(struct gpupart_gpu *gpu,
 							    const struct launch_params *params)
 {
@@ -311,8 +318,8 @@ static __attribute__((noinline)) void on_slow_launch(const struct launch_params 
 }
 
 /*
- * The parameters have an unexpected size, or they contain no TMD. The code does not read fields
- * beyond the size of the parameters.
+ * Handles a launch whose parameters have an unexpected size or contain no TMD. The function reads
+ * no field beyond the size of the parameters.
  */
 static __attribute__((noinline, cold)) void on_unknown_launch(const struct launch_params *params)
 {
@@ -358,8 +365,8 @@ void launch_params_accept(uint32_t size)
 }
 
 /*
- * Called when streams are destroyed: the stream at @object, the streams of @ctx, or the default
- * stream of @thread. An argument that is 0 or NULL matches no stream.
+ * Called when streams are being destroyed. These are the stream at @object, the streams of @ctx,
+ * or the default stream of @thread. An argument that is 0 or NULL matches no stream.
  */
 static void streams_go(uint64_t object, const void *ctx, const void *thread)
 {
@@ -434,7 +441,7 @@ static void on_resource(int cbid, const struct resource_params *params)
 
 /* -------------------------------------------------------------------- install */
 
-/* Without these functions a graph keeps the sets with which its nodes were built. */
+/* Starts watching functions of graphs. Without these functions, graphs keep old sets. */
 __attribute__((cold))
 static int watch_functions(struct gpupart *gp, const struct cuda_api *api)
 {
@@ -470,16 +477,13 @@ int launch_watch(struct gpupart *gp, const struct cuda_api *api)
 	if (err)
 		return err;
 	/*
-	 * self_check.c checks whether the driver reports these events. Without these events,
-	 * streams cannot have sets.
+	 * The code in self_check.c checks whether the driver reports these events. Without these
+	 * events, streams cannot have sets.
 	 */
 	driver_watch_resource(DRIVER_STREAM_DESTROYED);
 	driver_watch_resource(DRIVER_CTX_DESTROYED);
 	driver_watch_resource(DRIVER_MODULE_GOES);
-	/*
-	 * Without this event the library recognises no module that launches kernels from the
-	 * GPU.
-	 */
+	/* Without this event, the library cannot find modules that launch kernels from the GPU. */
 	driver_watch_resource(DRIVER_MODULE_LOADED);
 	return watch_functions(gp, api);
 }

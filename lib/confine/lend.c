@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Bounds outstanding launches and decides which of them may use lent TPCs: see lend.h. This code
- * runs outside the launch callback. It has one lock, and no thread holds this lock while it
- * waits.
+ * Bounds the total time of outstanding launches, and decides which launches may use lent TPCs.
+ * See lend.h. This code runs outside the launch callback. This code has one lock, and a waiting
+ * thread does not hold the lock.
  */
 #include <sched.h>
 #include <stdlib.h>
@@ -17,21 +17,21 @@
 #define MAX_OUTSTANDING	256	/* maximum number of tracked launches */
 #define KERNEL_BITS	10
 #define PROBES		8
-#define SPIN_NS		1000000	/* a wait first spins for this time, as in the driver */
+#define SPIN_NS		1000000	/* a waiting thread first spins for this time, like the driver */
 #define PAUSE_NS	20000
 #define CLOCKS_NS	2000000	/* largest uncertainty between the clocks of CPU and GPU */
 
-/* A function with a given grid, under a given limit. */
+/* The run times of a function that is launched with one grid and under one limit. */
 struct lend_kernel {
-	uint64_t key;		/* 0: free */
+	uint64_t key;		/* 0: the entry is free */
 	/*
-	 * Upper bounds of the run time: [0] without lent TPCs, [1] with lent TPCs. The first
-	 * LEND_COLD runs are not counted.
+	 * Upper bounds of the run time. Entry 0 is for runs without lent TPCs, and entry 1 is for
+	 * runs with lent TPCs. The first LEND_COLD runs are ignored.
 	 */
 	uint64_t longest_ns[2];
-	unsigned int runs[2];		/* runs that were timed */
-	bool exact[2];			/* the time comes from launches that waited only for
-					 * their predecessor */
+	unsigned int runs[2];		/* number of runs */
+	bool exact[2];			/* the times are exact, because each launch waited for
+					 * its predecessor */
 };
 
 struct outstanding {
@@ -39,10 +39,10 @@ struct outstanding {
 	const struct records *records;
 	const struct records_ring *ring;
 	uint64_t key, seq, ns;
-	bool counted;		/* its time is in counted_ns; false: no launch waits for it any
-				 * more */
-	bool lent;		/* part of lent_ns */
-	bool queued;		/* its predecessor had not ended when it was launched */
+	bool counted;		/* the launch's time is in counted_ns; if false, no launch waits
+				 * for this launch */
+	bool lent;		/* the launch's time is in lent_ns */
+	bool queued;		/* at the launch, its predecessor had not ended */
 };
 
 atomic_bool lend_used;
@@ -55,18 +55,18 @@ static uint64_t depth_ns, limit_ns;	/* of the run */
 static struct lend_kernel kernels[1 << KERNEL_BITS];
 static struct outstanding outstanding[MAX_OUTSTANDING];
 static unsigned int nr_outstanding;
-static unsigned int nr_stuck;		/* launches that no other launch waits for any more */
+static unsigned int nr_stuck;		/* number of launches for which no other launch waits */
 static uint64_t counted_ns, lent_ns;
-static atomic_uint generation;		/* changes when addresses of functions may be reused */
+static atomic_uint generation;		/* incremented when function addresses may be reused */
 static struct gpupart_gpu *gpu;		/* the GPU of the lender's TPCs; NULL: none */
-static uint64_t taken;			/* the report_lend->number that was read last */
-static struct lend_from *earlier;	/* earlier lenders that a callback may be reading */
-static unsigned int nr_calls;		/* launching calls in progress, in all threads */
+static uint64_t taken;			/* value of report_lend->number at the last read */
+static struct lend_from *earlier;	/* earlier lenders, which a callback may still read */
+static unsigned int nr_calls;		/* number of launch calls in progress in all threads */
 static _Thread_local struct scope_lend call;
 
 /*
- * Resets the state in the child of a fork. The child cannot launch kernels in the parent's
- * contexts, and the outstanding launches belong to the parent.
+ * Ends lending in the child of a fork. The child cannot launch kernels in the parent's contexts,
+ * and the outstanding launches belong to the parent.
  */
 static void after_fork(void)
 {
@@ -91,7 +91,7 @@ void lend_forget(void)
 
 /* ------------------------------------------------------------------- the lender */
 
-/* Ends the lending, and frees earlier lenders that no callback can be reading. */
+/* Ends the lending. If no callback can read earlier lenders, frees the earlier lenders. */
 static void drop_lender(void)
 {
 	struct lend_from *from = atomic_exchange(&lend_from, NULL);
@@ -108,7 +108,9 @@ static void drop_lender(void)
 	}
 }
 
-/* Reads the data that the run's watcher wrote. While the watcher writes, there is no lender. */
+/*
+ * Reads the lender, which the run's watcher writes. While the watcher writes, there is no lender.
+ */
 static __attribute__((noinline)) void take_lender(void)
 {
 	uint64_t number = atomic_load(&report_lend->number);
@@ -144,7 +146,7 @@ static __attribute__((noinline)) void take_lender(void)
 	atomic_store(&lend_from, from);
 }
 
-/* A limit that the program narrowed itself must not be widened. */
+/* Returns true if the program narrowed its own limit. Then the limit must not be widened. */
 static bool is_narrowed(void)
 {
 	static uint64_t seen;
@@ -179,8 +181,8 @@ static struct lend_kernel *find_kernel(uint64_t key)
 
 /*
  * Learns the time of a kernel from a launch that has ended. If the launch did not wait for its
- * predecessor, its time is measured from its submission, and this time can be too long by the
- * uncertainty of the clocks. Such a time is used only while no exact time is known.
+ * predecessor, its time begins at its submission. The clocks of CPU and GPU differ slightly, so
+ * this time can be too long. When an exact time is known, such a time is ignored.
  */
 static void learn(const struct outstanding *o, uint64_t ns)
 {
@@ -195,7 +197,7 @@ static void learn(const struct outstanding *o, uint64_t ns)
 		kernel->exact[o->lent] = true;
 		*longest = 0;
 	}
-	/* From now on the kernel is too long to use lent TPCs. */
+	/* The kernel runs too long, so it may no longer use lent TPCs. */
 	if (over && *longest <= limit_ns)
 		atomic_fetch_add(&report_lend->revoked, 1);
 	if ((++kernel->runs[o->lent] > LEND_COLD && o->queued == kernel->exact[o->lent]) || over)
@@ -204,7 +206,7 @@ static void learn(const struct outstanding *o, uint64_t ns)
 
 /* ------------------------------------------------------------------- the bound */
 
-/* Removes all outstanding launches from the totals, so that no launch waits for them any more. */
+/* Removes all outstanding launches from counted_ns. Then no launch waits for these launches. */
 static void discount_all(void)
 {
 	for (unsigned int n = 0; n < nr_outstanding; n++) {
@@ -215,7 +217,7 @@ static void discount_all(void)
 	nr_stuck = nr_outstanding;
 }
 
-/* Processes the launches that have ended. */
+/* Removes the launches that have ended, and learns their times. */
 static void settle(void)
 {
 	unsigned int kept = 0;
@@ -239,7 +241,10 @@ static void settle(void)
 	nr_outstanding = kept;
 }
 
-/* A launch that is longer than the bound has room if nothing else is outstanding. */
+/*
+ * Returns true if there is room for a launch of @ns. If no other launch is outstanding, even a
+ * launch longer than the bound has room.
+ */
 static bool has_room(uint64_t ns, bool lent)
 {
 	return nr_outstanding < MAX_OUTSTANDING &&
@@ -248,8 +253,8 @@ static bool has_room(uint64_t ns, bool lent)
 }
 
 /*
- * The caller holds the lock. The function releases the lock while it waits. Returns false on a
- * timeout.
+ * Waits for room. The caller holds the lock, and the function releases the lock while it waits.
+ * After a timeout it returns false.
  */
 static __attribute__((noinline)) bool wait_for_room(uint64_t ns, bool lent)
 {
@@ -261,10 +266,7 @@ static __attribute__((noinline)) bool wait_for_room(uint64_t ns, bool lent)
 	atomic_fetch_add(&report_lend->waited, 1);
 	while (!(room = has_room(ns, lent)) && clock_monotonic_ns() < until) {
 		pthread_mutex_unlock(&lock);
-		/*
-		 * A sleep takes 100 us longer than requested, and the GPU could become idle in
-		 * this time.
-		 */
+		/* A sleep ends 100 us late. In this time the GPU could become idle. */
 		if (clock_monotonic_ns() - start < SPIN_NS)
 			sched_yield();
 		else
@@ -313,7 +315,7 @@ void lend_begins(const void *function, const void *ctx, const unsigned int grid[
 		ns = own_ns;
 	}
 	call = (struct scope_lend){ lent ? gpu : NULL, .kernel = kernel, .key = key, .ns = ns };
-	/* Count the launch now, so that another thread that is about to launch sees it. */
+	/* Count the launch now. Otherwise another thread could use the same room. */
 	counted_ns += ns;
 	lent_ns += lent ? ns : 0;
 	nr_calls++;

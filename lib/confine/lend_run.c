@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * In a run that borrows TPCs, this code watches the program that lends them. If the lender's
- * files are truncated, nothing is lent.
+ * This code is for a run that borrows TPCs. The code watches the lender, which is the program
+ * that lends these TPCs. If another process truncates the lender's files, nothing is lent.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -20,34 +20,34 @@
 
 #define LEASE_NS	50000000ull
 #define MEASURE_NS	1000000		/* time for the first measurement of the counter's rate */
-#define LIMITS_NS	100000000ull	/* time between two checks of the limits of this run */
+#define LIMITS_NS	100000000ull	/* time between two checks of this run's limits */
 #define TURN_NS		10000000ull	/* idle time of the lender in a turn of weight 1 */
 #define NEVER		UINT64_MAX
 
 struct gpupart_lender {
 	struct lend_block *own;
 	struct report_block *block;	/* of the lender */
-	uint64_t attached;		/* value in @block before the lender's processes were
-					 * found */
-	struct gpupart_tpcset tpcs, lent;	/* the lender's TPCs; the TPCs that this run may
-						 * borrow */
+	uint64_t attached;		/* value of @attached before the search for the lender's
+					 * processes */
+	struct gpupart_tpcset tpcs, lent;	/* the lender's TPCs, and the TPCs that this run
+						 * may borrow */
 	struct gpupart_tpcset within;	/* the limit of the outer run when this run started */
 	unsigned int nr;
 	struct gpupart_remote *remotes[GPUPART_LENDER_MAX];
 	struct gpupart_records_reader *readers[GPUPART_LENDER_MAX];
-	uint64_t counter, ns;		/* CPU counter and time at which the lender was opened */
-	uint64_t limits_ns;		/* when the limits of this run were last checked */
+	uint64_t counter, ns;		/* CPU counter and time when the lender was opened */
+	uint64_t limits_ns;		/* time of the last check of this run's limits */
 	unsigned int place;		/* index of this run among the lender's borrowers */
 	uint64_t looked_ns;		/* time of the latest call of has_turn() */
 	uint64_t used_ns;		/* idle time of the lender in this turn */
-	uint64_t ends_ns;		/* if the turn is over, time at which it is passed on, or
-					 * NEVER until the page lends nothing; 0: the turn is not
-					 * over */
-	uint64_t longest_ns; /* time for which launches of this turn may be outstanding */
+	uint64_t ends_ns;		/* 0 during the turn; NEVER while TPCs are still lent
+					 * after the turn; then the time when the next borrower
+					 * gets the turn */
+	uint64_t longest_ns; /* maximum time for which launches of this turn may be outstanding */
 	char pci[20];
 };
 
-/* Converts the public type to struct memfd. */
+/* Converts the public type of @report to struct memfd. */
 static struct lend_block *lend_of(const struct gpupart_report *report)
 {
 	return &((struct report_block *)((const struct memfd *)report)->head)->lend;
@@ -60,7 +60,7 @@ void gpupart_lend_bound(struct gpupart_report *report, uint64_t depth_ns, uint64
 }
 
 /*
- * The program may write any value to this memory, so limit the value to the range of a JSON
+ * The program may write any value to this memory. So limit the value to the range of a JSON
  * number.
  */
 static uint64_t read_count(const _Atomic uint64_t *count)
@@ -133,15 +133,18 @@ int gpupart_lending_get(struct gpupart *gp, const char *id, struct gpupart_lendi
 	return 0;
 }
 
-/* Returns true even while the limit is 0, so that no cycle of borrowers is possible. */
+/*
+ * Returns true if the run of @block borrows. The result does not depend on the limit, so that
+ * borrowers cannot form a cycle.
+ */
 static bool borrows(const struct report_block *block)
 {
 	return block->lend.limit_ns || *block->lend.name;
 }
 
 /*
- * If the lender has several processes, they lend the union of their sets, and only while all of
- * them are idle.
+ * Adds a process of the lender. Several processes lend the union of their sets. While one process
+ * is busy, the lender lends nothing.
  */
 static int add_process(struct gpupart *gp, struct gpupart_lender *lender, int pid, const char *pci)
 {
@@ -166,8 +169,8 @@ static int add_process(struct gpupart *gp, struct gpupart_lender *lender, int pi
 }
 
 /*
- * Finds a free place among the lender's borrowers. The borrower that used the place before may
- * have been killed.
+ * Finds a free place among the lender's borrowers. An earlier borrower at this place may have
+ * been killed.
  */
 static int take_place(struct gpupart *gp, struct gpupart_lender *lender)
 {
@@ -180,7 +183,10 @@ static int take_place(struct gpupart *gp, struct gpupart_lender *lender)
 		    !atomic_compare_exchange_strong(&lender->block->lend.borrowers[n], &until,
 						    now + LEASE_NS))
 			continue;
-		/* Launches of this run may be outstanding since it had this lender before. */
+		/*
+		 * This run may have had the same lender before, and may still have outstanding
+		 * launches.
+		 */
 		until = atomic_load(&lender->block->lend.until);
 		if (until == lender->own->claimed && until > now)
 			lender->longest_ns = until - now;
@@ -191,7 +197,7 @@ static int take_place(struct gpupart *gp, struct gpupart_lender *lender)
 }
 
 /*
- * Returns the next borrower that has not ended. If all other borrowers have ended, returns this
+ * Returns the next borrower that still runs. If no other borrower still runs, returns this
  * borrower.
  */
 static unsigned int find_next(const struct gpupart_lender *lender, uint64_t now)
@@ -206,8 +212,9 @@ static unsigned int find_next(const struct gpupart_lender *lender, uint64_t now)
 }
 
 /*
- * Makes the other borrowers wait until the launches that this borrower makes before @lease_ns have
- * ended. Returns false if the turn was taken from this borrower while its watcher was stopped.
+ * This borrower may launch until @lease_ns. The function makes all other borrowers wait until
+ * these launches have ended. If another borrower took the turn while this watcher was stopped,
+ * the function returns false.
  */
 static bool claim(struct gpupart_lender *lender, uint64_t until, uint64_t lease_ns)
 {
@@ -220,8 +227,9 @@ static bool claim(struct gpupart_lender *lender, uint64_t until, uint64_t lease_
 }
 
 /*
- * Returns whether this borrower has the turn, or could take it from a borrower that has ended.
- * Launches of that borrower on lent TPCs may still be running.
+ * Returns true if this borrower has the turn. If the borrower with the turn has ended, the
+ * function takes the turn. While launches of another borrower may still run on lent TPCs, the
+ * function returns false.
  */
 static bool holds_turn(struct gpupart_lender *lender, uint64_t until, uint64_t now)
 {
@@ -236,9 +244,9 @@ static bool holds_turn(struct gpupart_lender *lender, uint64_t until, uint64_t n
 }
 
 /*
- * Returns whether this borrower may borrow now. A turn lasts for an amount of time in which the
- * lender was idle. The next turn begins when the launches of this borrower on lent TPCs have
- * ended.
+ * Returns true if this borrower may borrow now. A turn ends when the lender was idle for a fixed
+ * time in total. Then this borrower's launches on lent TPCs must end. After that, the next turn
+ * begins.
  */
 static bool has_turn(struct gpupart_lender *lender, bool idle)
 {
@@ -253,7 +261,7 @@ static bool has_turn(struct gpupart_lender *lender, bool idle)
 		lender->used_ns = lender->ends_ns = lender->longest_ns = 0;
 		return false;
 	}
-	/* A launch on lent TPCs may be queued behind launches on the run's own TPCs. */
+	/* Launches on lent TPCs may be queued after launches on the run's own TPCs. */
 	if (lender->longest_ns < own->depth_ns)
 		lender->longest_ns = own->depth_ns;
 	if (lender->longest_ns < own->limit_ns)
@@ -263,7 +271,10 @@ static bool has_turn(struct gpupart_lender *lender, bool idle)
 		lender->used_ns = lender->ends_ns = 0;
 	if (!lender->ends_ns && lender->used_ns < TURN_NS * (own->weight ? own->weight : 1))
 		return claim(lender, until, now + LEASE_NS);
-	/* The page still lends until this look has ended, so the pause begins at the next look. */
+	/*
+	 * TPCs are still lent until the caller writes @idle. So the pause begins at the next
+	 * call.
+	 */
 	if (!lender->ends_ns || lender->ends_ns == NEVER)
 		lender->ends_ns = lender->ends_ns ? now + lender->longest_ns : NEVER;
 	if (now < lender->ends_ns)
@@ -275,8 +286,9 @@ static bool has_turn(struct gpupart_lender *lender, bool idle)
 }
 
 /*
- * Sets @set to the lender's TPCs that both this user's grants and the current limit of the outer
- * run allow. -EPERM: there is no such TPC.
+ * Sets @set to the TPCs of the lender that this run may use. The user's grants must allow these
+ * TPCs. The current limit of the outer run must also allow them. If there is no such TPC, returns
+ * -EPERM.
  */
 static int find_lent(struct gpupart *gp, struct gpupart_lender *lender, struct gpupart_tpcset *set)
 {
@@ -300,8 +312,8 @@ static int find_lent(struct gpupart *gp, struct gpupart_lender *lender, struct g
 }
 
 /*
- * Publishes the lender to the processes of the run. They read the lender again when @number has
- * changed.
+ * Publishes the lender to the processes of the run. When @number changes, these processes read
+ * the lender again.
  */
 static void show(struct lend_block *own, const char *id, const char *pci,
 		 const struct gpupart_tpcset *tpcs)
@@ -341,7 +353,8 @@ int gpupart_lender_open(struct gpupart *gp, struct gpupart_report *report, const
 			err = ctx_fail(gp, -EBUSY, "the lender itself borrows TPCs");
 	}
 	/*
-	 * Set @lends first. Then a process that starts now either sees @lends or is found below.
+	 * Set @lends first. If a process starts now, it sees @lends, or the code below finds the
+	 * process.
 	 */
 	if (!err) {
 		atomic_store(&lender->block->lend.lends, 1);
@@ -349,7 +362,10 @@ int gpupart_lender_open(struct gpupart *gp, struct gpupart_report *report, const
 	}
 	for (unsigned int n = 0; !err && n < nr && n < GPUPART_LENDER_MAX; n++) {
 		err = add_process(gp, lender, pids[n], pci);
-		/* A process that does not use this GPU is never busy on this GPU. */
+		/*
+		 * If a process does not use this GPU, it is never busy on this GPU, so skip the
+		 * process.
+		 */
 		if (err == -ENODEV && (n + 1 < nr || lender->nr))
 			err = 0;
 	}
@@ -365,8 +381,8 @@ int gpupart_lender_open(struct gpupart *gp, struct gpupart_report *report, const
 }
 
 /*
- * Checks that the same processes still exist with the same TPCs, and that this user's grants
- * still allow these TPCs.
+ * Checks that the lender's processes and their TPCs did not change. Also checks that this user's
+ * grants still allow these TPCs.
  */
 static int check_same(struct gpupart *gp, struct gpupart_lender *lender)
 {
@@ -402,7 +418,10 @@ int gpupart_lender_look(struct gpupart *gp, struct gpupart_lender *lender)
 		busy = gpupart_records_busy(gp, lender->readers[n]);
 	if (busy >= 0 && !has_turn(lender, !busy))
 		busy = 1;
-	/* A later launch writes a different number to @busy as soon as its record is visible. */
+	/*
+	 * When the record of a later launch becomes visible, that launch writes a different
+	 * number to @busy.
+	 */
 	atomic_store(&own->idle, busy ? NEVER : last);
 	atomic_store(&own->lease, busy < 0 ? 0 : counter + (uint64_t)(LEASE_NS * rate));
 	return busy < 0 ? busy : !busy;

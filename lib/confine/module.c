@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds the modules that can launch kernels from the GPU. When a module is loaded, this code
- * searches the image of the module for names of the device runtime.
+ * Finds the modules that can launch kernels from the GPU. When the driver loads a module, this
+ * code searches the module's image for names of the device runtime.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -11,42 +11,41 @@
 #include "lib/core/peek.h"
 
 /*
- * Names of the device runtime that remain in a cubin. Source:
- * Documentation/internals/hardware.md, "The launch callback". The names are
- * __cudaCDP2LaunchDeviceV2, __cuda_syscall_cnpv2LaunchDeviceV2, cudaLaunchDeviceV2 of the older
- * runtime (CDP1), and cudaGraphLaunch. Modules that fill memory from the device also contain the
- * second name. A module that is linked with the runtime but launches nothing contains none of
- * these names.
+ * These are parts of names in the device runtime. If a cubin contains such a name, the cubin can
+ * launch kernels. Source: Documentation/internals/hardware.md, "The launch callback". The full
+ * names are __cudaCDP2LaunchDeviceV2, __cuda_syscall_cnpv2LaunchDeviceV2, cudaLaunchDeviceV2 and
+ * cudaGraphLaunch. The third name belongs to the older runtime (CDP1). A module that fills memory
+ * from the device also contains the second name. If a module is linked with the runtime but
+ * launches nothing, it contains none of these names.
  */
 static const char launch_kernel[] = "LaunchDevice", launch_graph[] = "cudaGraphLaunch";
 /*
- * Each kernel has a section for its arguments. The name of this section is the prefix below and
- * the kernel's name.
+ * Each kernel has a section for its arguments. The section's name is this prefix followed by the
+ * kernel's name.
  */
 static const char arguments_of[] = ".nv.constant0.";
 
-#define OVERLAP (sizeof(launch_graph) - 2)	/* the start and the end of a name may be in two
-						 * adjacent pieces */
+#define OVERLAP (sizeof(launch_graph) - 2)	/* one name may begin in one piece and end in the
+						 * next piece */
 #define PIECE	(64 << 10)
-#define MAX_IMAGE (2ull << 30)	/* a cubin's code contains no larger offset */
+#define MAX_IMAGE (2ull << 30)	/* offsets in a cubin are smaller than this */
 
 #define FREE 1
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_TAKES(lock, 1);
-/* This lock is held while an image is read. A fork does not wait for this lock. */
+/* A thread holds this lock while it reads an image. A fork does not wait for this lock. */
 static pthread_mutex_t read_lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_RENEWS(read_lock);
-/* Addresses of modules, or FREE; written with the lock held. */
+/* Each entry is the address of a module, or FREE. A thread that writes an entry holds the lock. */
 static _Atomic uintptr_t table[MODULE_TABLE_SIZE];
-static atomic_uint nr_places;	/* number of entries at the start that may be in use; some of them
-				 * are free */
+static atomic_uint nr_places;	/* all entries after this number of entries are free */
 static atomic_bool too_many;
 atomic_uint module_nr_launching;
 
 /*
- * Returns the index of the first entry with @module, or MODULE_TABLE_SIZE if there is no such
- * entry.
+ * Returns the index of the first entry with @module. If there is no such entry, returns
+ * MODULE_TABLE_SIZE.
  */
 static unsigned int place_of(uintptr_t module)
 {
@@ -95,9 +94,9 @@ static void put_in(uintptr_t module)
 }
 
 /*
- * The image belongs to the driver, and no header promises its address and size. So the code
- * reads the image in such a way that a wrong address is an error and not a fault. Reading stops
- * at the first page that is not mapped.
+ * The image belongs to the driver, and no header documents its address and size. So the code
+ * reads the image in a safe way. At a wrong address, the read fails without a fault. The code
+ * stops at the first unmapped page.
  */
 static bool image_launches(const char *image, uint64_t size, char kernel[MODULE_KERNEL_LEN])
 {
@@ -143,8 +142,8 @@ bool module_loaded(const void *module, const void *image, uint64_t size, uint32_
 	launches = kind != MODULE_DRIVER && image_launches(image, size, kernel);
 	FORK_HOLD(&lock);
 	/*
-	 * Another module had this address before, and the driver did not report the unload of
-	 * that module.
+	 * An earlier module had this address, and the driver did not report the unload of the
+	 * earlier module.
 	 */
 	take_out((uintptr_t)module);
 	if (launches)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Makes probe launches, which record the SMs on which their blocks ran. */
+/* Makes probe launches. Each block of a probe launch records the SM on which it ran. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -10,7 +10,7 @@
 #include "lib/core/fork.h"
 #include "lib/driver/callback.h"
 
-/* The PTX is embedded in the library, and the driver compiles the PTX for the GPU. */
+/* The library contains the PTX as text. The driver compiles this text for the GPU. */
 #define EMBED(name, file) \
 	__asm__(".section .rodata\n.global " #name "\n.hidden " #name "\n" #name ":\n" \
 		".incbin \"" file "\"\n.byte 0\n.previous\n"); \
@@ -27,17 +27,17 @@ static const char *const kernel_name[PROBE_NR_KERNELS] = {
 };
 
 /*
- * Each context has one probe. No thread holds the lock during a driver call, because driver
- * calls report contexts.
+ * The lock protects the list of probes. Each context has one probe. No thread holds the lock
+ * during a driver call, because a driver call may call on_resource().
  */
 static pthread_mutex_t probes_lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_TAKES(probes_lock, 1);
 static struct probe *probes;
 
 /*
- * Returns the probe of @ctx. If @ctx is NULL, returns the probe that retained the primary
- * context of @device. If there is no such probe, the function adds and returns @add, which may
- * be NULL.
+ * Returns the probe of @ctx. If @ctx is NULL, returns the probe that retained the primary context
+ * of @device. If there is no such probe, adds the probe @add and returns it. Argument @add may be
+ * NULL.
  */
 static struct probe *probe_find(const void *ctx, int device, struct probe *add)
 {
@@ -60,7 +60,7 @@ static void probe_free(struct probe *probe)
 	free(probe);
 }
 
-/* Modules and device memory are freed with their context. */
+/* If a context is destroyed, its modules and its device memory are also freed. */
 static void on_resource(int cbid, const struct resource_params *params)
 {
 	struct probe **at, *gone;
@@ -82,7 +82,7 @@ static int failed(struct gpupart *gp, const struct cuda_api *cuda, const char *w
 	return ctx_fail(gp, -EIO, "%s: %s", what, cuda_strerror(cuda, result));
 }
 
-/* The context must be current. */
+/* Loads the kernels and allocates the memory of a probe. Its context must be current. */
 static int probe_load(struct gpupart *gp, struct probe *probe, int device)
 {
 	const struct cuda_api *cuda = probe->cuda;
@@ -94,8 +94,8 @@ static int probe_load(struct gpupart *gp, struct probe *probe, int device)
 	if (result)
 		return failed(gp, cuda, "cuDeviceGetAttribute", result);
 	/*
-	 * Opt-in shared memory exists on Volta and later GPUs. Slightly less than 48 KiB is
-	 * always available.
+	 * Only Volta and later GPUs have opt-in shared memory. Every GPU has slightly less than
+	 * 48 KiB of other shared memory.
 	 */
 	if (cuda->device_attr((int *)&probe->shared, CUDA_ATTR_SHARED_OPTIN, device) ||
 	    probe->shared < 49152)
@@ -118,8 +118,8 @@ static int probe_load(struct gpupart *gp, struct probe *probe, int device)
 						       probe->cluster_module,
 						       kernel_name[PROBE_CLUSTER]);
 		/*
-		 * Allows more than 8 blocks in a cluster. If the driver does not support this,
-		 * the launch fails.
+		 * Allow more than 8 blocks in a cluster. If the driver does not support this, the
+		 * later launch fails.
 		 */
 		if (!result)
 			cuda->func_set_attr(probe->function[PROBE_CLUSTER],
@@ -158,7 +158,7 @@ static void probe_unload(const struct probe *probe)
 		cuda->module_unload(probe->module);
 }
 
-/* Returns the current context if this context is on @device. */
+/* Returns the current context. If this context is not on @device, returns NULL. */
 static void *current_on(const struct cuda_api *cuda, int device)
 {
 	int current_device;
@@ -168,7 +168,10 @@ static void *current_on(const struct cuda_api *cuda, int device)
 	       current_device == device ? ctx : NULL;
 }
 
-/* Creates a probe in @ctx, or returns the probe that another thread created in the meantime. */
+/*
+ * Creates a probe in @ctx. If another thread has already created a probe there, returns that
+ * probe.
+ */
 static int probe_make(struct gpupart *gp, const struct cuda_api *cuda,
 		      const struct gpupart_gpu *gpu, int device, void *ctx, struct probe **made)
 {
@@ -226,7 +229,7 @@ int probe_get(struct gpupart *gp, const struct cuda_api *cuda, const struct gpup
 	}
 	if (!*probe)
 		err = probe_make(gp, cuda, gpu, device, ctx, probe);
-	/* Only one probe retains the primary context, for all users. */
+	/* The probe retains the primary context one time for all users. */
 	if (retained && (err || atomic_exchange(&(*probe)->retained, true)) &&
 	    cuda->primary_release)
 		cuda->primary_release(device);
@@ -375,8 +378,8 @@ int probe_census(struct gpupart *gp, struct probe *probe, void *stream, struct s
 	const struct gpupart_topology *topo = probe->gpu->driver.topo;
 	unsigned int sm_blocks[TOPO_MAX_SMS];
 	/*
-	 * Each SM runs one block at a time. The launch has twice as many blocks as the GPU has
-	 * SMs. The second half of the blocks can run on SMs that were busy at the start.
+	 * Each SM runs one block at a time. The launch has two blocks for each SM. If an SM was
+	 * busy at the start, a block of the second half can still run on this SM.
 	 */
 	struct probe_launch launch = { .stream = stream, .blocks = topo->nr_sms * 2 };
 	int err = probe_census_as(gp, probe, &launch, own, sm_blocks);

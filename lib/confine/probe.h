@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Probe launches on a GPU. Each block records the time and the SM on which it ran. The launch
- * callback records the parameters and the TMD of the launch.
+ * Makes probe launches on a GPU. Each block records its SM and its times. The launch callback
+ * records the parameters and the TMD of the launch.
  */
 #ifndef GPUPART_LIB_CONFINE_PROBE_H
 #define GPUPART_LIB_CONFINE_PROBE_H
@@ -22,37 +22,39 @@ enum probe_kernel { PROBE_EMPTY, PROBE_CENSUS, PROBE_WORK, PROBE_CLUSTER, PROBE_
 struct probe {
 	struct probe *next;
 	/*
-	 * The process that created the probe. In a child of a fork, the lock may stay locked
-	 * forever.
+	 * The process that created the probe. A child of a fork must not use the probe, because
+	 * the lock may stay locked there.
 	 */
 	pid_t pid;
-	pthread_mutex_t lock;		/* locked from probe_enter() to probe_leave() */
+	pthread_mutex_t lock;		/* probe_enter() locks it, and probe_leave() unlocks it */
 	const struct cuda_api *cuda;
 	const struct gpupart_gpu *gpu;
 	void *ctx;
 	int device;
-	/* The probe has retained @ctx, the primary context of @device. */
+	/*
+	 * True if @ctx is the primary context of @device and the probe has retained this context.
+	 */
 	atomic_bool retained;
 	void *module, *cluster_module;
-	void *function[PROBE_NR_KERNELS];	/* PROBE_CLUSTER is NULL if the GPU has no
-						 * clusters */
+	void *function[PROBE_NR_KERNELS];	/* if the GPU has no clusters, entry
+						 * PROBE_CLUSTER is NULL */
 	cuda_ptr records;
 	unsigned int max_blocks;
 	/*
-	 * With this number of bytes of dynamic shared memory per block, exactly one block fits
+	 * If each block has this number of bytes of dynamic shared memory, exactly one block fits
 	 * on an SM.
 	 */
 	unsigned int shared;
-	struct probe_record *host;	/* records of the latest launch that was read back */
+	struct probe_record *host;	/* records of the launch that was last read back */
 };
 
 struct probe_launch {
 	enum probe_kernel kernel;
 	void *stream;
 	unsigned int blocks, threads, shared;
-	unsigned int cluster;		/* x size of a cluster, in blocks; 0: no clusters */
+	unsigned int cluster;		/* number of blocks of a cluster in x; 0: no clusters */
 	bool cooperative;
-	const struct tmd_shape *shape;	/* if not NULL, used instead of @blocks, @threads,
+	const struct tmd_shape *shape;	/* if not NULL, this shape replaces @blocks, @threads,
 					 * @cluster and so on */
 	uint32_t argument;		/* spin_ns or iterations */
 	cuda_ptr records;		/* 0: use the probe's own records */
@@ -61,39 +63,39 @@ struct probe_launch {
 #define PROBE_SPIN_NS 4000
 
 /*
- * Returns a probe. If the calling thread's current context is on CUDA device @device, the probe
- * is in this context. Otherwise the probe is in the device's primary context, and the function
- * retains this context one time. All callers share the probe, and it exists as long as its
- * context.
+ * Returns a probe. If the thread's current context is on CUDA device @device, the probe is in
+ * this context. Otherwise the probe is in the device's primary context. The function retains the
+ * primary context one time. All callers share the probe. The probe exists as long as its context.
  */
 GPUPART_PRIVATE
 int probe_get(struct gpupart *gp, const struct cuda_api *cuda, const struct gpupart_gpu *gpu,
 	      int device, struct probe **probe);
 
 /*
- * Locks the probe for this thread and makes the probe's context current. While the probe is
- * locked, no driver call of the library can become part of a stream capture. A thread may nest
- * calls of this function.
+ * Locks the probe for this thread, and makes the probe's context current. While the probe is
+ * locked, driver calls of the library do not become part of a stream capture. A thread may call
+ * the function again before probe_leave().
  */
 GPUPART_PRIVATE
 int probe_enter(struct gpupart *gp, struct probe *probe, int *capture_mode);
 GPUPART_PRIVATE
 void probe_leave(struct probe *probe, int capture_mode);
-/* Calls probe_get() and probe_enter() for a GPU whose device number is known. */
+/* Calls probe_get() and probe_enter() for @gpu. The device number of @gpu must be known. */
 int probe_begin(struct gpupart *gp, const struct gpupart_gpu *gpu, struct probe **probe,
 		int *capture_mode);
 
 /*
- * Starts a probe launch. @own determines how the callback handles the launch. @own may be NULL.
+ * Starts a probe launch. Argument @own determines how the callback handles the launch. Argument
+ * @own may be NULL.
  */
 GPUPART_PRIVATE
 int probe_start(struct gpupart *gp, struct probe *probe, const struct probe_launch *launch,
 		struct scope_own *own);
 
 /*
- * Returns the number of clusters of @size blocks that the GPU can hold at the same time, with
- * one SM for each block. The number comes from the driver. Returns 0 if a launch with such
- * clusters would never finish, or if the driver cannot answer.
+ * The driver computes how many clusters of @size blocks the GPU can run at the same time. For
+ * this, each block needs its own SM. Returns this number. If the driver cannot answer, or if such
+ * a launch would never end, returns 0.
  */
 GPUPART_PRIVATE
 unsigned int probe_clusters_held(struct probe *probe, unsigned int size);
@@ -103,16 +105,16 @@ GPUPART_PRIVATE
 int probe_finish(struct gpupart *gp, struct probe *probe, void *stream, unsigned int blocks);
 
 /*
- * Makes a launch that runs a block on every SM that the launch may use. *some is set to the TPCs
- * that ran a block, and *whole to the TPCs that ran a block on each of their SMs.
+ * Makes a launch that runs at least one block on every SM that the mask allows. Sets *some to the
+ * TPCs that ran a block. Sets *whole to the TPCs that ran a block on each of their SMs.
  */
 int probe_census(struct gpupart *gp, struct probe *probe, void *stream, struct scope_own *own,
 		 struct gpupart_tpcset *some, struct gpupart_tpcset *whole);
 
 /*
- * Makes such a launch with the number of blocks and the cluster size of @launch. Counts the
- * blocks on each SM in @sm_blocks, an array of TOPO_MAX_SMS entries that the function first sets
- * to 0. Each SM runs one block at a time.
+ * Makes the launch @launch. Each SM runs one block at a time. The function counts the blocks on
+ * each SM in the array @sm_blocks, which has TOPO_MAX_SMS entries. First the function sets these
+ * entries to 0.
  */
 GPUPART_PRIVATE
 int probe_census_as(struct gpupart *gp, struct probe *probe, struct probe_launch *launch,

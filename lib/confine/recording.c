@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Turns completion records on. See recording.h. The result of the check is stored in the
- * directory of the checked maps.
+ * Turns completion records on. See recording.h. The result of the check is stored in the same
+ * directory as the results of the self-check.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,8 +18,8 @@
 #include "lib/records/records.h"
 
 /*
- * After one of these errors, a context no longer works. If the process uses MPS, MPS no longer
- * works either.
+ * Returns true if @result means that the context no longer works. In a process that uses MPS, MPS
+ * then also stops working.
  */
 static bool loses_context(int result)
 {
@@ -36,7 +36,10 @@ static bool loses_context(int result)
 #define PROVEN		"proven\n"
 #define NAME_LEN	32
 
-/* Makes the name of the file with the check's result for this map and the row of its layout. */
+/*
+ * Makes the name of the file that contains the result of the check. The name depends on the map
+ * and on its layout row.
+ */
 static void name_make(const struct gpupart_gpu *gpu, char name[NAME_LEN])
 {
 	snprintf(name, NAME_LEN, "records-%016" PRIx64,
@@ -51,12 +54,12 @@ static bool was_proven(const char *name)
 	       !memcmp(text, PROVEN, sizeof(PROVEN) - 1);
 }
 
-/* If @gpu cannot have records even when the check succeeds, stores the reason in @gp. */
+/* Returns 0 if @gpu can have records. Otherwise the error sentence of @gp gives the reason. */
 static int allowed(struct gpupart *gp, const struct gpupart_gpu *gpu)
 {
 	if (environment_read().no_records)
 		return ctx_fail(gp, -ECANCELED, ENVIRONMENT_RECORDS "=0");
-	/* After such an error, the library would mistake nodes of graphs for launches. */
+	/* If there is such an error, the library would mistake nodes of graphs for launches. */
 	if (*graph_error())
 		return ctx_fail(gp, -EOPNOTSUPP, "%s", graph_error());
 	return records_possible(gp, &gpu->driver.map);
@@ -75,8 +78,8 @@ static void start(struct gpupart *gp, struct gpupart_gpu *gpu, int err)
 }
 
 /*
- * Makes a launch, so that the caller can check the record of this launch. The single block of
- * the launch shows when the launch ended.
+ * Makes a launch whose record the caller then checks. The launch has one block, and this block
+ * records its end time.
  */
 static int launch(struct gpupart *gp, struct records_trial *trial, void *arg)
 {
@@ -95,9 +98,9 @@ static int launch(struct gpupart *gp, struct records_trial *trial, void *arg)
 }
 
 /*
- * Looks in @key, which may be NULL, or in the cache for a proof of records. If there is no such
- * proof, the function proves records by launches. launch() gets @arg for these launches. If @arg
- * is NULL, the function makes no launches.
+ * Searches @key and the cache for a proof that the GPU writes records. Argument @key may be NULL.
+ * If there is no proof and @arg is not NULL, the function makes launches for a new proof. The
+ * function passes @arg to launch().
  */
 static void begin(struct gpupart_gpu *gpu, const char *key, void *arg)
 {

@@ -7,9 +7,9 @@
 #include "lib/records/records.h"
 
 /*
- * Finds the ring of @stream on @gpu. *ring is NULL if the stream has no ring yet. -EINVAL: the
- * program did not create @stream. -EOPNOTSUPP: there are no records; the error sentence gives
- * the reason.
+ * Stores the ring of @stream on @gpu in *ring. If the stream has no ring yet, stores NULL. If the
+ * program did not create @stream, returns -EINVAL. If there are no records, returns -EOPNOTSUPP,
+ * and the error sentence gives the reason.
  */
 static int ring_of(struct gpupart *gp, struct gpupart_gpu *gpu, void *stream,
 		   const struct records_ring **ring)

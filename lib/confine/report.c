@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Writes this process's report. See report.h. Processes write into the run's memory without a
- * lock.
+ * Writes the report of this process. See report.h. Processes write to the memory of the run
+ * without a lock.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,14 +19,14 @@
 atomic_bool report_joined;
 struct lend_block *report_lend;
 static struct gpupart_report_process *own;
-static struct gpupart_report_process kept;	/* used if this process has no entry in the
-						 * report of a run */
-static struct report_block *without_place;	/* the report in which no entry was free for this
+static struct gpupart_report_process kept;	/* used if this process has no entry in a run's
+						 * report */
+static struct report_block *without_place;	/* a report that had no free entry for this
 						 * process */
 
 /*
- * Identifies the kernel of each entry in @own. One word contains the address of the kernel's
- * function and the reason.
+ * The keys of the kernels in @own. A key is one word that contains a function's address and the
+ * reason.
  */
 static struct {
 	_Atomic uint64_t key;
@@ -35,7 +35,7 @@ static struct {
 atomic_bool report_unnamed;
 static atomic_bool naming;
 
-/* The state of the process until an attach reports another state. */
+/* Writes the state of the process before the first attach. */
 static void begin(const struct environment *environment)
 {
 	snprintf(own->why, sizeof(own->why), "%s",
@@ -45,8 +45,8 @@ static void begin(const struct environment *environment)
 }
 
 /*
- * Reuses the entry of a process that was confined, has ended and has nothing to report. Returns
- * NULL if there is no such entry.
+ * Returns an entry that can be reused. The process of this entry was confined, has ended, and has
+ * nothing to report. If there is no such entry, returns NULL.
  */
 static struct gpupart_report_process *place_again(struct report_block *block)
 {
@@ -132,7 +132,10 @@ void report_refused(bool worked)
 	without_place = NULL;
 }
 
-/* Returns the entry that has @key now, or NULL if all entries are in use. */
+/*
+ * Returns the entry for @key, or a free entry that gets @key. If all entries are in use, returns
+ * NULL.
+ */
 static struct gpupart_report_kernel *place(uint64_t key, const void *module,
 					   const struct gpupart_report_kernel *kernel)
 {
@@ -208,7 +211,7 @@ void report_module_gone(const void *module)
 		if (atomic_load(&keys[i].module) == module)
 			atomic_store(&keys[i].key, KEY_GONE);
 	/*
-	 * Another thread may be reading a name and may itself be waiting for the unload, so do
+	 * Another thread may be reading a name. That thread may be waiting for this unload, so do
 	 * not wait long.
 	 */
 	for (int i = 0; i < 20 && atomic_load(&naming); i++)

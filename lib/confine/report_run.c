@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Creates the report of a run and reads the entries of its processes. The user's programs write
- * these entries. So this code limits the sizes in the entries and removes control characters.
+ * Creates the report of a run, and reads the entries of the run's processes. Programs of the user
+ * write these entries, so they may contain wrong sizes or control characters. This code limits
+ * the sizes and removes the characters.
  */
 #include <errno.h>
 #include "lib/confine/report.h"
 
-/* Converts the public type to struct memfd. */
+/* Converts the public type of @report to struct memfd. */
 static struct report_block *block_of(const struct gpupart_report *report)
 {
 	return (struct report_block *)((const struct memfd *)report)->head;

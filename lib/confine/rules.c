@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Gives functions sets by their names. See rules.h. Any thread may call the functions of this
- * file.
+ * Gives a set to each function whose name matches a rule. See rules.h. Any thread may call the
+ * functions of this file.
  */
 #include <errno.h>
 #include <fnmatch.h>
@@ -41,7 +41,10 @@ void rules_forget(void)
 
 /* ------------------------------------------------------------------- matching */
 
-/* Returns NULL if no rule matches @name. The caller holds the lock. */
+/*
+ * Returns the set of the rule that matches @name. If no rule matches, returns NULL. The caller
+ * holds the lock.
+ */
 static const struct gpupart_tpcset *set_of_name(const struct rules *rules, const char *name)
 {
 	char read[512];
@@ -61,7 +64,10 @@ static void mark_seen(uint64_t key)
 
 	while (n < RULES_SEEN_PROBES && atomic_load(&at[n]) && atomic_load(&at[n]) != key)
 		n++;
-	/* If a thread does not find the key, it matches the function again. */
+	/*
+	 * If a thread does not find a key, the thread matches the function again. This is
+	 * harmless.
+	 */
 	if (n == RULES_SEEN_PROBES || nr_seen == SEEN_MOST) {
 		for (unsigned int i = 0; i < SEEN_SIZE; i++)
 			atomic_store(&rules_seen[i], 0);
@@ -72,8 +78,8 @@ static void mark_seen(uint64_t key)
 }
 
 /*
- * Reports that a function has no name. A rule may not have been applied to this function, so
- * other processes must be able to read this report.
+ * Reports that a function has no name, so a rule may not have been applied. Other processes must
+ * be able to read this report.
  */
 static void unnamed(const char *why)
 {
@@ -97,7 +103,7 @@ void rules_match(const struct cuda_api *cuda, void *function, void *ctx, uint64_
 		pthread_mutex_unlock(&rules_lock);
 		return;
 	}
-	/* There is no such function, so the launch will fail. */
+	/* This function does not exist, so the launch will fail. */
 	if (!function || stream_module(cuda, &function, &module))
 		return;
 	result = cuda->func_name(&name, function);
@@ -114,8 +120,9 @@ void rules_match(const struct cuda_api *cuda, void *function, void *ctx, uint64_
 }
 
 /*
- * Returns the driver's result. The function uses the kernels of the node's own context, even if
- * this context is not current.
+ * Matches the function of a node, and returns the driver's result. A CUkernel has one function in
+ * each context. The code uses the function in the node's context, even if that context is not
+ * current.
  */
 static int match_node(const struct cuda_api *cuda, void *node, int type, void *none)
 {
@@ -209,7 +216,7 @@ int rules_set(struct gpupart *gp, struct gpupart_gpu *gpu, const char *pattern,
 	if (err)
 		return err;
 	rules_forget();
-	/* Set this flag even if a rule is removed. */
+	/* Set this flag after a removal too. */
 	atomic_store_explicit(&rules_used, true, memory_order_release);
 	return 0;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Assigns a set to each function whose name matches a rule. At the start of a function's first
- * launch, outside the launch callback, this code reads the name of the function and compares it
- * with the rules. The launch callback then finds the set of the matching rule like a set that the
- * program gave to the function.
+ * Gives a set to each function whose name matches a rule. When a function is launched for the
+ * first time, this code compares its name with the rules. This code runs before the launch
+ * callback. The launch callback finds the set of a rule in the same table as sets that the
+ * program gave to functions.
  */
 #ifndef GPUPART_LIB_CONFINE_RULES_H
 #define GPUPART_LIB_CONFINE_RULES_H
@@ -16,11 +16,11 @@
 #define RULES_SEEN_BITS		13
 #define RULES_SEEN_PROBES	8
 
-/* True if at least one GPU has rules. Then launches call rules_known(). */
+/* If true, some GPU has or had rules, and launches call rules_known(). */
 extern atomic_bool rules_used;
 
 /*
- * The keys of functions that were matched since the last change of the rules. A key stands for a
+ * The keys of functions that were matched after the last change of the rules. A key identifies a
  * function in a context.
  */
 extern _Atomic uint64_t *_Atomic rules_seen;
@@ -36,7 +36,7 @@ static inline uint64_t rules_key(const void *function, const void *ctx)
 	return (key ^ key >> 32) | 1;
 }
 
-/* Returns true if the function with this key was matched. Takes no lock. */
+/* Returns true if the function with this key was already matched. Takes no lock. */
 static inline bool rules_known(uint64_t key)
 {
 	const _Atomic uint64_t *seen = atomic_load_explicit(&rules_seen, memory_order_acquire);
@@ -54,22 +54,25 @@ static inline bool rules_known(uint64_t key)
 }
 
 /*
- * Matches @function with the rules. @function is a CUfunction or CUkernel that is launched in
- * @ctx, which is the current context. rules_known() must have returned false for @key. The
- * function calls the driver.
+ * Compares the name of @function with the rules. Argument @function is a CUfunction or CUkernel
+ * that is being launched in the current context @ctx. Before this call, rules_known() must have
+ * returned false for @key. This code calls the driver.
  */
 void rules_match(const struct cuda_api *cuda, void *function, void *ctx, uint64_t key);
 
-/* Does the same for every kernel node of @graph for which rules_known() returns false. */
+/*
+ * Calls rules_match() for the kernel nodes of @graph, except for nodes whose functions were
+ * already matched.
+ */
 void rules_match_graph(const struct cuda_api *cuda, void *graph);
 
-/* Called when function addresses may be reused from now on. The function takes no lock. */
+/* Called when function addresses may be reused. Takes no lock. */
 void rules_forget(void);
 
 /*
- * Adds a rule with @pattern, or changes the set of the rule with @pattern. If @set is NULL, the
- * function removes this rule. If @pattern is NULL, the function removes all rules. The function
- * works like gpupart_rule_set(), but without the checks in attach.c.
+ * Adds a rule with @pattern. If there is already a rule with @pattern, changes the set of that
+ * rule. If @set is NULL, removes the rule. If @pattern is NULL, removes all rules. The function
+ * gpupart_rule_set() makes additional checks before it calls rules_set().
  */
 int rules_set(struct gpupart *gp, struct gpupart_gpu *gpu, const char *pattern,
 	      const struct gpupart_tpcset *set);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Decides which scope's set applies to a launch. */
+/* Finds the set that applies to a launch. See scope.h. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -12,8 +12,8 @@ _Thread_local struct scope_thread scope_thread;
 atomic_bool scope_launches_watched;
 
 /*
- * Only functions that set a set acquire this lock, because the callback takes no lock. No thread
- * holds the lock during a driver call.
+ * Functions that change sets acquire this lock. The launch callback takes no lock. No thread
+ * holds this lock during a driver call.
  */
 static pthread_mutex_t set_lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_TAKES(set_lock, 2);
@@ -40,7 +40,7 @@ static bool ring_get(const struct ring *ring, struct gpupart_tpcset *set)
 }
 
 /*
- * The caller must hold the lock. Otherwise a write would be lost while the state page is moved
+ * The caller must hold the lock. Otherwise the write could be lost while the state page moves
  * into its file.
  */
 static void mark_used(struct gpupart_gpu *gpu, unsigned char how)
@@ -66,7 +66,7 @@ void scope_ring_set(struct gpupart_gpu *gpu, struct ring *ring, const struct gpu
 bool scope_ring_get(const struct ring *ring, const struct gpupart_gpu *gpu,
 		    struct gpupart_tpcset *set)
 {
-	/* Hold the writers' lock, so the result is never a mix of two sets. */
+	/* Hold the lock of the writers. Otherwise the result could be a mix of two sets. */
 	FORK_HOLD(&set_lock);
 	if (ring_get(ring, set))
 		return true;
@@ -98,7 +98,7 @@ bool scope_limit_set(struct gpupart_gpu *gpu, enum limit_part part,
 void scope_limit_get(const struct gpupart_gpu *gpu, struct limit_sets *sets)
 {
 	/*
-	 * The read fails only if other processes write all the time. Then there is no limit to
+	 * If other processes write all the time, the read fails. Then there is no limit to
 	 * report.
 	 */
 	if (!limit_get(&gpu->shared->limit, sets))
@@ -116,9 +116,7 @@ bool scope_effective_set(const struct gpupart_gpu *gpu, struct gpupart_tpcset *s
 	limited = !gpupart_tpcset_empty(&limit.in_force);
 	if (limited) {
 		both = gpupart_tpcset_and(&limit.in_force, set);
-		/*
-		 * If the intersection is empty, the limit applies, just as it does for launches.
-		 */
+		/* If the intersection is empty, the limit applies. Launches have the same rule. */
 		*set = gpupart_tpcset_empty(&both) ? limit.in_force : both;
 	}
 	return limited || has;
@@ -142,8 +140,8 @@ static unsigned int nr_entries(const struct scope_table *table)
 }
 
 /*
- * Finds an entry by its identity. The caller holds the lock. A small cache makes the search fast
- * for ids whose set changes often.
+ * Finds the entry that has this id. The caller holds the lock. If the set of an id changes often,
+ * a small cache makes the search fast.
  */
 static struct scope_entry *entry_of_id(const struct scope_table *table, const struct scope_id *id)
 {
@@ -164,10 +162,9 @@ static struct scope_entry *entry_of_id(const struct scope_table *table, const st
 }
 
 /*
- * If a search ends at the entry after @at, frees the entry @at and the removed entries before
- * @at. Without this function, removed entries would make every search longer, including the
- * searches of launches. The order in which entries are freed does not change the result for
- * readers.
+ * Removed entries make searches longer, even searches in the launch callback. A search ends at a
+ * free entry. So if the entry after @at is free, this function frees the removed entry @at and
+ * the removed entries before @at. Meanwhile, readers get the same results.
  */
 static void table_shorten(struct scope_table *table, unsigned int at)
 {
@@ -197,7 +194,7 @@ static void entry_remove(struct gpupart_gpu *gpu, struct scope_table *table, uns
 
 static void table_changed(struct gpupart_gpu *gpu, const struct scope_table *table)
 {
-	/* A reader that sees the new count also sees the new set. */
+	/* If a reader sees the new count, it also sees the new set. */
 	if (table == &gpu->functions)
 		atomic_fetch_add_explicit(&gpu->function_sets, 1, memory_order_release);
 }
@@ -254,8 +251,8 @@ int scope_add(struct gpupart *gp, struct gpupart_gpu *gpu, struct scope_table *t
 			atomic_load_explicit(&table->entries[at].key, memory_order_relaxed);
 
 		/*
-		 * The entry has the same address. It belongs to an earlier object at this
-		 * address, and the driver did not report that the earlier object was destroyed.
+		 * The entry belongs to an earlier object at this address. The driver did not
+		 * report that the earlier object was destroyed.
 		 */
 		if (found == key) {
 			entry = &table->entries[at];
@@ -294,7 +291,7 @@ int scope_set_by_rule(struct gpupart_gpu *gpu, void *function, void *module,
 
 	pthread_mutex_lock(&set_lock);
 	entry = entry_of_id(&gpu->functions, &id);
-	/* If this call does not change the function's set, graphs need not be built again. */
+	/* If the function already has this set, graphs need not be built again. */
 	same = entry ? entry->ctx != SCOPE_BY_RULE ||
 		       (set && ring_get(&entry->ring, &before) &&
 			gpupart_tpcset_equal(&before, set)) : !set;
@@ -510,8 +507,8 @@ uint64_t scope_fingerprint(const struct gpupart_gpu *gpu, const struct tmd_allow
 {
 	const unsigned int words = GPUPART_MAX_TMD_BITS / 64;
 	/*
-	 * The values that determine the sets of nodes. If there is no limit, the bits of the
-	 * limit are 0. If there is no set, the bits of the set are 0.
+	 * These values determine the sets of nodes. If a limit or set does not exist, its bits
+	 * are 0.
 	 */
 	struct {
 		uint64_t number, functions;

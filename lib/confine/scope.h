@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds the set that applies to a launch. This set is the intersection of the limit and the set
- * of the innermost scope that has a set. The scopes, from the innermost to the outermost, are
- * the next launch, the function, the stream, the thread and the process. If no scope has a set,
- * the limit applies. Functions that set a set may take locks. Functions that the launch callback
- * calls take no lock, do not allocate and cannot fail.
+ * Finds the set that applies to a launch. The scopes are the next launch, the function, the
+ * stream, the thread and the process, in this order. The first scope that has a set determines
+ * the set. The launch gets the intersection of this set and the limit. If no scope has a set, the
+ * limit applies. Functions that change a set may take locks. Functions for the launch callback
+ * take no lock, allocate no memory and cannot fail.
  */
 #ifndef GPUPART_LIB_CONFINE_SCOPE_H
 #define GPUPART_LIB_CONFINE_SCOPE_H
@@ -18,9 +18,9 @@
 #include "lib/tmd/part.h"
 
 /*
- * Identifies a stream. A stream that the program created is identified by its handle. The legacy
- * default stream is identified by its context. A per-thread default stream is identified by its
- * context and its thread.
+ * Identifies a stream or a function. A stream that the program created is identified by its
+ * handle. The legacy default stream is identified by its context. A per-thread default stream is
+ * identified by its context and its thread.
  */
 struct scope_id {
 	void *handle;		/* handle of a stream or a function */
@@ -28,11 +28,11 @@ struct scope_id {
 	const void *thread;
 };
 
-/* Flags of in_use. */
+/* Flags of the value that scope_in_use() returns. */
 #define SCOPE_USED		STATE_USED
-#define SCOPE_USED_FUNCTIONS	2	/* functions have sets, or had sets earlier */
-#define SCOPE_USED_MODULES	4	/* launches from modules whose kernels can launch other
-					 * kernels must be counted */
+#define SCOPE_USED_FUNCTIONS	2	/* functions have sets, or had sets before */
+#define SCOPE_USED_MODULES	4	/* there are modules whose kernels can launch other
+					 * kernels; launches from these modules are counted */
 #define SCOPE_USED_LENDS	STATE_USED_LENDS
 
 #define SCOPE_MAX_ENTRIES	4096
@@ -44,11 +44,14 @@ struct scope_id {
 
 /* A stream or a function with a set. */
 struct scope_entry {
-	_Atomic uint64_t key;	/* address of the stream's TMD, address of the function, or one of
-				 * the values above */
+	_Atomic uint64_t key;	/* address of the stream's TMD, or address of the function, or a
+				 * value above */
 	struct ring ring;
 	struct scope_id id;
-	/* When the driver destroys this object, the library removes the entry. 0: no object. */
+	/*
+	 * When the driver destroys this object, the library removes the entry. If there is no
+	 * object, this member is 0.
+	 */
 	uint64_t object;
 	/*
 	 * When this context is destroyed, the library removes the entry. For a function, this
@@ -57,7 +60,7 @@ struct scope_entry {
 	const void *ctx;
 };
 
-#define SCOPE_BY_RULE ((const void *)1)	/* a rule determined the set of the function */
+#define SCOPE_BY_RULE ((const void *)1)	/* a rule gave the function its set */
 
 /* A hash table with open addressing. Readers take no lock. */
 struct scope_table {
@@ -72,90 +75,97 @@ struct rules;
 struct gpupart_gpu {
 	struct driver_gpu driver;
 	atomic_bool trusted;		/* the map was checked on this GPU */
-	/* contains the limit, and the flag that launches must be checked */
+	/* contains the limit and the flags of scope_in_use() */
 	struct state_gpu *shared;
 	struct ring process;
 	/*
-	 * True: the library reports to the program only the SMs that both the limit and @process
+	 * If true, the program sees fewer SMs. These are the SMs that both the limit and @process
 	 * allow.
 	 */
 	atomic_bool sms_told;
-	bool has_environment;		/* the outer limit was read from the environment */
+	bool has_environment;		/* the limit in the environment was read */
 	struct scope_table streams, functions;	/* the streams and functions that have sets */
 	struct tmd_parts parts;		/* the TPCs of green contexts */
-	struct rules *rules;		/* rules by kernel name, see rules.c; NULL: no rules yet */
+	struct rules *rules;		/* rules for kernel names, see rules.c; NULL: no rules
+					 * yet */
 	atomic_uint function_sets;	/* number of changes to the sets of functions */
 	bool learned;			/* check_gpu() succeeded */
-	/* These members describe how to distinguish streams. self_check.c sets them. */
+	/*
+	 * The next three members describe how to distinguish streams. The code in self_check.c
+	 * sets them.
+	 */
 	atomic_bool streams_known;
-	/* Offset in bytes of the TMD's address in the driver's stream object. */
+	/* The driver's stream object contains the TMD's address at this offset in bytes. */
 	unsigned int stream_tmd_offset;
 	char streams_error[160];		/* the reason why streams cannot be distinguished */
 	struct gpupart_check check;
 	/*
-	 * Records of the GPU's launches. If there are no records, this member is NULL and
+	 * Records of launches on this GPU. If there are no records, this member is NULL, and
 	 * @records_why has the reason.
 	 */
 	struct records *_Atomic records;
-	/* Equal to @records if a context has records. Otherwise NULL. */
+	/* If a context has records, equal to @records. Otherwise NULL. */
 	struct records *_Atomic recorder;
 	char records_why[192];
 };
 
 _Static_assert(!offsetof(struct gpupart_gpu, driver), "scope_gpu_of(NULL) must be NULL");
 
-/* Converts an attached GPU of lib/driver to struct gpupart_gpu. NULL stays NULL. */
+/* Converts the type of an attached GPU. Argument @found may be NULL. */
 static inline struct gpupart_gpu *scope_gpu_of(struct driver_gpu *found)
 {
 	return (struct gpupart_gpu *)found;
 }
 
-/* Returns attached GPU number @n, or NULL if there is no such GPU. */
+/* Returns the attached GPU with number @n. If there is no such GPU, returns NULL. */
 static inline struct gpupart_gpu *scope_gpu(unsigned int n)
 {
 	return scope_gpu_of(driver_gpu(n));
 }
 
 /*
- * The data of one probe launch. The library makes probe launches to learn or check how the
- * driver and the GPU behave.
+ * The data of one probe launch. With probe launches, the library learns or checks how the driver
+ * and the GPU behave.
  */
 struct scope_own {
 	enum { OWN_UNTOUCHED, OWN_LEAVE_OUT, OWN_RECORD } mode;
 	const struct gpupart_gpu *gpu;
 	const struct gpupart_tpcset *left_out;	/* for OWN_LEAVE_OUT */
 	struct records_trial *trial;		/* for OWN_RECORD */
-	bool seen;				/* the callback was called */
+	bool seen;				/* the callback was called for this launch */
 	enum tmd_outcome outcome;
-	uint32_t params_size;			/* size of the parameters that the callback
-						 * received; 0: the callback was not called */
-	void *tmd;				/* address of its TMD */
+	uint32_t params_size;			/* size of the launch parameters in the callback,
+						 * or 0 */
+	void *tmd;				/* address of the launch's TMD */
 	/* The first bytes of the TMD, before the library changed them. */
 	unsigned char bytes[TMD_MAX_SIZE];
 	size_t nr_bytes;			/* number of these bytes that could be read */
 };
 
-/* The set of a thread on one GPU. If all bytes are 0, the thread has no set. */
+/* The set of a thread on one GPU. All bytes are 0 if the thread has no set. */
 struct scope_thread_set {
 	struct tmd_allow allow;
 	struct gpupart_tpcset set;
 };
 
-/* A graph that this thread is launching, uploading or instantiating. See graph.c. */
+/* The graph that this thread is launching, uploading or instantiating. See graph.c. */
 struct scope_graph {
-	const struct gpupart_gpu *gpu;	/* the GPU of @set */
-	bool has_set;			/* @set is valid: it is the set of the launch or of a
-					 * stream */
-	/* @set is a next-launch set, which replaces the sets of functions */
+	const struct gpupart_gpu *gpu;	/* the GPU to which @set applies */
+	bool has_set;			/* true if @set is valid; the set comes from the launch
+					 * or from a stream */
+	/* true if @set is a next-launch set, which replaces sets of functions */
 	bool is_next;
 	struct tmd_allow set;
-	/* The masks that the library put into the graph's nodes before. NULL: unknown. */
+	/* The masks that the library wrote into the graph's nodes before, or NULL. */
 	struct graph_nodes *nodes;
-	unsigned int nr_built;		/* the number of TMDs that were built in this call */
-	struct records_mark *mark;	/* NULL: the graph's completion is unknown */
+	unsigned int nr_built;		/* number of TMDs that the driver built in this call */
+	struct records_mark *mark;	/* NULL: the library cannot know when the graph ends */
 };
 
-/* A call that launches a kernel in a program whose outstanding work is bounded. See lend.c. */
+/*
+ * The lending state of one launch call. It is used in programs whose outstanding launches are
+ * bounded. See lend.c.
+ */
 struct scope_lend {
 	const struct gpupart_gpu *gpu;	/* GPU on which the launch may use lent TPCs, or NULL */
 	/*
@@ -164,13 +174,13 @@ struct scope_lend {
 	 */
 	bool refused, got;
 	struct lend_kernel *kernel;
-	/* Key of the kernel, and the longest time of this kernel in ns (0: unknown). */
+	/* The kernel's key, and the kernel's longest time in ns. An unknown time is 0. */
 	uint64_t key, ns;
-	/* The records that contain the launch's record. The callback sets this member. */
+	/* The callback sets this member to the records that contain the launch's record. */
 	const struct records *records;
 	/*
-	 * The ring of the launch's record, or NULL if there is no record. The callback sets this
-	 * member.
+	 * The callback sets this member to the ring of the launch's record. If there is no
+	 * record, this member is NULL.
 	 */
 	const struct records_ring *ring;
 	uint64_t seq;
@@ -179,17 +189,19 @@ struct scope_lend {
 #define SCOPE_MAX_GPUS DRIVER_MAX_GPUS	/* number of bits in next_gpus */
 
 /* Flags of scope_thread.special. */
-#define SCOPE_IN_LAUNCH	1	/* the thread is in a launch function that the library observes */
-#define SCOPE_HAS	2	/* at least one of the members of scope_thread is in use */
+#define SCOPE_IN_LAUNCH	1	/* this thread is in an observed launch function */
+#define SCOPE_HAS	2	/* this thread has a set or another unusual state */
 
-/* The state of one thread, which the callback reads first. */
+/* The state of one thread. The callback reads this state first. */
 struct scope_thread {
 	unsigned char special;		/* SCOPE_IN_LAUNCH and SCOPE_HAS */
-	bool in_graph_call;		/* the thread is in a driver call for graphs */
-	uint64_t next_gpus;		/* if bit n is set, GPU number n has a next-launch set */
-	/* next-launch sets, SCOPE_MAX_GPUS entries by GPU number; NULL: no set yet */
+	bool in_graph_call;		/* this thread is in a driver call for graphs */
+	uint64_t next_gpus;		/* bit n is set if the thread has a next-launch set on
+					 * GPU number n */
+	/* array of next-launch sets; the index is the GPU's number; NULL: no set yet */
 	struct tmd_allow *next;
-	struct scope_thread_set *sticky;	/* the thread's sets, in the same form as @next */
+	struct scope_thread_set *sticky;	/* array of the thread's sets; the index is the
+						 * GPU's number */
 	struct scope_graph *graph;
 	struct scope_own *own;
 	struct scope_lend *lend;
@@ -198,14 +210,14 @@ struct scope_thread {
 extern _Thread_local struct scope_thread scope_thread;
 
 /*
- * The library observes the start and the end of launch functions. Therefore a next-launch set
- * applies to a launch of the program and not to a kernel of the driver.
+ * True if the library observes the start and the end of launch functions. Then a next-launch set
+ * applies to a launch of the program, and not to a kernel of the driver.
  */
 extern atomic_bool scope_launches_watched;
 
 /*
- * The limit and the set that apply to one launch. If there is no limit or no set, the member is
- * NULL. The compiler keeps this struct in registers.
+ * The limit and the set that apply to one launch. If there is no limit, @limit is NULL. If there
+ * is no set, @set is NULL. The compiler keeps this struct in registers.
  */
 struct scope_now {
 	const struct tmd_allow *limit, *set;
@@ -216,8 +228,8 @@ struct scope_copies {
 };
 
 /*
- * Makes the callback check launches on @gpu from now on. The first call acquires the lock that
- * functions acquire when they set a set.
+ * After this call, the callback checks launches on @gpu. The first call acquires the same lock as
+ * functions that change a set.
  */
 void scope_used(struct gpupart_gpu *gpu, unsigned char how);
 
@@ -228,8 +240,8 @@ void scope_used(struct gpupart_gpu *gpu, unsigned char how);
 GPUPART_PRIVATE
 void scope_ring_set(struct gpupart_gpu *gpu, struct ring *ring, const struct gpupart_tpcset *set);
 /*
- * Reads the set in @ring into @set. If @ring has no set, returns false and puts all TPCs of @gpu
- * into @set.
+ * Reads the set in @ring into @set. If @ring has no set, returns false, and @set gets all TPCs of
+ * @gpu.
  */
 bool scope_ring_get(const struct ring *ring, const struct gpupart_gpu *gpu,
 		    struct gpupart_tpcset *set);
@@ -241,77 +253,75 @@ bool scope_limit_set(struct gpupart_gpu *gpu, enum limit_part part,
 GPUPART_PRIVATE
 void scope_limit_get(const struct gpupart_gpu *gpu, struct limit_sets *sets);
 /*
- * Between scope_hold() and scope_release() no other thread of this process can set a limit or a
- * set.
+ * Between scope_hold() and scope_release(), no other thread of this process can change a limit or
+ * a set.
  */
 void scope_hold(void);
 void scope_release(void);
 
 /*
- * Reads the intersection of the limit and the process's set on @gpu. This intersection applies
- * to launches for which no narrower scope has a set. If there is neither a limit nor a set of
- * the process, the function returns false and puts all TPCs into @set.
+ * Stores in @set the intersection of the limit and the process's set on @gpu. If no narrower
+ * scope has a set, this intersection applies to launches. If the process has no limit and no set,
+ * the function returns false, and @set gets all TPCs.
  */
 bool scope_effective_set(const struct gpupart_gpu *gpu, struct gpupart_tpcset *set);
 
 /*
- * Sets the set of the thread's next launch on @gpu. If @set is NULL, the function removes this
- * set. Returns 0, or -ENOMEM with an error sentence.
+ * Gives @set to the thread's next launch on @gpu. If @set is NULL, the function removes the
+ * next-launch set. Returns 0, or -ENOMEM with an error sentence.
  */
 int scope_next_set(struct gpupart *gp, struct gpupart_gpu *gpu, const struct gpupart_tpcset *set);
 /*
- * Returns the thread's next-launch set on @gpu in @set and removes it from the thread. Returns
- * false if the thread has no such set.
+ * Moves the thread's next-launch set on @gpu into @set. If the thread has no such set, returns
+ * false.
  */
 GPUPART_PRIVATE
 bool scope_next_take(const struct gpupart_gpu *gpu, struct tmd_allow *set);
-/*
- * Removes all next-launch sets of the thread. Returns false if the thread had no next-launch
- * set.
- */
+/* Removes all next-launch sets of the thread. If the thread had no such set, returns false. */
 bool scope_next_drop(void);
 /* Restores a set that scope_next_take() returned. */
 GPUPART_PRIVATE
 void scope_next_put_back(const struct gpupart_gpu *gpu, const struct tmd_allow *set);
 /*
- * From now on, launches of the calling thread are treated as the probe launch @own. If @own is
- * NULL, they are treated as launches of the program.
+ * After this call, launches of the calling thread belong to the probe launch @own. If @own is
+ * NULL, these launches are launches of the program.
  */
 void scope_own_begin(struct scope_own *own);
 /*
- * From now on, launches of the calling thread are treated as nodes of @graph. If @graph is NULL,
- * they are treated as launches that do not belong to a graph.
+ * After this call, launches of the calling thread are nodes of @graph. If @graph is NULL, these
+ * launches do not belong to a graph.
  */
 void scope_graph_begin(struct scope_graph *graph);
 /* Records whether the calling thread is in a driver function that may build nodes of graphs. */
 void scope_graph_call(bool in);
 /*
- * Sets the lending state of the calling thread's current driver call. NULL means no lending
+ * Sets the lending state of the calling thread's driver call. With NULL, the call has no lending
  * state.
  */
 void scope_lend_begin(struct scope_lend *lend);
 
 /*
- * Sets the thread's set. If @set is NULL, the function removes this set. Returns 0, or -ENOMEM
- * with an error sentence.
+ * Gives @set to the calling thread. If @set is NULL, the function removes the thread's set.
+ * Returns 0, or -ENOMEM with an error sentence.
  */
 GPUPART_PRIVATE
 int scope_set_thread(struct gpupart *gp, struct gpupart_gpu *gpu,
 			 const struct gpupart_tpcset *set);
 GPUPART_PRIVATE
 bool scope_sticky_get(const struct gpupart_gpu *gpu, struct gpupart_tpcset *set);
-/* Frees the calling thread's sets. This function is called when the thread ends. */
+/* Called when the calling thread ends. Frees the thread's sets. */
 void scope_thread_free(void);
 
 /*
- * Changes the set of an existing entry, or removes the entry if @set is NULL, and returns true.
- * Returns false if there is no entry. The caller must then find the key and call scope_add().
+ * Changes the set of an existing entry and returns true. If @set is NULL, the function removes
+ * the entry. If there is no entry, the function returns false. The caller must then find the key
+ * and call scope_add().
  */
 GPUPART_PRIVATE
 bool scope_set_known(struct gpupart_gpu *gpu, struct scope_table *table, const struct scope_id *id,
 		     const struct gpupart_tpcset *set);
 /*
- * Adds an entry with a set. @what is the plural noun for the error sentence, for example
+ * Adds an entry with a set. The error sentence contains the plural noun @what, for example
  * "streams".
  */
 int scope_add(struct gpupart *gp, struct gpupart_gpu *gpu, struct scope_table *table,
@@ -322,29 +332,29 @@ bool scope_get_known(const struct scope_table *table, const struct scope_id *id,
 		     struct gpupart_tpcset *set, bool *has_set);
 
 /*
- * Applies a rule's set to @function. If @set is NULL, the function removes the set of the rule.
+ * Gives the set of a rule to @function. If @set is NULL, the set of an earlier rule is removed.
  * If the program gave @function a set, @function keeps that set.
  */
 int scope_set_by_rule(struct gpupart_gpu *gpu, void *function, void *module,
 		      const struct gpupart_tpcset *set);
 
 /*
- * Removes the entries of an object, context or thread that is destroyed. An argument that is 0
- * or NULL matches no entry. If all three arguments are 0 or NULL, all entries are removed.
+ * Removes the entries of a destroyed object, context or thread. An argument that is 0 or NULL
+ * matches no entry. If all three arguments are 0 or NULL, the function removes all entries.
  */
 void scope_destroyed(struct gpupart_gpu *gpu, struct scope_table *table, uint64_t object,
 		const void *ctx, const void *thread);
 
 /*
- * Returns a fingerprint of the sets that a graph node would get if it was built on @gpu now. Equal
- * fingerprints mean equal sets. @set has the same meaning as in struct scope_graph. @set may be
- * NULL.
+ * Returns a fingerprint of the sets that a graph node would get if the driver built the node on
+ * @gpu now. Equal fingerprints mean equal sets. The argument @set has the same meaning as in
+ * struct scope_graph, and may be NULL.
  */
 uint64_t scope_fingerprint(const struct gpupart_gpu *gpu, const struct tmd_allow *set);
 
 /*
- * The function scope_fingerprint() reads several sets. Returns a number that changes when one of
- * these sets is published. The number never returns to an old value.
+ * Returns a number that never decreases. If a set that scope_fingerprint() reads is published,
+ * the number increases.
  */
 uint64_t scope_publications(const struct gpupart_gpu *gpu);
 
@@ -389,9 +399,9 @@ static inline const struct scope_entry *scope_find(const struct scope_table *tab
 }
 
 /*
- * Reads the set of the entry that scope_find() returned for @key. If the entry was reused in the
- * meantime, the function returns false. The function can detect the reuse, because the key of an
- * entry changes before the words of the entry change.
+ * Reads the set of the entry that scope_find() returned for @key. If another thread has reused
+ * the entry, returns false. In a reused entry, the key changes before the words of the set
+ * change.
  */
 static inline __attribute__((always_inline))
 bool scope_entry_read(const struct scope_entry *entry, uint64_t key, unsigned int nr_words,
@@ -402,18 +412,18 @@ bool scope_entry_read(const struct scope_entry *entry, uint64_t key, unsigned in
 }
 
 /*
- * Checks the scopes in this order: next launch, function, stream, thread. Returns true if one of
- * these scopes has a set.
+ * Checks the next launch, the function, the stream and the thread, in this order. If one of these
+ * scopes has a set, returns true.
  */
 bool scope_resolve_rare(const struct gpupart_gpu *gpu, const void *tmd, const void *function,
 			struct tmd_allow *set);
 
 /*
- * Finds the limit and the set of a launch. Returns false if neither exists. Removes the thread's
- * next-launch set. @rare is true if the thread is special or if functions have sets. The caller
- * checks this. @nr_words must be at least the number of mask words of the map. Callers pass
- * constants for @rare and @nr_words, so that the compiler makes separate code without branches
- * for each case.
+ * Finds the limit and the set of a launch, and removes the thread's next-launch set. If the
+ * launch has no limit and no set, returns false. The caller must set @rare if the thread is
+ * special or if functions have sets. The map must have at most @nr_words mask words. Callers pass
+ * constants for @rare and @nr_words. So the compiler makes separate code without branches for
+ * each case.
  */
 static inline __attribute__((always_inline))
 bool scope_resolve(const struct gpupart_gpu *gpu, const void *tmd, const void *function, bool rare,

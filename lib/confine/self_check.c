@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Checks a map before the library trusts it. After a check, the hash of the map is stored in the
- * user's cache. A learnt map is also stored in the cache, and this map is valid only together
- * with its hash.
+ * Checks a map before the library trusts it. After a check, the user's cache contains the hash of
+ * the map. If a map was learnt, the cache also contains this map. Without its hash, a stored map
+ * is not valid.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -21,18 +21,15 @@
 #include "lib/driver/callback.h"
 #include "lib/private.h"
 
-/* a TPC's bit is proven after this number of launches that left the TPC out */
+/* this number of launches without a TPC proves the mask bit of the TPC */
 #define NR_ROUNDS	3
-/*
- * maximum number of rounds; more than NR_ROUNDS can be needed, because other programs on the GPU
- * can keep SMs busy
- */
+/* maximum number of rounds; other programs can keep SMs busy, so NR_ROUNDS may be too few */
 #define MAX_ROUNDS	9
 
 /*
- * Makes the key of a map. If launch parameters have the measured size, the key is the hash of
- * the map. If the parameters have another size, the key also contains this size, because the
- * check also proved that parameters of this size contain a TMD.
+ * Makes the key of a map. If the launch parameters have the measured size, the key is the hash of
+ * the map. If the parameters have another size, the check also proves this size. So the key then
+ * contains this size.
  */
 static void key_make(const struct gpupart_gpu *gpu, uint32_t params_size, char key[20])
 {
@@ -44,8 +41,8 @@ static void key_make(const struct gpupart_gpu *gpu, uint32_t params_size, char k
 }
 
 /*
- * Makes the name of the file of a learnt map. The file has one byte for each TPC, which is the
- * number of the TPC's mask bit. The file is valid only together with its key.
+ * Makes the name of the file of a learnt map. The file has one byte for each TPC. This byte is
+ * the number of the TPC's mask bit. Without its key in the cache, the file is not valid.
  */
 static void learnt_name(const struct gpupart_gpu *gpu, char name[64])
 {
@@ -64,8 +61,8 @@ static bool under_mps(const struct cuda_api *cuda, int device)
 	if (!cuda->device_attr(&mps, CUDA_ATTR_MPS_ENABLED, device))
 		return mps;
 	/*
-	 * Older drivers do not report MPS. With such a driver, a process is an MPS client if the
-	 * pipe of a control daemon exists.
+	 * Older drivers do not report MPS. With such a driver, the pipe of the control daemon
+	 * shows that a process is an MPS client.
 	 */
 	snprintf(path, sizeof(path), "%s/control", pipe && pipe[0] ? pipe : "/tmp/nvidia-mps");
 	return !access(path, F_OK);
@@ -106,8 +103,8 @@ int check_without(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *pro
 
 /*
  * Proves the map by launches. Each launch leaves out one TPC, and every TPC is left out in turn.
- * The function checks on which SMs each launch ran. The launches are safe even if the map is
- * wrong. Each launch sets only one bit, so it can run on all TPCs except the TPCs of this bit.
+ * The function checks on which SMs each launch ran. Even with a wrong map, the launches are safe.
+ * Each launch sets one mask bit, and can run on all TPCs that do not belong to this bit.
  */
 int check_map(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe, void *stream)
 {
@@ -119,7 +116,7 @@ int check_map(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe, 
 	err = check_no_capture(gp, probe, NULL);
 	if (err)
 		return err;
-	/* No launch can leave out the only TPC, so nothing is masked. */
+	/* A launch needs at least one TPC. So if there is one TPC, nothing is masked. */
 	if (nr_tpcs == 1)
 		nr_proven = 1;
 	for (; nr_rounds < MAX_ROUNDS && nr_proven < nr_tpcs; nr_rounds++) {
@@ -160,16 +157,16 @@ static void trust(struct gpupart_gpu *gpu, bool from_cache)
 }
 
 /*
- * Returns the size of the launch parameters with which the map was checked, or 0 if the map was
- * not checked.
+ * Returns the size of the launch parameters for which the map was checked. If the map was not
+ * checked, returns 0.
  */
 static uint32_t params_checked(const struct gpupart_gpu *gpu, const char *key)
 {
 	char found[20];
 
 	/*
-	 * The sizes are tried in ascending order, so the usual size 88 is found with few
-	 * look-ups in the cache.
+	 * The loop tries the sizes in ascending order. So the loop finds the usual size 88 with
+	 * few look-ups in the cache.
 	 */
 	for (uint32_t size = LAUNCH_MIN_PARAMS_SIZE; launch_params_possible(size); size += 8) {
 		key_make(gpu, size, found);
@@ -180,9 +177,10 @@ static uint32_t params_checked(const struct gpupart_gpu *gpu, const char *key)
 }
 
 /*
- * Builds the map of @layout that was checked. Returns in *@params_size the size of the launch
- * parameters with which the map was checked. The map is the map of the formula or a learnt map.
- * If no map was checked, the function builds the map of the formula and sets *@params_size to 0.
+ * Builds a map for @layout that was already checked. This map is a learnt map, or the map of the
+ * layout's formula. The function sets *params_size to the size of launch parameters for which the
+ * map was checked. If no map was checked, it builds the map of the formula and sets *params_size
+ * to 0.
  */
 static int map_find(struct gpupart *gp, struct gpupart_gpu *gpu, const struct tmd_layout *layout,
 		    const char *key, uint32_t *params_size)
@@ -233,12 +231,12 @@ int check_gpu_known(struct gpupart *gp, struct gpupart_gpu *gpu, const char *key
 
 /* -------------------------------------------------------------------- streams */
 
-#define OBJECT_WORDS 1024	/* number of words of a stream object that are searched for the
-				 * TMD's address */
+#define OBJECT_WORDS 1024	/* number of words of a stream object in which the code searches
+				 * for the TMD's address */
 
 /*
- * Removes from @offsets all offsets at which this stream's object does not contain the TMD's
- * address. @offsets has one bit for each word.
+ * Argument @offsets has one bit for each word of a stream object. If a word of this object does
+ * not contain the TMD's address, the function clears its bit.
  */
 static void keep_offsets(uint64_t object, uint64_t tmd, uint64_t offsets[OBJECT_WORDS / 64])
 {
@@ -250,7 +248,10 @@ static void keep_offsets(uint64_t object, uint64_t tmd, uint64_t offsets[OBJECT_
 			offsets[i / 64] &= ~(1ull << (i % 64));
 }
 
-/* The object of a stream; 0 when the driver has reported that this stream was destroyed. */
+/*
+ * The object of the stream that is being destroyed. When the driver reports its end, this
+ * variable becomes 0.
+ */
 static _Atomic uint64_t awaited;
 
 static void on_resource(int cbid, const struct resource_params *params)
@@ -273,7 +274,7 @@ struct learnt {
 
 /*
  * Learns the offsets from stream number @i. There are three kinds of streams. If the stream has
- * no permanent TMD, the function sets *@why to the reason.
+ * no permanent TMD, the function sets *why to the reason.
  */
 static int learn_stream(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe,
 			struct learnt *l, int i, const char **why)
@@ -316,10 +317,10 @@ static int learn_stream(struct gpupart *gp, struct gpupart_gpu *gpu, struct prob
 }
 
 /*
- * The address of a stream's TMD does not change while the stream exists. The driver's stream
- * object contains this address at the same offset for every stream. The function finds the
- * offset with streams of each kind, so the library needs no table of driver versions. If the
- * function fails, streams cannot have sets, but everything else works.
+ * While a stream exists, the address of its TMD does not change. The driver's stream object
+ * contains this address at the same offset for every stream. This function finds the offset with
+ * streams of each kind. So the library needs no table of driver versions. If the function fails,
+ * streams cannot have sets, but everything else works.
  */
 static int learn_streams(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe)
 {
@@ -341,10 +342,7 @@ static int learn_streams(struct gpupart *gp, struct gpupart_gpu *gpu, struct pro
 		at++;
 	if (at == OBJECT_WORDS && !why)
 		why = "this driver's stream objects hold the TMD's address at different offsets";
-	/*
-	 * The first stream is destroyed last. The driver must report that this stream is
-	 * destroyed.
-	 */
+	/* The first stream is destroyed last. The driver must report the end of this stream. */
 	atomic_store(&awaited, l.object[0]);
 	for (int i = NR_STREAMS; i-- > 0; )
 		if (l.stream[i]) {
@@ -419,15 +417,15 @@ int check_launches(struct gpupart *gp, struct gpupart_gpu *gpu)
 
 /* ------------------------------------------------------------------------ all */
 
-/* Returns an error that says that the driver's launch callback has an unknown form. */
+/* Returns an error for a launch callback of an unknown form. */
 #define callback_fail(gp, ...) \
 	(driver_callback_unusable(), ctx_fail(gp, -EOPNOTSUPP, __VA_ARGS__))
 
 /*
- * Finds the layout of this driver's TMDs, and proves that slot 4 of the launch parameters
- * contains the address of a TMD. For this proof the function makes several launches. For each
- * launch, the TMD must have a known version and must contain the grid of the launch. The library
- * edits no TMD before this proof, whatever the size of the parameters.
+ * Finds the layout of this driver's TMDs. Also proves that slot 4 of the launch parameters
+ * contains the address of a TMD. For this proof, the function makes several launches. The TMD of
+ * each launch must have a known version and must contain the launch's grid. Before this proof,
+ * the library does not change any TMD.
  */
 static int prove_params(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe,
 			void *stream, const struct tmd_layout **layout)
@@ -469,10 +467,10 @@ static int prove_params(struct gpupart *gp, struct gpupart_gpu *gpu, struct prob
 
 /*
  * Proves the fields of a layout row that was never tried on a GPU. If a field were wrong, a
- * launch could get fewer TPCs than it needs and never end. The function makes unmasked launches
- * of known shapes. It checks that each field in the TMD has the value for the shape of the
- * launch. The two blocks of a cluster run in one TPC. Every GPU can run 24 small blocks at the
- * same time. If a GPU could not run them, the driver would refuse the launch.
+ * launch could get too few TPCs and never end. The function makes unmasked launches of known
+ * shapes, and checks that the fields in their TMDs have the right values. The two blocks of a
+ * cluster run in one TPC. Every GPU can run 24 small blocks at the same time. If a GPU could not
+ * run these blocks, the driver would refuse the launch.
  */
 static int prove_fields(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe,
 			void *stream, const struct tmd_layout *layout)
@@ -526,9 +524,9 @@ static int prove_fields(struct gpupart *gp, struct gpupart_gpu *gpu, struct prob
 check_learner *check_learn;
 
 /*
- * Stores a map that was proven. If the cache cannot be written, the next process repeats the
- * check. But if the map is learnt, with these @bits, no other process would have the map. So for
- * a learnt map the function returns an error.
+ * Stores a proven map. A learnt map has @bits; for the map of the formula, @bits is NULL. If the
+ * cache cannot be written, the next process repeats the check. But no other process would have a
+ * learnt map, so for a learnt map the function returns an error.
  */
 static int cache_map(struct gpupart *gp, const struct gpupart_gpu *gpu, const uint8_t *bits)
 {
@@ -546,8 +544,8 @@ static int cache_map(struct gpupart *gp, const struct gpupart_gpu *gpu, const ui
 }
 
 /*
- * Proves the map of the formula, or a learnt map. @err is not 0 if the map of the formula could
- * not be built.
+ * Proves the map of the formula. If this fails, learns and proves a map. If the map of the
+ * formula could not be built, the caller passes the error @err.
  */
 static int prove_map(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe,
 		     void *stream, int err)
@@ -591,8 +589,8 @@ int check_gpu(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe)
 	if (err)
 		goto destroy;
 	/*
-	 * A map that was already trusted does not change, because launches of other threads read
-	 * it.
+	 * If a map is already trusted, do not change it, because launches of other threads read
+	 * the map.
 	 */
 	if (!known) {
 		built = map_find(gp, gpu, layout, NULL, &params_size);

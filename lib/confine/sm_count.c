@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Replaces numbers of SMs in the results of the driver. See sm_count.h. The new number is never
- * larger than the driver's number. If no set is in force or if something is unknown, the
- * driver's number is kept.
+ * Replaces numbers of SMs in the driver's results. See sm_count.h. A new number is never larger
+ * than the driver's number. If no set applies, or if a value is unknown, the driver's number
+ * stays.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -11,17 +11,17 @@
 #include "lib/core/fork.h"
 #include "lib/driver/callback.h"
 
-/* A GPU and the set in force. All answers are computed from these. */
+/* A GPU, and the set that applies on this GPU. The code computes all answers from this struct. */
 struct part {
 	const struct gpupart_topology *topo;
 	struct gpupart_tpcset set;
 };
 
-/* The kinds of queries. The driver functions of one kind have similar arguments. */
+/* The kinds of queries. Driver functions with similar arguments have the same kind. */
 enum question {
 	ASK_ATTRIBUTE,
-	ASK_GRID,			/* the grid that fills the GPU */
-	ASK_CLUSTERS,		/* the clusters that run at the same time */
+	ASK_GRID,			/* the size of the grid that fills the GPU */
+	ASK_CLUSTERS,		/* the number of clusters that run at the same time */
 	ASK_CLUSTER_SIZE,
 	ASK_DEVICE_RESOURCE,
 	ASK_CONTEXT_RESOURCE,
@@ -29,7 +29,7 @@ enum question {
 	ASK_AFFINITY,
 };
 
-#define ANSWERED 1	/* the group of all these functions */
+#define ANSWERED 1	/* the group of all functions in the table */
 
 /* The functions that report SMs. Every driver has the first function of this list. */
 static const struct driver_function rows[] = {
@@ -45,7 +45,7 @@ static const struct driver_function rows[] = {
 	{ 0, 0, 0 },
 };
 
-/* maximum number of different SM counts that the library reports for all GPUs together */
+/* maximum number of green contexts that the library creates on all GPUs */
 #define MAX_TOLD 32
 
 static const struct cuda_api *cuda;
@@ -65,7 +65,7 @@ unsigned int smcount_now(const struct gpupart_gpu *gpu)
 	return topo_sms_in(gpu->driver.topo, &set);
 }
 
-/* Returns false if the driver's answer is correct. */
+/* Finds the set that applies on @gpu. If the driver's answer is correct, returns false. */
 static bool part_of(const struct gpupart_gpu *gpu, struct part *part)
 {
 	if (!told(gpu) || !scope_effective_set(gpu, &part->set))
@@ -105,11 +105,12 @@ static int device_of(const struct gpupart_gpu *gpu)
 }
 
 /*
- * The driver can split the resource of a whole GPU or the resource of a green context. The
- * driver refuses to split a part of such a resource, or a resource whose number of SMs was
- * changed. Measured in Documentation/internals/hardware.md. So the library creates a green
- * context, launches nothing in this context, and returns the resource of this context. The
- * library creates and keeps one such context for each number of SMs.
+ * The program may ask the driver to split a resource. The driver can split the resource of a
+ * whole GPU or of a green context. But the driver refuses to split a part of such a resource. It
+ * also refuses a resource whose number of SMs was changed. Measured in
+ * Documentation/internals/hardware.md. So the library creates a green context and returns the
+ * resource of this context. The library launches nothing in this context. It keeps one green
+ * context for each number of SMs.
  */
 static int context_of(struct cuda_resource *resource, int device, unsigned int sms)
 {
@@ -127,9 +128,9 @@ static int context_of(struct cuda_resource *resource, int device, unsigned int s
 }
 
 /*
- * Stores the resource for a query about the whole GPU in *@resource. @sms is the number of SMs
- * of the set, which the function rounds down to the driver's unit. Returns false if the driver
- * cannot split off so few SMs, or if it has no green contexts.
+ * Stores in *resource the answer to a query about the whole GPU. The set has @sms SMs, and the
+ * function rounds this number down to the driver's unit. If the driver cannot split off so few
+ * SMs, or has no green contexts, the function returns false.
  */
 static bool answer_whole(struct gpupart_gpu *gpu, struct cuda_resource *resource, unsigned int sms)
 {
@@ -196,7 +197,8 @@ static struct gpupart_gpu *gpu_of_green(void *green)
 }
 
 /*
- * A grid is the number of blocks per SM multiplied by the number of SMs that the driver counts.
+ * The driver multiplies the number of blocks per SM by the number of SMs. So reduce the grid in
+ * proportion.
  */
 static void answer_grid(const struct part *part, int *grid)
 {
@@ -208,7 +210,10 @@ static void answer_grid(const struct part *part, int *grid)
 	*grid = (int64_t)*grid * at_most(true_sms, topo_sms_in(part->topo, &part->set)) / true_sms;
 }
 
-/* If the handle is a CUkernel, the code uses the kernel's function in the current context. */
+/*
+ * Returns an attribute of @function. If @function is a CUkernel, reads the attribute of its
+ * function in the current context.
+ */
 static unsigned int function_attr(void *function, int attribute)
 {
 	int value = 0;
@@ -223,8 +228,8 @@ static unsigned int function_attr(void *function, int attribute)
 }
 
 /*
- * Returns the number of blocks of a cluster. The number is in the launch or in the function. If
- * neither has the number, the function returns 1.
+ * Returns the number of blocks of a cluster. The launch or the function contains this number.
+ * Otherwise the number is 1.
  */
 static unsigned int cluster_size(void *function, const struct cuda_launch_config *config)
 {
@@ -243,7 +248,10 @@ static unsigned int cluster_size(void *function, const struct cuda_launch_config
 	return size ? size : 1;
 }
 
-/* Returns at least 1. If the number is unknown, returns 1. */
+/*
+ * Returns the number of blocks that an SM can run at the same time. If the number is unknown,
+ * returns 1.
+ */
 static unsigned int blocks_per_sm(void *function, const struct cuda_launch_config *config)
 {
 	int nr;
@@ -267,8 +275,8 @@ static unsigned int sms_of_vgpc(const struct gpupart_topology *topo,
 }
 
 /*
- * Returns the number of clusters that @set can run at the same time. Each cluster is in one
- * virtual GPC and has an SM for each block.
+ * Returns the number of clusters that @set can run at the same time. All blocks of a cluster run
+ * in one virtual GPC, and each block has its own SM.
  */
 static uint64_t clusters_in(const struct gpupart_topology *topo, const struct gpupart_tpcset *set,
 			    unsigned int size, unsigned int per_sm)
@@ -285,8 +293,8 @@ static uint64_t clusters_in(const struct gpupart_topology *topo, const struct gp
 }
 
 /*
- * The driver may exclude some TPCs, for example because of singletons or large clusters.
- * Therefore the driver's number, reduced in proportion to the set, is also an upper bound.
+ * For clusters, the driver may exclude some TPCs, for example singletons. So the driver's number
+ * is reduced in proportion to the set. This reduced number is a second upper bound.
  */
 static void answer_clusters(const struct part *part, int *nr, void *function,
 			    const struct cuda_launch_config *config)
@@ -339,9 +347,9 @@ static void answer_occupancy(enum question question, const uint64_t *args, void 
 }
 
 /*
- * Replaces the driver's answer with the answer for the set. @args has the function's arguments
- * as members of a structure. The padding of this structure is undefined. @ctx is the context
- * that was current.
+ * Replaces the driver's answer with the answer for the set. Argument @args is a structure of the
+ * driver function's arguments. The padding of this structure is undefined. The context @ctx was
+ * current in the call.
  */
 static void answer(enum question question, const uint64_t *args, void *ctx)
 {
@@ -378,8 +386,8 @@ static void answer(enum question question, const uint64_t *args, void *ctx)
 }
 
 /*
- * Called at the end of a function that succeeded. It is not called for functions that the driver
- * calls within this function.
+ * Called when a driver function has succeeded. This code is not called for functions that the
+ * driver itself calls.
  */
 static void on_call(const struct driver_function *row, const struct cuda_call_params *params)
 {
@@ -391,8 +399,8 @@ static void on_call(const struct driver_function *row, const struct cuda_call_pa
 }
 
 /*
- * Some drivers lack some of the functions. So only the result for the first function is
- * returned.
+ * Some drivers lack some of these functions. So this code returns the result for the first
+ * function, and ignores the other results.
  */
 static int watch(struct gpupart *gp, bool on)
 {
@@ -422,7 +430,10 @@ int smcount_report(struct gpupart *gp, struct gpupart_gpu *gpu, bool on)
 	for (unsigned int n = 0; (other = scope_gpu(n)); n++)
 		any |= other != gpu && told(other);
 	err = watch(gp, any);
-	/* The library changes answers only in observed functions, so stopping cannot fail. */
+	/*
+	 * The library changes answers in observed functions and nowhere else. So stopping cannot
+	 * fail.
+	 */
 	if (!err || !on)
 		atomic_store_explicit(&gpu->sms_told, on, memory_order_release);
 	if (!on)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reports the SMs of a set to the program when the program asks the driver for the number of SMs
- * or for occupancy.
+ * A program can ask the driver for the number of SMs or for occupancy. This code changes the
+ * driver's answer to the SMs of the set.
  */
 #ifndef GPUPART_LIB_CONFINE_SM_COUNT_H
 #define GPUPART_LIB_CONFINE_SM_COUNT_H
@@ -10,12 +10,12 @@
 #include "lib/driver/cuda.h"
 
 /*
- * Starts or stops reporting the SMs of the set in answers to queries about @gpu. Returns 0, or
- * -EOPNOTSUPP with an error sentence.
+ * Starts or stops changing the driver's answers about @gpu. Returns 0, or -EOPNOTSUPP with an
+ * error sentence.
  */
 int smcount_report(struct gpupart *gp, struct gpupart_gpu *gpu, bool on);
 
-/* Returns the number of SMs that the limit and the process's set allow now. */
+/* Returns the number of SMs that both the limit and the process's set allow now. */
 unsigned int smcount_now(const struct gpupart_gpu *gpu);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Identifies streams, kernel functions and threads, and finds the TMD of a stream. This code
- * reads the driver's objects in such a way that a bad handle is an error and not a fault.
+ * Identifies streams, kernel functions and threads, and finds the TMD of a stream. The code reads
+ * the driver's objects in a safe way. With a bad handle, the read fails without a fault.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -11,8 +11,8 @@
 #include "lib/core/peek.h"
 
 /*
- * This variable marks a thread. The mark is the address of the variable. The destructor reports
- * the end of the thread.
+ * The mark of a thread is the address of a thread-local variable. When the thread ends, the
+ * destructor of this key reports the end.
  */
 static pthread_key_t thread_key;
 static bool thread_key_made;
@@ -45,7 +45,7 @@ static void thread_key_make(void)
 int stream_mark_thread(struct gpupart *gp)
 {
 	pthread_once(&thread_once, thread_key_make);
-	/* Without the mark, a later thread at the same address would inherit the set. */
+	/* Without the mark, a later thread at the same address would get this thread's set. */
 	if (!thread_key_made || pthread_setspecific(thread_key, &thread_mark))
 		return ctx_fail(gp, -EAGAIN,
 			"a thread cannot have a set: this process has used all its thread-specific keys");
@@ -80,9 +80,8 @@ void stream_identify_in_call(void *stream, bool per_thread, void *ctx, struct sc
 }
 
 /*
- * If a thread has no current context, the driver answers no query about an object. So the
- * function pushes a context of @gpu. If the function returns true, the caller must pop this
- * context.
+ * If a thread has no current context, the driver answers no queries about objects. So this
+ * function then pushes a context of @gpu. If it returns true, the caller must pop this context.
  */
 static bool lend_context(struct gpupart *gp, const struct cuda_api *cuda,
 			 const struct gpupart_gpu *gpu)
@@ -111,7 +110,7 @@ int stream_not_captured(struct gpupart *gp, const struct cuda_api *cuda, void *s
 }
 
 /*
- * The library learns the TMD of a default stream only from a launch, so the function makes an
+ * To learn the TMD of a default stream, the library needs a launch. So the function makes an
  * empty launch.
  */
 __attribute__((cold))
@@ -216,7 +215,7 @@ int stream_function(struct gpupart *gp, const struct cuda_api *cuda,
 	if (!cuda->func_module)
 		return ctx_fail(gp, -EOPNOTSUPP,
 				"functions cannot have sets: this driver has no cuFuncGetModule");
-	/* The driver dereferences every address that it gets, so check the address first. */
+	/* The driver dereferences every address without a check. So check the address here. */
 	if (!handle || !peek_word(handle, &unused))
 		return ctx_fail(gp, -EINVAL, "%p is not a kernel function", handle);
 	*function = handle;

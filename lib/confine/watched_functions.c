@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Handles the start and end of driver functions. See watched_functions.h.
- * Documentation/internals/hardware.md, "Functions", has the measurements of how the driver
- * reports its functions. If a function does not have the expected name, this code does not
- * handle the function.
+ * Documentation/internals/hardware.md, "Functions", describes how the driver reports its
+ * functions. If the driver reports a function with an unexpected name, this code ignores the
+ * function.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -20,7 +20,7 @@
 #include "lib/driver/callback.h"
 #include "lib/state/state_page.h"
 
-/* The arguments. All functions in this file have the same order of arguments. */
+/* The arguments of the functions in this file. All functions have the same order of arguments. */
 struct arguments {
 	void *first, *second;
 	const void *third;
@@ -32,30 +32,30 @@ enum what {
 	WHAT_GREEN_DESTROY, WHAT_NONE,
 };
 
-/* The place of the stream in the arguments of a launch. */
+/* Where the arguments of a launch contain the stream. */
 enum { STREAM_CURRENT, STREAM_OF_LIST, STREAM_OF_KERNEL, STREAM_OF_CONFIG, STREAM_OF_GRID };
 
-/* The place of the flags in the arguments of an instantiation. */
+/* Where the arguments of an instantiation contain the flags. */
 enum { FLAGS_NONE, FLAGS_THIRD, FLAGS_POINTED_TO };
 
-/* Functions that are observed together. */
+/* Groups of functions. The library observes all functions of a group together. */
 enum { GRAPHS = 1, LAUNCHES, WAITS, BEGINS, GREENS };
 
 #define ROW(name, group, what, which, per_thread) \
 	{ { CBID_##name, group, what }, which, per_thread }
 #define ONE(name, group, what, which)	ROW(name, group, what, which, false)
 /*
- * Makes two rows. The first row is for the function @name. The second row is for the function
- * whose name ends in @end. For the second function, stream 0 is the per-thread default stream.
+ * Makes two rows. The first row is for the function @name. The name of the second function also
+ * has the ending @end. For the second function, stream 0 is the per-thread default stream.
  */
 #define BOTH(name, end, group, what, which) \
 	ONE(name, group, what, which), ROW(name##end, group, what, which, true)
 
 static const struct row {
-	struct driver_function fn;	/* fn.kind is an enum what */
+	struct driver_function fn;	/* the member fn.kind is an enum what */
 	/*
-	 * For launches, the place of the stream. For instantiations, the place of the flags. For
-	 * changes, the kind of change.
+	 * For launches, this is the place of the stream. For instantiations, this is the place of
+	 * the flags. For changes, this is the kind of change.
 	 */
 	uint8_t which;
 	bool per_thread;	/* stream 0 is the per-thread default stream */
@@ -68,7 +68,7 @@ static const struct row {
 	ONE(cuLaunchGrid, LAUNCHES, WHAT_LAUNCH, STREAM_CURRENT),
 	ONE(cuLaunchGridAsync, LAUNCHES, WHAT_LAUNCH, STREAM_OF_GRID),
 	/*
-	 * This must be the first function for graphs. If a driver lacks this function, programs
+	 * This must be the first function of its group. If a driver lacks cuGraphLaunch, programs
 	 * launch no graphs.
 	 */
 	BOTH(cuGraphLaunch, _ptsz, GRAPHS, WHAT_GRAPH_LAUNCH, 0),
@@ -114,10 +114,7 @@ static const struct row {
 static const struct cuda_api *cuda;
 static atomic_bool launches_asked;
 
-/*
- * Number of the launch function that the driver reports with an unexpected name; 0: there is no
- * such function.
- */
+/* Number of a launch function that the driver reports with an unexpected name, or 0. */
 static atomic_int other_launch;
 
 const char *api_other_launch(int *cbid)
@@ -128,7 +125,7 @@ const char *api_other_launch(int *cbid)
 
 bool api_launch_told(void)
 {
-	/* If the driver did not report the end of a launch, the flag is still set. */
+	/* If the driver did not report the launch's end, SCOPE_IN_LAUNCH is still set. */
 	return driver_function_seen(CBID_cuLaunchKernel) &&
 	       !(scope_thread.special & SCOPE_IN_LAUNCH);
 }
@@ -147,7 +144,7 @@ static struct gpupart_gpu *gpu_of_stream(void *stream, void *ctx)
 	struct gpupart_gpu *gpu = gpu_of_context(NULL);
 	void *its = ctx;
 
-	/* This is the only GPU that CUDA shows. */
+	/* If CUDA shows one GPU, this is the GPU. */
 	if (gpu)
 		return gpu;
 	if (stream && stream != CUDA_STREAM_LEGACY && stream != CUDA_STREAM_PER_THREAD &&
@@ -196,17 +193,14 @@ static void *stream_of_launch(const struct row *row, const void *arguments)
 	return NULL;
 }
 
-/*
- * Returns true if @result means that the driver did not find the stream, function or context of
- * a launch.
- */
+/* Returns true if the launch failed because its stream, function or context does not exist. */
 static bool names_nothing(int result)
 {
 	return result == CUDA_ERROR_INVALID_CONTEXT || result == CUDA_ERROR_INVALID_HANDLE ||
 	       result == CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
-/* Removes the next-launch set after the launch, whether or not the launch succeeded. */
+/* Removes the next-launch set after the launch, even if the launch failed. */
 static __attribute__((noinline)) void launch_ends(void *stream,
 						  const struct cuda_call_params *params)
 {
@@ -245,10 +239,7 @@ static void at_begin(const struct row *row, const struct cuda_call_params *param
 		place = place_of(row, a->second, params->ctx);
 		a->first = graph_launch_begin(cuda, a->first, &place,
 					      row->fn.kind == WHAT_GRAPH_LAUNCH);
-		/*
-		 * From now on the launch counts as outstanding, even if the driver builds no
-		 * node for it.
-		 */
+		/* Count the launch now, because the driver may build no node. */
 		report_busy(records_counter());
 		break;
 	}
@@ -303,12 +294,12 @@ static void at_end(const struct row *row, const struct cuda_call_params *params,
 
 /* ------------------------------------------------------------------- refusing */
 
-/* At each level, the library also refuses the calls that it refuses at lower levels. */
+/* Levels of refusal. A higher level also refuses all calls that a lower level refuses. */
 enum { REFUSE_NOTHING, REFUSE_PARENTS, REFUSE_LAUNCHES, REFUSE_ALL };
 
 static atomic_bool strict, parents_refused;
 static atomic_int refusing;
-static _Thread_local bool refused;	/* the current call of this thread was refused */
+static _Thread_local bool refused;	/* true if this thread's current call was refused */
 
 static void refuse_from(int level)
 {
@@ -337,17 +328,16 @@ static bool refuses(void)
 	return atomic_load_explicit(&refusing, memory_order_relaxed) != REFUSE_NOTHING;
 }
 
-/* Returns the function that a launch names. */
+/* Returns the function that the arguments of a launch contain. */
 static inline void *function_of(const struct row *row, const struct arguments *a)
 {
 	return row->which == STREAM_OF_CONFIG ? a->second : a->first;
 }
 
 /*
- * Returns true if the call of @row launches a kernel that can launch other kernels. The kernel
- * may be from a library that loads its code at the first use. It may also be from a module that
- * was loaded while the driver did not report the ends of calls. A graph may also contain such a
- * kernel.
+ * Returns true if this call launches a kernel that can launch other kernels. Such a kernel may be
+ * in a library that loads its code at the first use, or in a graph. It may also be in a module
+ * that was loaded while the driver did not report the ends of calls.
  */
 static bool launches_parent(const struct row *row, const struct arguments *a)
 {
@@ -363,10 +353,7 @@ static bool launches_parent(const struct row *row, const struct arguments *a)
 	       (!result && module_any() && module_find(module));
 }
 
-/*
- * Unloads the module or library that a refused call has loaded. The driver call has not yet
- * returned the handle to the program.
- */
+/* Unloads the module or library of a refused call. The program does not have the handle yet. */
 static void unload(const struct cuda_call_params *params)
 {
 	static const char module[] = "cuModuleLoad", library[] = "cuLibraryLoad";
@@ -385,10 +372,10 @@ static void unload(const struct cuda_call_params *params)
 }
 
 /*
- * At the start of a call, replaces arguments so that the call fails in the driver.
- * Documentation/internals/hardware.md, "Memory", contains a measurement which shows that the
- * driver uses the replaced arguments. At the end of the call, sets the result. If the function
- * has no row, @row is the last row of the table.
+ * At the start of a call, replaces arguments so that the call fails in the driver. At the end of
+ * the call, sets the result of the call. Documentation/internals/hardware.md, "Memory", shows by
+ * measurement that the driver uses the replaced arguments. If the function has no row, @row is
+ * the last row.
  */
 static __attribute__((noinline)) void refuse(const struct row *row,
 					     const struct cuda_call_params *params)
@@ -412,10 +399,9 @@ static __attribute__((noinline)) void refuse(const struct row *row,
 	if (!refused)
 		return;
 	if (row->fn.kind == WHAT_INIT)
-		*(uint32_t *)a = ~0u;	/* flags, which must be 0 */
+		*(uint32_t *)a = ~0u;	/* the flags, which must be 0 in a valid call */
 	else if (row->fn.kind == WHAT_LAUNCH && row->which != STREAM_CURRENT)
-		a->second = NULL;	/* the grid's width, a function, or the number of
-					 * launches */
+		a->second = NULL;	/* the grid's width, a function or a count */
 	else
 		a->first = NULL;
 }
@@ -437,7 +423,8 @@ static inline void match_launch(const struct row *row, const struct cuda_call_pa
 }
 
 /*
- * Nodes get their TMDs at the instantiation or at the launch. These calls do not name functions.
+ * The driver builds the TMDs of nodes at the instantiation or at the launch. The arguments of
+ * these calls do not contain the functions. So match the functions of all nodes first.
  */
 static void match_nodes(const struct row *row, const struct cuda_call_params *params,
 			const struct arguments *a)
@@ -460,10 +447,10 @@ static void match_nodes(const struct row *row, const struct cuda_call_params *pa
 }
 
 /*
- * Attributes that a plain launch may have. In a plain launch, a block may depend only on blocks
- * of the same cluster, and the launch begins after the end of the previous launch. The numbers
- * of these attributes are 1 (access policy window), 4 (cluster), 5 (cluster scheduling), 8
- * (priority), 9 and 10 (memory domains) and 14 (carveout). All other attributes must be 0.
+ * Attributes that a plain launch may have. A plain launch begins after the end of the previous
+ * launch. In a plain launch, a block must not depend on blocks of other clusters. The attributes
+ * are 1 (access policy window), 4 (cluster), 5 (cluster scheduling), 8 (priority), 9 and 10
+ * (memory domains) and 14 (carveout). All other attributes must be 0.
  */
 #define PLAIN_ATTRS (1u << 1 | 1u << 4 | 1u << 5 | 1u << 8 | 1u << 9 | 1u << 10 | 1u << 14)
 
@@ -476,7 +463,7 @@ static bool is_plain(const struct cuda_launch_config *config)
 	return true;
 }
 
-/* Called when the launch of a kernel begins or ends. */
+/* Called when a call that launches a kernel begins or ends. */
 static __attribute__((noinline)) void lend_launch(const struct row *row,
 						  const struct cuda_call_params *params)
 {
@@ -507,8 +494,8 @@ static __attribute__((noinline)) void call_rare(const struct row *row,
 						const struct cuda_call_params *params)
 {
 	/*
-	 * After the start of the call, the driver launches the graph that this argument then
-	 * contains.
+	 * The driver reads this argument after the callback. So a new graph in this argument is
+	 * launched.
 	 */
 	struct arguments *a = (struct arguments *)(uintptr_t)params->arguments;
 
@@ -556,7 +543,8 @@ static void on_call(const struct driver_function *fn, const struct cuda_call_par
 	    !scope_thread.own)
 		lend_launch(row, params);
 	/*
-	 * The usual launch makes no driver calls. A probe launch never uses a next-launch set.
+	 * In the usual case, this code makes no driver calls. A probe launch never uses a
+	 * next-launch set.
 	 */
 	if (!launch || (params->site != CUDA_SITE_BEGIN && scope_thread.next_gpus &&
 			!scope_thread.own))
@@ -577,8 +565,8 @@ static void on_call(const struct driver_function *fn, const struct cuda_call_par
 }
 
 /*
- * In this driver, this number belongs to a different function. This code does not handle calls
- * of that function.
+ * In this driver, the number of @fn belongs to a different function. This code ignores calls of
+ * that function.
  */
 static void on_other_call(const struct driver_function *fn, const struct cuda_call_params *params)
 {
@@ -602,8 +590,8 @@ static void on_other_call(const struct driver_function *fn, const struct cuda_ca
 		break;
 	}
 	/*
-	 * This call may be the launch for which the program gave its next-launch set. The set must
-	 * not apply to a later launch.
+	 * The program may have meant its next-launch set for this call. The set must not apply to
+	 * a later launch.
 	 */
 	if ((fn->kind == WHAT_LAUNCH || fn->kind == WHAT_GRAPH_LAUNCH) && !scope_thread.own &&
 	    scope_next_drop())
@@ -629,18 +617,18 @@ int api_watch(struct gpupart *gp, const struct cuda_api *api, int *launched)
 	if (err)
 		return err;
 	*launched = driver_watch(&observer, GRAPHS, true);
-	/* Contexts get their records in these functions. */
+	/* In these functions, contexts get their records. */
 	driver_watch(&observer, BEGINS, true);
-	/* The names of kernels are read in these functions. */
+	/* In these functions, the names of kernels are read. */
 	if (atomic_load(&report_joined))
 		driver_watch(&observer, WAITS, true);
-	/* On drivers without green contexts, no green context is destroyed. */
+	/* If the driver has no green contexts, no green context is destroyed. */
 	if (driver_table_get(&table) && table.green)
 		driver_watch(&observer, GREENS, true);
 	return 0;
 }
 
-/* Some drivers lack some of the functions. So only the result for cuLaunchKernel is returned. */
+/* Some drivers lack some of these functions. Returns the result for cuLaunchKernel. */
 static bool watch_launches(void)
 {
 	bool all = !driver_watch(&observer, LAUNCHES, true);
@@ -697,7 +685,7 @@ int api_refuse_parents(struct gpupart *gp)
 		return ctx_fail(gp, -EOPNOTSUPP,
 				ENVIRONMENT_NO_DEVICE_LAUNCH
 				"=1: this driver does not report modules and launches");
-	/* Any function may load a module, and the driver does not report which functions do. */
+	/* Watch all functions, because any function may load a module. */
 	driver_watch(&observer, DRIVER_ALL, true);
 	atomic_store(&parents_refused, true);
 	refuse_from(REFUSE_PARENTS);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Subscribes to the driver's callbacks and passes them to observers. Registration takes a lock.
- * Code in a callback reads published data and takes no lock.
+ * Subscribes to the driver's callbacks, and passes the callbacks to observers. Functions that
+ * register observers take a lock. Code in a callback reads published data and takes no lock.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -23,27 +23,26 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_RENEWS(lock);
 static bool subscribed, released;
 static atomic_bool unusable;	/* the launch callback is missing or has an unknown form */
-static bool tools_wanted;	/* an option, and not the environment, requested that tools may
-				 * subscribe */
+static bool tools_wanted;	/* driver_tools_want() was called */
 static int tools_result = -ENOENT;
 static char tools_why[160] = "profilers were not requested";
 static struct driver_table table;
 static const struct cuda_api *cuda;
 
 /*
- * The observers, in the order in which they are called at the start of a function. Inner
- * observers are at the end of the array, and all other observers are at the start.
+ * The observers. At the start of a driver function, they are called in this order. Inner
+ * observers are at the end of the array. All other observers are at the start.
  */
 static _Atomic(const struct driver_observer *) observers[MAX_OBSERVERS];
 /*
- * For each function number, bit n is set if observers[n] watches the function. row_of[n] is the
- * row of the function in observers[n].
+ * The index of wants[] is the number of a driver function. If observers[n] watches the function,
+ * bit n is set. Then row_of[n] is the function's row in observers[n].
  */
 static _Atomic uint16_t wants[DRIVER_MAX_CBID];
 static _Atomic uint8_t row_of[MAX_OBSERVERS][DRIVER_MAX_CBID];
 /*
- * The driver's name of the function, after the library has checked that the name is correct. The
- * driver's strings never change.
+ * The driver's name of each function. The library has checked these names. The driver's strings
+ * never change.
  */
 static _Atomic(const char *) names[DRIVER_MAX_CBID];
 
@@ -111,14 +110,14 @@ static inline void call_one(unsigned int n, int cbid, const struct cuda_call_par
 {
 	const struct driver_observer *observer = observer_at(n);
 
-	/* NULL means that the functions of this observer were refused. */
+	/* If this is NULL, the observer was refused. */
 	if (observer && (!inside || observer->own))
 		observer->call(row_at(observer, row_of[n][cbid]), params);
 }
 
 /*
- * This function is not inline. Otherwise a function with only one observer would have to save
- * more registers on the stack.
+ * This function is not inline. Otherwise a function with one observer would have to save more
+ * registers on the stack.
  */
 static __attribute__((noinline)) void call_all(unsigned int left, int cbid,
 					       const struct cuda_call_params *params)
@@ -137,7 +136,7 @@ static __attribute__((noinline)) void call_all(unsigned int left, int cbid,
 
 static void on_call(int cbid, const struct cuda_call_params *params);
 
-/* Called for the observers in @left when the driver reports a function with a new name. */
+/* Called when the driver reports a function with a new name. Handles the observers in @left. */
 static __attribute__((noinline)) void on_new_name(unsigned int left, int cbid,
 						  const struct cuda_call_params *params)
 {
@@ -145,8 +144,8 @@ static __attribute__((noinline)) void on_new_name(unsigned int left, int cbid,
 	const struct driver_observer *observer;
 
 	/*
-	 * If the driver reports a function number without a name, the number matches no row of
-	 * an observer.
+	 * If the driver reports a number without a name, no row of an observer matches this
+	 * number.
 	 */
 	if (params->name && (!name || !strcmp(params->name, name))) {
 		atomic_store_explicit(&names[cbid], params->name, memory_order_relaxed);
@@ -162,7 +161,7 @@ static __attribute__((noinline)) void on_new_name(unsigned int left, int cbid,
 }
 
 /*
- * This function is not inline and is called in tail position. Otherwise a launch would have to
+ * This function is not inline, and calls of it are tail calls. Otherwise a launch would have to
  * save more registers on the stack.
  */
 static __attribute__((noinline)) void on_call(int cbid, const struct cuda_call_params *params)
@@ -197,9 +196,8 @@ static __attribute__((noinline)) void on_resource(int cbid, const struct resourc
 }
 
 /*
- * The driver's callback. If the pool has enough memory, the driver needs only 0.2 us for an
- * allocation. So each additional instruction in this function takes a measurable part of this
- * time.
+ * The driver's callback. An allocation from a memory pool can take as little as 0.2 us.
+ * Additional instructions in this function make such an allocation measurably slower.
  */
 static void on_callback(void *user, int domain, int cbid, const void *params)
 {
@@ -224,16 +222,18 @@ static int enable_none(uint32_t on, uint32_t handle, int domain, int cbid)
 }
 
 /*
- * Stops all observation in the child of a fork, because CUDA does not work there. Another thread
- * of the parent may have been in the driver, and the driver's locks then stay locked in the
- * child.
+ * Stops all observation in the child of a fork. CUDA does not work in the child. If another
+ * thread of the parent was in the driver, the driver's locks stay locked in the child.
  */
 static void in_child(void)
 {
 	table.enable = enable_none;
 }
 
-/* Returns -1 if the observer is not registered. The caller holds the lock. */
+/*
+ * Returns the index of @observer. If @observer is not registered, returns -1. The caller holds
+ * the lock.
+ */
 static int number_of(const struct driver_observer *observer)
 {
 	for (int n = 0; n < MAX_OBSERVERS; n++)
@@ -242,7 +242,10 @@ static int number_of(const struct driver_observer *observer)
 	return -1;
 }
 
-/* Returns -1 if there is no such observer. The caller holds the lock. */
+/*
+ * Returns the index for a new observer. If no index is free, returns -1. The caller holds the
+ * lock.
+ */
 static int free_place(const struct driver_observer *observer)
 {
 	for (int i = 0; i < MAX_OBSERVERS; i++) {
@@ -254,10 +257,7 @@ static int free_place(const struct driver_observer *observer)
 	return -1;
 }
 
-/*
- * Returns the result for the first function, because some drivers lack some of the other
- * functions. The caller holds the lock.
- */
+/* Starts or stops watching one row. The caller holds the lock. */
 static int watch_one(unsigned int number, int cbid, unsigned int row, bool on)
 {
 	uint16_t bit = 1u << number, others = ~bit;
@@ -320,7 +320,7 @@ static int subscribe(struct gpupart *gp, const struct cuda_api *api,
 			     &table);
 	if (err)
 		return err;
-	/* Launches are confined even if profilers cannot subscribe. */
+	/* If profilers cannot subscribe, launches are still confined. */
 	if (wanted) {
 		tools_result = tools_let_in(gp, &table);
 		snprintf(tools_why, sizeof(tools_why), "%s",
@@ -429,8 +429,8 @@ int driver_release(struct gpupart *gp)
 	for (int n = 0; n < MAX_OBSERVERS; n++)
 		atomic_store(&observers[n], NULL);
 	/*
-	 * Some observers may still watch functions. After the subscription has ended, these
-	 * observers must not use it.
+	 * Some observers may still watch functions. These observers must not use the ended
+	 * subscription.
 	 */
 	table.enable = enable_none;
 	released = true;

@@ -16,7 +16,7 @@ FORK_RENEWS(open_lock);
 static struct cuda_api opened;
 static atomic_bool is_open;
 
-/* These are in the order of the members of struct cuda_api. All members are pointers. */
+/* The names have the same order as the members of struct cuda_api. All members are pointers. */
 #define CUDA_NAME(member, symbol, args) symbol "\0"
 static const char names[] = CUDA_NEEDED(CUDA_NAME) CUDA_OPTIONAL(CUDA_NAME)
 	"gpupart_sim_capture\0gpupart_sim_topology\0gpupart_sim_memory\0gpupart_sim_processes\0";
@@ -47,7 +47,7 @@ static int open_with(struct gpupart *gp, int flags, const struct cuda_api **api)
 	FORK_HOLD(&open_lock);
 	if (is_open)
 		return 0;
-	/* The library is never closed, because threads of the driver may still run. */
+	/* Never close libcuda, because threads of the driver may still run. */
 	lib = dlopen("libcuda.so.1", RTLD_NOW | flags);
 	if (!lib)
 		return ctx_fail(gp, -ENOENT, "NVIDIA's driver library cannot be opened: %s",
@@ -88,7 +88,7 @@ int cuda_graph_walk(const struct cuda_api *api, void *graph,
 	size_t nr = 0;
 	int type, result;
 
-	/* CUDA 10.0 introduced this function and the other functions that are used here. */
+	/* CUDA 10.0 introduced cuGraphGetNodes and the other functions of this loop. */
 	if (!api->graph_nodes)
 		return CUDA_ERROR_NOT_FOUND;
 	if (api->graph_nodes(graph, NULL, &nr) || !nr)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The entry points of NVIDIA's driver library that gpupart uses. gpupart finds them at run time,
- * so a build needs neither CUDA headers nor a link to libcuda. This file defines the types. The
- * numbers are CUDA's documented ABI.
+ * The entry points of libcuda that gpupart uses. The library finds them at run time. So a build
+ * does not need CUDA headers or libcuda. This file defines the types. The numbers are CUDA's
+ * documented ABI.
  */
 #ifndef GPUPART_LIB_DRIVER_CUDA_H
 #define GPUPART_LIB_DRIVER_CUDA_H
 
 #include "lib/core/ctx.h"
 
-typedef int cuda_result;		/* CUresult; 0 is success */
+typedef int cuda_result;		/* CUresult; 0 means success */
 typedef uint64_t cuda_ptr;		/* CUdeviceptr */
 
 #define CUDA_ERROR_INVALID_VALUE 1
@@ -52,7 +52,7 @@ enum {
 #define CUDA_CAPTURE_MODE_RELAXED	2
 #define CUDA_EVENT_NO_TIMING		2
 
-/* CUlaunchConfig and CUlaunchAttribute, in the form for cuLaunchKernelEx. */
+/* CUlaunchConfig and CUlaunchAttribute, for cuLaunchKernelEx. */
 struct cuda_launch_attr {
 	int id;
 	int pad;
@@ -80,10 +80,10 @@ struct cuda_launch_config {
 	unsigned int nr_attrs;
 };
 
-#define CUDA_HOST_DEVICEMAP	2	/* of cuMemHostRegister */
+#define CUDA_HOST_DEVICEMAP	2	/* flag of cuMemHostRegister */
 
 #define CUDA_RESOURCE_SM	1
-/* the driver splits a GPU into multiples of this number of SMs */
+/* each part of a split GPU has a multiple of this number of SMs */
 #define CUDA_SM_UNIT		8
 #define CUDA_GREEN_DEFAULT_STREAM 1	/* required flag */
 
@@ -179,8 +179,8 @@ struct cuda_graph_update {
 };
 
 /*
- * Each row has the member of cuda_api, the symbol in the library, and the arguments. The driver
- * may lack some functions of the second list.
+ * Each row has a member of cuda_api, the symbol in libcuda, and the arguments. A driver may lack
+ * functions of the second list.
  */
 #define CUDA_NEEDED(F) \
 	F(init, "cuInit", (unsigned int)) \
@@ -280,7 +280,7 @@ struct cuda_graph_update {
 	F(alloc_node_get, "cuGraphMemAllocNodeGetParams", (void *, struct cuda_alloc_node *))
 
 /*
- * The parameters of a callback at the start or end of a driver function. Measured in
+ * The parameters of a callback at the start or the end of a driver function. Measured in
  * Documentation/internals/hardware.md, "Functions".
  */
 struct cuda_call_params {
@@ -296,48 +296,52 @@ struct cuda_call_params {
 
 enum { CUDA_SITE_BEGIN, CUDA_SITE_END };
 
-/* Contains only function pointers. cuda.c fills in these pointers in their order. */
+/* All members are function pointers. The code in cuda.c writes the pointers in this order. */
 struct cuda_api {
 #define CUDA_MEMBER(member, symbol, args) cuda_result (*member) args;
 	CUDA_NEEDED(CUDA_MEMBER)
 	CUDA_OPTIONAL(CUDA_MEMBER)
 #undef CUDA_MEMBER
 	/*
-	 * Exists only in the simulated driver. Returns the capture from which CUDA device N is
-	 * made.
+	 * Only the simulated driver has this function. The driver simulates each CUDA device from
+	 * a capture. Returns the capture of @device.
 	 */
 	const char *(*sim_capture)(int device);
 	int (*sim_topology)(int device, struct gpupart_topology *topo, size_t size);
 	/*
-	 * Returns how many bytes of the device's memory this process uses, and how many bytes
-	 * all processes use.
+	 * Stores in *own how many bytes of the device's memory this process uses. Stores in *all
+	 * how many bytes all processes use.
 	 */
 	int (*sim_memory)(int device, uint64_t *own, uint64_t *all);
 	int (*sim_processes)(int device);
 };
 
 /*
- * Opens libcuda.so.1 at the first call in the process, and keeps the library open. Does not call
- * cuInit. -ENOENT: the error sentence has the loader's message. -EOPNOTSUPP: an entry point is
- * missing; the error sentence names it.
+ * The first call in a process opens libcuda.so.1 and keeps it open. The function does not call
+ * cuInit. If libcuda cannot be opened, the function returns -ENOENT, and the error sentence has
+ * the loader's message. If an entry point is missing, the function returns -EOPNOTSUPP, and the
+ * error sentence names the entry point.
  */
 int cuda_open(struct gpupart *gp, const struct cuda_api **api);
 
-/* Does the same if the process has already loaded libcuda.so.1. Otherwise returns NULL. */
+/*
+ * If the process has already loaded libcuda.so.1, returns its entry points. Otherwise returns
+ * NULL.
+ */
 GPUPART_PRIVATE
 const struct cuda_api *cuda_loaded(void);
 
 /*
- * Returns the name of a result, for example "CUDA_ERROR_INVALID_VALUE (1)". The string is in a
- * static buffer of the thread.
+ * Returns the name of a result, for example "CUDA_ERROR_INVALID_VALUE (1)". Each thread has its
+ * own buffer for the name.
  */
 GPUPART_PRIVATE
 const char *cuda_strerror(const struct cuda_api *api, cuda_result result);
 
 /*
- * Calls @see for each node of @graph and of its child graphs, except for the nodes that are
- * child graphs. Ends when a call does not return 0. Returns the result of this call or of the
- * driver, or 0. If @graph is not a graph, returns 0.
+ * Calls @see for each node in @graph and in its child graphs. Does not call @see for a node that
+ * is a child graph. If a call of @see or of the driver fails, the walk ends and returns the
+ * result of this call. Otherwise returns 0. If @graph is not a graph, returns 0.
  */
 int cuda_graph_walk(const struct cuda_api *api, void *graph,
 		    int (*see)(const struct cuda_api *api, void *node, int type, void *arg),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Stores the attached GPUs, their CUDA device numbers, and the GPUs of contexts. Look-ups in a
- * launch take no lock.
+ * Stores the attached GPUs and their CUDA device numbers. Also stores the GPU of each context.
+ * Look-ups during a launch take no lock.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -16,39 +16,37 @@ static pthread_mutex_t add_lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_RENEWS(add_lock);
 static const struct cuda_api *cuda;
 
-/*
- * The attached GPUs. The pointers are written one at a time with the lock held, and they are
- * never removed.
- */
+/* The attached GPUs. A thread that writes a pointer holds the lock. Pointers are never removed. */
 static _Atomic(struct driver_gpu *) gpus[MAX_GPUS];
 static atomic_uint nr_gpus;
 
 /*
- * CUDA's device numbers: nr_devices is 0 until a launch or an attach reads the number of
- * devices. by_device maps a device number to the attached GPU, or to NULL if that GPU is not
- * attached, or not attached yet.
+ * The array by_device converts a CUDA device number to the attached GPU. If that GPU is not
+ * attached, the entry is NULL. A launch or an attach reads the number of devices. Before that,
+ * nr_devices is 0.
  */
 static atomic_uint nr_devices;
 static _Atomic(struct driver_gpu *) by_device[MAX_GPUS];
-static atomic_uint known_gpus;	/* value of nr_gpus when by_device was filled */
+static atomic_uint known_gpus;	/* value of nr_gpus when by_device was written */
 _Atomic(struct driver_gpu *) driver_only_gpu;
 
 /*
- * The devices of contexts. One word contains address * MAX_GPUS + device, so that a reader reads
- * both together. Each context has a few possible places. Addresses are multiples of 16, so two
- * bits remain for flags.
+ * The devices of contexts. One word contains address * MAX_GPUS + device, so a reader reads both
+ * at the same time. The word of a context has a few possible places. Addresses are multiples of
+ * 16, so two bits remain for flags.
  */
 #define NR_CONTEXTS 256
 #define NR_CONTEXT_PLACES 8
 #define CONTEXT_ALIGN 16
 /*
- * The driver reported that the context was created. So the driver will also report that the
- * context is destroyed, and launches need not query the device again.
+ * This flag means that the driver has reported the creation of the context. The driver will then
+ * also report the end of the context. So launches need not query the context's device again.
  */
 #define CONTEXT_TOLD MAX_GPUS
-#define CONTEXT_NO_DEVICE (2 * MAX_GPUS)	/* the context's device is not known yet */
+#define CONTEXT_NO_DEVICE (2 * MAX_GPUS)	/* this flag means that the context's device is
+						 * unknown */
 static _Atomic uint64_t contexts[NR_CONTEXTS];
-static atomic_bool ends_told;	/* the driver reports when a context is destroyed */
+static atomic_bool ends_told;	/* the driver reports the end of each context */
 
 static void limits_learn(struct driver_gpu *gpu, int device)
 {
@@ -63,7 +61,7 @@ static void limits_learn(struct driver_gpu *gpu, int device)
 	for (int i = 0; i < 4; i++)
 		if (cuda->device_attr(&value[i], attr[i], device) || value[i] < 0)
 			return;
-	/* If two threads do this at the same time, they write the same values. */
+	/* Two threads may do this at the same time. Both threads then write the same values. */
 	gpu->map.sm = (struct tmd_sm_limits){
 		.threads = value[0], .registers = value[1],
 		.shared = value[2], .blocks = value[3],
@@ -82,9 +80,9 @@ int driver_device_pci(const struct cuda_api *api, int device, char pci[20])
 }
 
 /*
- * Finds CUDA's numbers of the attached GPUs. This function is called in the first launch at the
- * latest. It calls only driver functions that are known to be safe in a launch. Two threads may
- * call it at the same time.
+ * Finds the CUDA device numbers of the attached GPUs. This function runs in the first launch or
+ * earlier. All driver calls of this function are safe in a launch callback. Two threads may call
+ * it at the same time.
  */
 __attribute__((cold))
 static void devices_learn(void)
@@ -103,8 +101,8 @@ static void devices_learn(void)
 		if (!driver_device_pci(cuda, device, pci))
 			gpu = driver_gpu_find(pci);
 		/*
-		 * GPUs are never detached. If another thread found a GPU in the meantime, keep
-		 * that GPU.
+		 * Another thread may have found the GPU already. Keep that entry, because GPUs
+		 * are never detached.
 		 */
 		if (!gpu)
 			continue;
@@ -117,13 +115,15 @@ static void devices_learn(void)
 	atomic_store_explicit(&nr_devices, count, memory_order_release);
 }
 
-/* The word of @ctx can be in one of several places. Returns place number @n. */
+/* The word of @ctx has several possible places. Returns the possible place with number @n. */
 static _Atomic uint64_t *context_place(const void *ctx, unsigned int n)
 {
 	return &contexts[(((uint32_t)((uintptr_t)ctx >> 6) * 0x9e3779b1u >> 24) + n) % NR_CONTEXTS];
 }
 
-/* An empty place does not match any context, not even NULL. */
+/*
+ * Returns true if @word belongs to @ctx. An empty place belongs to no context, not even to NULL.
+ */
 static bool word_is_of(uint64_t word, const void *ctx)
 {
 	return ctx && (word & -(uint64_t)(MAX_GPUS * CONTEXT_ALIGN)) ==
@@ -131,8 +131,8 @@ static bool word_is_of(uint64_t word, const void *ctx)
 }
 
 /*
- * Returns the word of @ctx and the place of this word. If @ctx is unknown, returns 0 and no
- * place.
+ * Returns the word of @ctx, and stores the place of this word in *place. If @ctx is unknown,
+ * returns 0 and stores no place.
  */
 static inline uint64_t context_find(const void *ctx, _Atomic uint64_t **place)
 {
@@ -151,8 +151,8 @@ static inline uint64_t context_find(const void *ctx, _Atomic uint64_t **place)
 static void context_add(const void *ctx, uint64_t word)
 {
 	/*
-	 * If two threads do this at the same time, they may write the word to two places, but
-	 * with equal values.
+	 * Two threads may do this at the same time. Then the word may be in two places, but with
+	 * equal values.
 	 */
 	for (unsigned int n = 0; n < NR_CONTEXT_PLACES; n++) {
 		uint64_t found = 0;
@@ -176,16 +176,13 @@ void driver_context_on(const void *ctx, int device)
 		context_add(ctx, word);
 	else if (found != word)
 		/*
-		 * If the place now belongs to another context, the next look-up queries the
-		 * driver again for this context.
+		 * If another context has taken the place, the next look-up of this context
+		 * queries the driver again.
 		 */
 		atomic_compare_exchange_strong(place, &found, word);
 }
 
-/*
- * Removes the words of this context. The function does not remove a word that another context
- * wrote to the same place in the meantime.
- */
+/* Removes the words of this context. If another context has taken a place, its word stays. */
 static void context_forget(const void *ctx)
 {
 	for (unsigned int n = 0; n < NR_CONTEXT_PLACES; n++) {
@@ -197,8 +194,8 @@ static void context_forget(const void *ctx)
 }
 
 /*
- * The context is new. If there are words for its address, they belong to an earlier context that
- * was destroyed.
+ * Called for a new context. Words with its address belong to an earlier context that was
+ * destroyed.
  */
 static void context_made(const void *ctx)
 {
@@ -209,10 +206,7 @@ static void context_made(const void *ctx)
 				 CONTEXT_TOLD | CONTEXT_NO_DEVICE);
 }
 
-/*
- * Reads the device of @ctx from the driver. This works only if @ctx is current; otherwise the
- * function returns false.
- */
+/* Reads the device of @ctx from the driver. If @ctx is not current, returns false. */
 static bool context_ask(const void *ctx, int *device)
 {
 	void *current = NULL;
@@ -224,10 +218,7 @@ static bool context_ask(const void *ctx, int *device)
 	return true;
 }
 
-/*
- * Returns true if @word contains the device of the word's context and stays valid until this
- * context is destroyed.
- */
+/* Returns true if @word contains a device and stays valid until the context is destroyed. */
 static inline bool word_holds(uint64_t word)
 {
 	return (word & (CONTEXT_TOLD | CONTEXT_NO_DEVICE)) == CONTEXT_TOLD;
@@ -310,9 +301,9 @@ struct driver_gpu *driver_gpu_find(const char *pci)
 }
 
 /*
- * Called when an object was created in a context. The context is current now. But when a later
- * launch uses this context, another context may be current. This call is not needed if CUDA
- * shows only one device.
+ * Called when an object was created in a context. The context is current now, so its device can
+ * be read. At a later launch in this context, another context may be current. If CUDA shows one
+ * device, this work is not needed.
  */
 static void on_resource(int cbid, const struct resource_params *params)
 {
@@ -341,11 +332,13 @@ int driver_gpu_start(struct gpupart *gp, const struct cuda_api *api)
 	if (err)
 		return err;
 	atomic_store(&ends_told, !driver_watch_resource(DRIVER_CTX_DESTROYED));
-	/* Without this event, each launch queries the driver if there are several GPUs. */
+	/*
+	 * Without this event, each launch on a machine with several GPUs would query the driver.
+	 */
 	driver_watch_resource(DRIVER_CTX_MADE);
 	/*
-	 * Without these events, the library learns of a context only when the context is current
-	 * in a launch.
+	 * Without these events, the library learns a context's device at a launch. For this, the
+	 * context must be current.
 	 */
 	driver_watch_resource(DRIVER_STREAM_MADE);
 	driver_watch_resource(DRIVER_MODULE_LOADED);

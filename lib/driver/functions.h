@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The driver functions that observers watch, with CUPTI's public numbers from
- * cupti_driver_cbid.h. For example, CBID_cuInit is 1. The list is sorted by number.
+ * The numbers of the driver functions that observers watch. The numbers come from CUPTI's public
+ * header cupti_driver_cbid.h. For example, CBID_cuInit is 1. The list is in the order of these
+ * numbers.
  */
 #ifndef GPUPART_LIB_DRIVER_FUNCTIONS_H
 #define GPUPART_LIB_DRIVER_FUNCTIONS_H

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds the driver's table of callbacks. The library recognises this table by the behaviour of
- * its entries and not by its size. Drivers 450 to 555 and 580.159.04 have tables of 72 to 96
- * bytes. The common slots of these tables behave in the same way.
+ * Finds the driver's table of callbacks. Drivers have tables of different sizes, so the library
+ * recognises the table by the behaviour of its entries. Drivers 450 to 555 and 580.159.04 have
+ * tables of 72 to 96 bytes. Slots that exist in all these tables behave in the same way.
  */
 #include <errno.h>
 #include <string.h>
@@ -18,13 +18,13 @@ static const unsigned char table_uuid[16] = {
 #define SLOTS_NEEDED	(SLOT_ENABLE + 1)
 #define MAX_TABLE_BYTES	1024	/* much larger than any known table */
 
-/* unless the subscriber declares this feature, the driver refuses to create green contexts */
+/* if the subscriber does not declare this feature, the driver refuses green contexts */
 #define FEATURE_GREEN	7
 
-#define NR_LAUNCH_CBIDS	4	/* DRIVER_DOMAIN_LAUNCH has callbacks 0 to 3 in every driver */
+#define NR_LAUNCH_CBIDS	4	/* in every driver, DRIVER_DOMAIN_LAUNCH has callbacks 0 to 3 */
 
 struct slots {
-	void (*entry[NR_SLOTS])(void);	/* NULL after the end of the table */
+	void (*entry[NR_SLOTS])(void);	/* entries beyond the end of the table are NULL */
 };
 
 static int slots_read(struct gpupart *gp, const void *found, struct slots *slots, size_t *bytes)
@@ -56,7 +56,10 @@ static int slots_read(struct gpupart *gp, const void *found, struct slots *slots
 	return 0;
 }
 
-/* Launch callbacks 0 to 3 can be enabled and disabled. A launch callback 4 does not exist. */
+/*
+ * Checks that launch callbacks 0 to 3 can be enabled and disabled, and that there is no launch
+ * callback 4.
+ */
 static int recognise(struct gpupart *gp, const struct driver_table *table)
 {
 	for (int cbid = 0; cbid <= NR_LAUNCH_CBIDS; cbid++) {
@@ -72,7 +75,7 @@ static int recognise(struct gpupart *gp, const struct driver_table *table)
 	return 0;
 }
 
-/* The library does not declare features that the table does not have or does not know. */
+/* Declares features of the library. Skips features that the table does not know. */
 static void declare(const struct slots *slots, struct driver_table *table)
 {
 	int (*features)(uint32_t *, uint32_t, uint32_t);

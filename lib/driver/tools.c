@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Replaces entries of the driver's table. If a tool then subscribes through these entries, the
- * tool shares our subscription. The measurements are in Documentation/internals/hardware.md,
- * "Callback". The driver has only one subscriber. A function is enabled while the library or the
- * tool needs it.
+ * Replaces entries of the driver's table. The driver accepts one subscriber. A tool that
+ * subscribes through the new entries shares the library's subscription. A function is enabled
+ * while the library or the tool needs the function. The measurements are in
+ * Documentation/internals/hardware.md, "Callback".
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -19,7 +19,7 @@
 
 #define NR_DOMAINS	32
 #define NR_CBIDS	1024
-/* size of the longest name that the driver is known to accept, with its terminating 0 */
+/* drivers accept names of this size, including the terminating 0 */
 #define NAME_LEN	64
 
 struct tool {
@@ -29,29 +29,32 @@ struct tool {
 	char name[NAME_LEN];
 };
 
-/* This lock is held while one of our entries runs, and therefore also during driver calls. */
+/*
+ * A thread holds this lock while it runs a new entry, and also during the driver calls of that
+ * entry.
+ */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_RENEWS(lock);
 
-static _Atomic(void *) *table;		/* the table in the driver; NULL: tools cannot subscribe */
-static size_t table_bytes;		/* size of the part of the table that is used */
-static void *of_driver[NR_SLOTS];	/* the table's original entries; NULL: beyond the end of
-					 * the table, or not replaced */
+static _Atomic(void *) *table;		/* the driver's table; NULL: tools cannot subscribe */
+static size_t table_bytes;		/* size of the used part of the table */
+static void *of_driver[NR_SLOTS];	/* the original entries; NULL: the entry was not replaced
+					 * or does not exist */
 static uint32_t our_handle;
 static driver_callback_fn our_callback;
 static bool (*is_own)(void);
 static int (*driver_enable)(uint32_t on, uint32_t handle, int domain, int cbid);
 
 /*
- * Former tools. Their structs are never freed, because a callback that still runs may read the
- * struct of the latest former tool.
+ * List of all tools so far. The structs are never freed. If a tool has ended, a callback may
+ * still read its struct.
  */
 static struct tool *known;
 static _Atomic(const struct tool *) tool;
 
 /*
- * The functions that the library enabled, and the functions that the tool enabled. Each cbid has
- * one bit.
+ * The functions that the library enabled and the functions that the tool enabled. Each cbid has
+ * one bit in each struct.
  */
 struct enabled {
 	_Atomic uint64_t cbids[NR_DOMAINS][NR_CBIDS / 64];
@@ -72,8 +75,8 @@ static bool has(struct enabled *of, int domain, int cbid)
 }
 
 /*
- * The library's launches and calls are hidden from the tool. The library's contexts and streams
- * are not hidden.
+ * Calls the tool. Launches and calls of the library are hidden from the tool, but contexts and
+ * streams of the library are not.
  */
 static void call_tool(int domain, int cbid, const void *params)
 {
@@ -91,8 +94,8 @@ static void call_ours(int domain, int cbid, const void *params)
 }
 
 /*
- * Our bits are put into a TMD after the tool was called. The tool sees the arguments with which
- * the call began.
+ * Calls the tool and the library. The tool is called before the library masks a TMD. The tool
+ * sees the program's original arguments.
  */
 static void call_both(void *user, int domain, int cbid, const void *params)
 {
@@ -116,7 +119,10 @@ driver_callback_fn tools_callback(driver_callback_fn callback, bool (*own)(void)
 	return call_both;
 }
 
-/* Enables a function while the library or the tool needs it. The caller holds the lock. */
+/*
+ * Enables or disables a driver function for the library or for the tool. While the other of the
+ * two needs the function, the function stays enabled. The caller holds the lock.
+ */
 static int enable_for(struct enabled *of, const struct enabled *other, uint32_t on, int domain,
 		      int cbid)
 {
@@ -165,8 +171,8 @@ static int tool_enable(uint32_t on, uint32_t handle, int domain, int cbid)
 }
 
 /*
- * Marks all functions of the domains @first to @last, or removes all these marks. The caller
- * holds the lock.
+ * Marks all functions in the domains @first to @last. If @on is false, removes these marks. The
+ * caller holds the lock.
  */
 static void mark_domains(bool on, int first, int last)
 {
@@ -179,8 +185,8 @@ static void mark_domains(bool on, int first, int last)
 			} else if (has(&tools, domain, cbid)) {
 				enable_for(&tools, &ours, 0, domain, cbid);
 				/*
-				 * The marks include unused numbers, because a whole domain was
-				 * enabled.
+				 * A whole domain was enabled, so unused numbers are marked too.
+				 * Remove the mark.
 				 */
 				atomic_fetch_and(word, ~(1ull << cbid % 64));
 			}
@@ -217,7 +223,7 @@ static int tool_enable_all(uint32_t on, uint32_t handle)
 	return enable_domains(on, handle, 0, NR_DOMAINS - 1);
 }
 
-/* Returns NULL if there is not enough memory. The caller holds the lock. */
+/* Stores a tool. If there is not enough memory, returns NULL. The caller holds the lock. */
 static const struct tool *remember(driver_callback_fn callback, void *user, const char *name)
 {
 	struct tool *new;
@@ -288,8 +294,8 @@ static const struct {
 #define NR_REPLACED (sizeof(replaced) / sizeof(replaced[0]))
 
 /*
- * Returns the current protection of the memory from @start to @end if all this memory has the
- * same protection. Otherwise returns -1.
+ * Returns the protection of the memory from @start to @end. If parts of this memory have
+ * different protections, returns -1.
  */
 static int protection_of(uintptr_t start, uintptr_t end)
 {
@@ -322,7 +328,10 @@ static void write_slots(bool in)
 	}
 }
 
-/* Makes the memory writable for the change, and then restores the protection of the memory. */
+/*
+ * Replaces entries of the table, or restores the original entries. For the change, the function
+ * makes the memory writable. Afterwards the function restores the memory's protection.
+ */
 static int replace(struct gpupart *gp, bool in)
 {
 	uintptr_t page = sysconf(_SC_PAGESIZE), start = (uintptr_t)table & -page;
@@ -359,8 +368,8 @@ int tools_let_in(struct gpupart *gp, struct driver_table *found)
 	if (err)
 		table = NULL;
 	/*
-	 * Set @enable even after a failure. enable_ours() records callbacks, and call_both()
-	 * ignores all other callbacks.
+	 * Set @enable even after a failure. The function call_both() ignores callbacks that
+	 * enable_ours() did not record.
 	 */
 	found->enable = enable_ours;
 	return err;

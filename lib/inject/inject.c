@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * libgpupart-inject.so: applies the limit and the memory quota of `gpupart run`, and the
- * measurement of `gpupart stat`, to programs that do not use the library. CUDA_INJECTION64_PATH
- * makes the driver load this library at cuInit and call InitializeInjection(). If a process
- * never calls cuInit, the library does nothing.
+ * The injected library, libgpupart-inject.so. This library is for programs that do not call
+ * gpupart's functions. It applies the limit and the memory quota of `gpupart run` to the program.
+ * It also measures the program for `gpupart stat`. If CUDA_INJECTION64_PATH is set, the driver
+ * loads this library at cuInit and calls InitializeInjection(). If a process never calls cuInit,
+ * the library does nothing.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -20,7 +21,7 @@
 
 int InitializeInjection(void) __attribute__((visibility("default")));
 
-static struct gpupart *gp;	/* NULL: not opened yet, or out of memory */
+static struct gpupart *gp;	/* NULL if not opened yet, or if there was not enough memory */
 
 __attribute__((format(printf, 2, 3)))
 static void say(bool always, const char *fmt, ...)
@@ -30,7 +31,7 @@ static void say(bool always, const char *fmt, ...)
 	va_list ap;
 	int fd;
 
-	/* If no process reads the pipe, the write must not block the program. */
+	/* If @path is a pipe that no process reads, the program must not block. */
 	fd = path ? open(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0600) : -1;
 	if (fd >= 0)
 		log = fdopen(fd, "a");
@@ -45,8 +46,8 @@ static void say(bool always, const char *fmt, ...)
 }
 
 /*
- * Returns the outermost job that contains the job @named, because runs can be nested. Returns ""
- * if @named is NULL.
+ * Runs can be nested. Stores in @id the outermost job that contains the job @named. If @named is
+ * NULL, stores "".
  */
 static void outermost_job(const char *named, char *id)
 {
@@ -54,15 +55,15 @@ static void outermost_job(const char *named, char *id)
 	int room, nr, i;
 
 	snprintf(id, GPUPART_JOB_STRLEN, "%s", named ? named : "");
-	/* Grants are not nested. */
+	/* Grants are not nested, so stop here. */
 	if (!*id || !strncmp(id, "0-", 2))
 		return;
 	room = gpupart_job_list(NULL, NULL, 0, sizeof(struct gpupart_job)) + 16;
 	list = calloc(room, sizeof(*list));
 	nr = list ? gpupart_job_list(NULL, list, room, sizeof(struct gpupart_job)) : 0;
 	/*
-	 * The number of steps is at most the number of jobs, because a user's records could form
-	 * a cycle.
+	 * A user's records could form a cycle. So limit the number of steps to the number of
+	 * jobs.
 	 */
 	for (int steps = 0; steps < nr && steps < room; steps++) {
 		for (i = 0; i < nr && i < room && strcmp(list[i].id, id); i++)
@@ -75,8 +76,8 @@ static void outermost_job(const char *named, char *id)
 }
 
 /*
- * Rates how well a grant matches the environment. A larger result means a better match. The
- * result is 0 if the grant belongs to another user.
+ * Returns how well a grant matches the environment. A larger result means a better match. If the
+ * grant belongs to another user, the result is 0.
  */
 static int fits(const struct gpupart_grant *grant, const struct environment *told, const char *job)
 {
@@ -87,11 +88,11 @@ static int fits(const struct gpupart_grant *grant, const struct environment *tol
 }
 
 /*
- * Finds the grant of this user. If the user is root, the function finds no grant. If there are
- * several grants, the function uses the grant that the environment names, or else the first
- * grant. Returns false if the user has no grant, which is the case on most machines. If a user
- * namespace hides which grants belong to the user, the result is a strict grant without a GPU,
- * which cannot be attached.
+ * Finds the grant of this user. If the user has no grant, returns false. On most machines there
+ * are no grants. Root never has a grant. If there are several grants, the function uses the grant
+ * that the environment names, or otherwise the first grant. A user namespace may hide which
+ * grants belong to the user. Then the function returns a strict grant that has no GPU and cannot
+ * be attached.
  */
 static bool given(const struct environment *told, struct gpupart_grant *grant)
 {
@@ -125,10 +126,9 @@ static const char *own_path(void)
 }
 
 /*
- * This function is for processes in which LD_PRELOAD loaded this library, because another tool
- * uses the driver's injection variable. The function writes this library's path into the
- * variable in place of the tool's path, and it calls the tool later. So the tool and this
- * library are both loaded at cuInit.
+ * Another tool may already use the driver's injection variable. Then LD_PRELOAD loads this
+ * library. This function replaces the tool's path in the variable by the path of this library.
+ * The library calls the tool later. So both libraries are loaded at cuInit.
  */
 __attribute__((constructor))
 static void preloaded(void)
@@ -157,18 +157,17 @@ static const char *limit_list(struct gpupart_gpu *gpu, char *list, size_t len)
 }
 
 /*
- * The reason why this process cannot report to its run. The reason is "" if the process can
- * report, or if there is no run.
+ * The reason why this process cannot report to its run. If the process can report, or if there is
+ * no run, the string is "".
  */
 static char unreported[256];
 /*
- * True if the process cannot report for a reason other than the version of the run. A strict
- * process then behaves as it does with --exec, where the run has already ended.
+ * True if this process cannot report, and the reason is not the version of the run. A strict
+ * process then behaves like a process whose run has ended. With --exec, the run ends at once.
  */
 static bool unreachable;
 
-static pid_t confined;	/* pid of the process that was confined; in the child of a fork it
-			 * differs from getpid() */
+static pid_t confined;	/* pid of the confined process; in the child of a fork, getpid() differs */
 
 static void tell_end(void)
 {
@@ -189,10 +188,7 @@ static void tell_end(void)
 
 static bool is_strict;
 
-/*
- * For a process that has no run: prints, when the process ends, the report that a run would
- * print.
- */
+/* Called at the end of a process that has no run. Prints the report that a run would print. */
 static void tell_report(void)
 {
 	const struct gpupart_report_process *own = gpupart_report_end();
@@ -226,7 +222,7 @@ static void tell_report(void)
 }
 
 static pid_t limited;		/* pid of the process whose memory is limited; in the child of a
-				 * fork it differs from getpid() */
+				 * fork, getpid() differs */
 
 static void tell_uncounted(void)
 {
@@ -243,8 +239,8 @@ static void tell_uncounted(void)
 }
 
 /*
- * Reads two variables. GPUPART_TENANT: the name of the tenant. GPUPART_MEM: the quota in bytes
- * on each GPU that has no quota yet.
+ * Reads two variables. GPUPART_TENANT is the name of the tenant. GPUPART_MEM is a quota in bytes,
+ * and applies to each GPU that has no quota yet.
  */
 static void limit_memory(const struct gpupart_grant *grant)
 {
@@ -258,8 +254,8 @@ static void limit_memory(const struct gpupart_grant *grant)
 }
 
 /*
- * Returns true if launches outside the set must fail. --strict, @grant or the machine's
- * configuration can require this. @grant may be NULL.
+ * Returns true if launches outside the set must fail. The option --strict, the grant or the
+ * machine's configuration can require this. Argument @grant may be NULL.
  */
 static bool strict(const struct environment *told, const struct gpupart_grant *grant)
 {
@@ -275,9 +271,9 @@ static bool strict(const struct environment *told, const struct gpupart_grant *g
 }
 
 /*
- * Makes CUDA unusable in a strict process that cannot be confined. The function sets a variable
- * that the driver reads later, so cuInit finds no GPU. The measurements are in
- * Documentation/internals/hardware.md, "The injected library". Contexts and launches fail too.
+ * Makes CUDA unusable in a strict process that cannot be confined. The driver later reads a
+ * variable that this function sets, so cuInit finds no GPU. The measurements are in
+ * Documentation/internals/hardware.md, "The injected library". Contexts and launches also fail.
  */
 static void refuse(const char *why)
 {
@@ -306,9 +302,9 @@ static int attach(const struct environment *told, const char *selector, const ch
 }
 
 /*
- * Attaches the GPU of @grant and each GPU that the environment lists. If the environment has no
- * list, the function attaches only the GPU of @grant. If @grant names no GPU either, the
- * function attaches any GPU.
+ * Attaches the GPU of @grant and each GPU in the environment's list. If @grant names no GPU, the
+ * function attaches any GPU. If there is no grant and no list, the function attaches the GPU in
+ * the environment, or any GPU.
  */
 static int attach_all(const struct environment *told, const struct gpupart_grant *grant)
 {
@@ -317,7 +313,7 @@ static int attach_all(const struct environment *told, const struct gpupart_grant
 	int err = 0;
 
 	if (grant && *grant->pci)
-		/* Some versions of gpupart do not put the key into the shared header. */
+		/* Some versions of gpupart do not write the key to the shared header. */
 		err = attach(told, grant->pci, *grant->key || !grant->other_version ?
 			     grant->key : listed ? NULL : told->key);
 	else if (grant || !listed)
@@ -332,8 +328,8 @@ static int attach_all(const struct environment *told, const struct gpupart_grant
 }
 
 /*
- * Confines the process. If the user has a grant, the process is confined on the GPU of @grant,
- * even if the environment does not ask for this.
+ * Confines the process. If the user has a grant, the function confines the process on the grant's
+ * GPU. The grant applies even if the environment does not require it.
  */
 static void confine(const struct environment *told, const struct gpupart_grant *grant,
 		    bool strictly)
@@ -347,17 +343,15 @@ static void confine(const struct environment *told, const struct gpupart_grant *
 	is_strict = strictly;
 	if (strictly && (err || unreachable)) {
 		/*
-		 * If launches outside the set cannot be reported, there must be no such launch.
+		 * Launches outside the set could not be prevented or reported. So prevent all
+		 * launches.
 		 */
 		refuse(err ? gpupart_error(gp) : unreported);
 	} else if (err) {
 		say(true, "gpupart: this program's launches are not confined: %s\n",
 		    gpupart_error(gp));
 	} else {
-		/*
-		 * Print the reason now, because a process that is killed prints nothing at its
-		 * end.
-		 */
+		/* Print the reason now. A killed process prints nothing at its end. */
 		if (*unreported)
 			say(true,
 			    "gpupart: this process itself will report its launches outside of the set: %s\n",
@@ -390,8 +384,8 @@ static void call_next(void)
 static void report(const char *id)
 {
 	/*
-	 * The run may have ended, or may be unreachable. If the run cannot be reached, only
-	 * strict processes fail.
+	 * The run may have ended, or this process may not be able to reach it. If the process
+	 * cannot reach the run, strict processes fail, and other processes continue.
 	 */
 	int err = gpupart_report_start(gp, id);
 
@@ -424,7 +418,7 @@ static void start(const struct environment *told)
 		confine(told, NULL, strict(told, NULL));
 	else if (told->has_set ? strict(told, NULL) : told->strict)
 		refuse(ENVIRONMENT_OFF "=1, or no " ENVIRONMENT_SET ", in its environment");
-	/* Only a process that is confined and published has records. */
+	/* Records exist in confined and published processes, and in no others. */
 	if (enabled && told->stat && gpupart_stat_start(gp, told->stat))
 		say(true, "gpupart: this program is not measured: %s\n", gpupart_error(gp));
 	gpupart_close(gp);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads the fields of a TMD and sets mask bits. The functions are inline, because they run at
- * each launch.
+ * Reads the fields of a TMD, and sets mask bits. The functions run at each launch, so they are
+ * inline.
  */
 #ifndef GPUPART_LIB_TMD_FIELD_H
 #define GPUPART_LIB_TMD_FIELD_H
@@ -48,7 +48,7 @@ static inline unsigned int allow_count(const struct tmd_allow *a)
 	return nr;
 }
 
-/* Moves the @nr lowest members of @pool into @a. */
+/* From the bits of @pool that @a does not have, adds the @nr lowest bits to @a. */
 static inline void allow_add_lowest(struct tmd_allow *a, const struct tmd_allow *pool,
 				    unsigned int nr)
 {
@@ -66,8 +66,8 @@ static inline uint32_t field_read(const void *tmd, struct tmd_field f)
 	uint64_t word = 0;
 
 	/*
-	 * A field that begins at a byte boundary has at most 32 bits. Any other field has at
-	 * most 18 bits. So 4 bytes contain the whole field.
+	 * If a field begins at a byte boundary, it has at most 32 bits. Otherwise it has at most
+	 * 18 bits. So 4 bytes contain the whole field.
 	 */
 	memcpy(&word, byte, 4);
 	return (word >> (f.lo % 8)) & ((1ull << f.width) - 1);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Widens the sets of launches that would otherwise hang the GPU: see fit.h. All blocks of a
- * cluster run in one virtual GPC. All blocks of a cooperative launch run at the same time. If
- * the set cannot hold these blocks, the launch never ends.
+ * Widens a set if a launch in this set would never end. See fit.h. All blocks of a cluster run in
+ * one virtual GPC. All blocks of a cooperative launch run at the same time. If the set has no
+ * room for these blocks, the launch never ends.
  */
 #include "lib/tmd/field.h"
 #include "lib/tmd/fit.h"
@@ -13,8 +13,8 @@ static unsigned int sms_of(const struct tmd_map *map, const struct tmd_allow *a)
 }
 
 /*
- * Returns the number of clusters of @size blocks that fit at the same time. Each cluster needs
- * one SM for each of its blocks, and all these SMs must be in the same virtual GPC.
+ * Returns how many clusters of @size blocks fit into @a at the same time. Each block needs its
+ * own SM. All SMs of a cluster must be in the same virtual GPC.
  */
 static unsigned int clusters_held(const struct tmd_map *map, const struct tmd_allow *a,
 				  unsigned int size)
@@ -30,8 +30,8 @@ static unsigned int clusters_held(const struct tmd_map *map, const struct tmd_al
 }
 
 /*
- * Adds as few TPCs of @pool to @want as possible, so that one more cluster fits into @want.
- * Returns false if no virtual GPC has enough TPCs.
+ * Adds TPCs of @pool to @want until one more cluster fits into @want. Adds as few TPCs as
+ * possible. If no virtual GPC has enough TPCs, returns false.
  */
 static bool make_room_for_cluster(const struct tmd_map *map, struct tmd_allow *want,
 				  const struct tmd_allow *pool, unsigned int size)
@@ -61,9 +61,9 @@ static bool make_room_for_cluster(const struct tmd_map *map, struct tmd_allow *w
 }
 
 /*
- * Widens @want until @nr clusters fit. It first adds TPCs of the limit. If these are not enough,
- * it adds other TPCs. @free: the bits that the driver did not disable. Returns false if all
- * these TPCs together are not enough.
+ * Widens @want until @nr clusters fit. First it adds TPCs of the limit. If these are not enough,
+ * it adds TPCs outside the limit. Argument @free has the bits that the driver did not disable. If
+ * all these TPCs together are not enough, returns false.
  */
 static bool fit_clusters(const struct tmd_map *map, struct tmd_allow *want,
 			 const struct tmd_allow *limit, const struct tmd_allow *free,
@@ -71,9 +71,7 @@ static bool fit_clusters(const struct tmd_map *map, struct tmd_allow *want,
 {
 	struct tmd_allow pool = limit ? allow_and(limit, free) : *free;
 
-	/*
-	 * Each iteration makes room for one cluster, so each pool needs at most @nr iterations.
-	 */
+	/* Each iteration makes room for one cluster. So each loop has at most @nr iterations. */
 	while (clusters_held(map, want, size) < nr)
 		if (!make_room_for_cluster(map, want, &pool, size))
 			break;
@@ -84,8 +82,8 @@ static bool fit_clusters(const struct tmd_map *map, struct tmd_allow *want,
 }
 
 /*
- * Returns the number of blocks of this launch that one SM can hold at the same time. The number
- * is computed like CUDA's occupancy and is at least 1.
+ * Returns how many blocks of this launch one SM can hold at the same time. The code computes this
+ * number like CUDA's occupancy. The number is at least 1.
  */
 static unsigned int blocks_per_sm(const struct tmd_map *map, const void *tmd)
 {
@@ -101,10 +99,7 @@ static unsigned int blocks_per_sm(const struct tmd_map *map, const void *tmd)
 	nr = map->sm.threads / 32 / warps;
 	if (map->sm.blocks < nr)
 		nr = map->sm.blocks;
-	/*
-	 * The registers of a warp are allocated in units of 256 registers. Each warp gets its
-	 * registers from one quarter of the SM's registers.
-	 */
+	/* Each warp gets its registers from one quarter of the SM, in units of 256 registers. */
 	per_warp = (field_read(tmd, layout->registers) * 32 + 255) / 256 * 256;
 	if (per_warp) {
 		n = map->sm.registers / 4 / per_warp * 4 / warps;
@@ -115,8 +110,7 @@ static unsigned int blocks_per_sm(const struct tmd_map *map, const void *tmd)
 	if (shared && map->sm.shared / shared < nr)
 		nr = map->sm.shared / shared;
 	/*
-	 * According to cuda_occupancy.h, the number of barriers of an SM is twice the maximum
-	 * number of its blocks.
+	 * According to cuda_occupancy.h, an SM has two barriers for each block that it can hold.
 	 */
 	barriers = field_read(tmd, layout->barriers);
 	if (barriers && map->sm.blocks * 2 / barriers < nr)
@@ -129,10 +123,7 @@ static bool fit_cooperative(const struct tmd_map *map, const void *tmd, struct t
 			    unsigned int blocks)
 {
 	unsigned int per_tpc = blocks_per_sm(map, tmd) * map->sms_per_tpc;
-	/*
-	 * Round up without an addition before the division, because the sum would overflow for
-	 * the largest value of the field.
-	 */
+	/* Round up after the division. An addition before the division could overflow. */
 	unsigned int need = blocks / per_tpc + (blocks % per_tpc != 0), have = allow_count(want);
 
 	if (need > have && limit) {
@@ -169,8 +160,8 @@ enum tmd_outcome tmd_fit(const struct tmd_map *map, const void *tmd, unsigned in
 		good = fit_cooperative(map, tmd, want, limit, free, nr);
 	}
 	/*
-	 * According to this count, even the whole GPU cannot hold the launch. So do not widen
-	 * the set, and let the driver decide.
+	 * According to this computation, even the whole GPU has no room for the launch. So do not
+	 * widen the set. The driver decides.
 	 */
 	if (!good)
 		*want = *free;

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * The table of TMD layouts, and the table that has the compute class of each chip. This file
- * contains only data. To support a new driver or GPU, add a row.
+ * The table of TMD layouts, and the table of chips with their compute classes. This file contains
+ * nothing but data. To support a new driver or GPU, add a row.
  *
- * Each row states its source. cl*qmd.h is a header of NVIDIA/open-gpu-doc, classes/compute, with
- * the bit numbers of the QMD fields (QMD is NVIDIA's name for the TMD). "H200" means that the
- * row was read from TMDs that the driver built for an H200: see
- * Documentation/internals/hardware.md.
+ * Each row has a comment with its source. A source cl*qmd.h is a header in the folder
+ * classes/compute of NVIDIA/open-gpu-doc. The header has the bit numbers of fields in a QMD. QMD
+ * is NVIDIA's name for the TMD. The source "H200" means that the fields were found in TMDs that
+ * the driver built for an H200. See Documentation/internals/hardware.md.
  */
 #include "lib/tmd/layouts.h"
 
 #define FIELD(hi, lo_)		{ (lo_), (hi) - (lo_) + 1 }
 
-/* The release slots of V01_06 to V02_04. @word: the first bit of the address. */
+/* The release slots of V01_06 to V02_04. Argument @word is the first bit of the address. */
 #define RELEASE_OLD(enable_bit, word) { \
 	.enable = FIELD(enable_bit, enable_bit), \
 	.address = FIELD((word) + 39, word), \
@@ -23,7 +23,7 @@
 	.payload = FIELD((word) + 95, (word) + 64), \
 }
 
-/* The release slots of V03_00. @word: the first bit of the address. */
+/* The release slots of V03_00. Argument @word is the first bit of the address. */
 #define RELEASE_V03(word) { \
 	.address = FIELD((word) + 39, word), \
 	.membar = FIELD((word) + 51, (word) + 51), \
@@ -38,8 +38,8 @@
 }
 
 /*
- * The release slots of V04_00, V04_01 and V05_00. @control: the first of 16 control bits.
- * @word: the first bit of the address.
+ * The release slots of V04_00, V04_01 and V05_00. Argument @control is the first of 16 control
+ * bits. Argument @word is the first bit of the address.
  */
 #define RELEASE_V04(control, word) { \
 	.enable = FIELD(control, control), \
@@ -56,8 +56,8 @@
 
 /*
  * The layouts V01_06 to V03_00. These layouts have 64 mask bits, no valid bit and no type field.
- * The width and the height of the grid have the same places in all these layouts. @depth: the
- * first bit of the grid's depth.
+ * In all these layouts, the width and the height of the grid have the same places. Argument
+ * @depth is the first bit of the grid's depth.
  */
 #define MASK64(depth) \
 	.version_byte = 72, .size = 256, .nr_words = 1, .word_byte = { 84 }, \
@@ -67,13 +67,16 @@
 #define RELEASES_V03 \
 	.release = { RELEASE_V03(768), RELEASE_V03(896), RELEASE_V03(1664) }
 
-/* @enable: the enable bit of release slot 0. */
+/* Argument @enable is the enable bit of release slot 0. */
 #define ROW64(row_name, row_version, depth, enable, ...) { \
 	.name = row_name, .version = row_version, MASK64(depth), .classes = { __VA_ARGS__ }, \
 	.release = { RELEASE_OLD(enable, 736), RELEASE_OLD((enable) + 1, 832) }, \
 }
 
-/* The members that V04_00 and V04_01 share. @top: the last bit of the threads of a block in z. */
+/*
+ * The members that V04_00 and V04_01 share. The field for the threads of a block in z ends at bit
+ * @top.
+ */
 #define FIELDS_V04(top) \
 	.version_byte = 72, .size = 384, .valid = FIELD(31, 31), \
 	.form = TMD_BIT_BY_VGPC, .type = FIELD(25, 23), \
@@ -110,8 +113,8 @@ const struct tmd_layout tmd_layouts[] = {
 	},
 	{	/* clc9c0qmd.h */
 		/*
-		 * Only Ada has 8 more mask bits, for the 72 TPCs of AD102. The order of these
-		 * bits is inferred.
+		 * AD102 has 72 TPCs. So Ada has 8 additional mask bits, which no other layout
+		 * has. Their order is inferred.
 		 */
 		.name = "V03_00",
 		.version = 0x30,

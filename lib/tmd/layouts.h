@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The positions of fields in a TMD, by compute class and TMD version. This header contains data
- * only. Only tmd.c and the program that prints the table include it.
+ * The positions of fields in a TMD. They depend on the compute class and on the TMD version. This
+ * header contains nothing but data. Its users are tmd.c and the program that prints the table.
  */
 #ifndef GPUPART_LIB_TMD_LAYOUTS_H
 #define GPUPART_LIB_TMD_LAYOUTS_H
@@ -12,19 +12,19 @@
 #define TMD_MAX_WORDS	4
 
 /*
- * The position of a field: its lowest bit, counted from the start of the TMD, and its width in
- * bits. Width 0: the field does not exist, or its position is unknown.
+ * The position of a field. This is the field's lowest bit, counted from the start of the TMD, and
+ * the field's width in bits. If the width is 0, the field does not exist, or its position is
+ * unknown.
  */
 struct tmd_field {
 	uint16_t lo;
 	uint8_t width;
 };
 
-/* The formula that computes the number of a mask bit from the ids of a TPC. */
+/* The formula that computes a mask bit's number from the ids of a TPC. */
 enum tmd_bit_form {
 	TMD_BIT_IS_TPC, /* the logical TPC number */
-	TMD_BIT_BY_VGPC, /* vgpc * max_tpcs_per_gpc + tpc_in_vgpc; the bits of
-			  * singletons follow after these bits */
+	TMD_BIT_BY_VGPC, /* vgpc * max_tpcs_per_gpc + tpc_in_vgpc; singletons have the next bits */
 };
 
 /* Values of the type field of a TMD. */
@@ -36,67 +36,64 @@ enum {
 };
 
 /*
- * Values of the fields of a release slot: see cl*qmd.h. gpupart uses only one reduction, the
- * addition.
+ * Values of the fields of a release slot. See cl*qmd.h. Of all reductions, gpupart uses the
+ * addition and no other.
  */
 enum {
 	TMD_RELEASE_FOUR_WORDS = 0,
 	TMD_RELEASE_ONE_WORD = 1,
-	TMD_RELEASE_TWO_WORDS = 2,	/* only in layouts whose size field has two bits */
+	TMD_RELEASE_TWO_WORDS = 2,	/* exists if the size field has two bits */
 	TMD_RELEASE_RED_ADD = 0,
 	TMD_RELEASE_UNSIGNED_32 = 0,
 };
 
 /*
- * A release slot contains data and an address. When the grid has ended, the hardware writes the
+ * A release slot contains an address and data. When the grid has ended, the hardware writes this
  * data to memory at this address.
  */
 struct tmd_release_fields {
 	struct tmd_field enable;
 	struct tmd_field size;		/* TMD_RELEASE_FOUR_WORDS or another size */
-	struct tmd_field membar;	/* width 0: all slots share one bit, which
-					 * belongs to the driver */
-	struct tmd_field reduction;	/* 1: atomic operation instead of a store */
-	struct tmd_field operation, format;	/* operation of the reduction, and its number
-						 * format */
+	struct tmd_field membar;	/* width 0: all slots share one bit, and this bit belongs
+					 * to the driver */
+	struct tmd_field reduction;	/* 1: an atomic operation instead of a store */
+	struct tmd_field operation, format;	/* the operation and the number format of a
+						 * reduction */
 	struct tmd_field trap;		/* if not 0, the hardware also interrupts the CPU */
-	struct tmd_field payload64;	/* width 0: payloads have 32 bits */
+	struct tmd_field payload64;	/* width 0: a payload has 32 bits */
 	struct tmd_field address, payload;
 };
 
 struct tmd_layout {
 	char name[8];
-	uint16_t classes[8];		/* the compute classes that have this layout, followed by
-					 * 0 */
+	uint16_t classes[8];		/* compute classes that have this layout; the last entry
+					 * is 0 */
 	uint8_t version;		/* (major << 4) | minor */
 	uint16_t version_byte;
 	uint16_t size;			/* in bytes */
-	uint8_t nr_words;		/* number of words of 64 mask bits; 0: the TMD
-					 * cannot be masked, see @refused */
+	uint8_t nr_words;		/* number of 64-bit mask words; 0: the TMD cannot be
+					 * masked, see @refused */
 	uint16_t word_byte[TMD_MAX_WORDS];
 	struct tmd_field extension[2];	/* the mask bits that are not in the words */
-	struct tmd_field valid;		/* the mask is used only if this bit is set;
-					 * width 0: the mask is always used */
+	struct tmd_field valid;		/* the mask is used if this bit is set; width 0: the mask
+					 * is always used */
 	enum tmd_bit_form form;
 	struct tmd_field type;
 	struct tmd_field grid[3];	/* number of blocks or clusters of the grid in x, y and z */
 	struct tmd_field cluster[3];	/* number of blocks of a cluster in x, y and z */
-	struct tmd_field cooperative[3]; /* number of blocks or clusters that must run
-					  * at the same time */
+	struct tmd_field cooperative[3]; /* how many blocks or clusters must run at the same time */
 	struct tmd_field threads[3];	/* threads of a block */
 	struct tmd_field registers;	/* registers of a thread */
 	struct tmd_field barriers;	/* barriers of a block */
 	struct tmd_field shared;	/* shared memory of a block, in units of 1 <<
 					 * shared_shift bytes */
 	uint8_t shared_shift;		/* see @shared */
-	struct tmd_release_fields release[TMD_RELEASES]; /* if the address field of a slot has
-							  * width 0, the slot does not exist */
-	const char *refused;		/* the reason why such a TMD cannot be masked, or
-					 * NULL */
-	const char *tested_on;		/* the GPU and driver on which the layout was
-					 * tried; NULL: it was never tried */
-	const char *release_tested_on;	/* the GPU and driver on which the release slots
-					 * were tried */
+	struct tmd_release_fields release[TMD_RELEASES]; /* a slot does not exist if its address
+							  * field has width 0 */
+	const char *refused;		/* why such a TMD cannot be masked, or NULL */
+	const char *tested_on;		/* GPU and driver on which the layout was tried; NULL:
+					 * not tried yet */
+	const char *release_tested_on;	/* GPU and driver on which the release slots were tried */
 };
 
 /* A chip (bits 29:20 of BOOT_42) and the compute class of its TMDs. */
@@ -106,11 +103,11 @@ struct tmd_chip {
 };
 
 /*
- * The chip ids come from ctrl2080mc.h and nv_arch.h in NVIDIA's open-gpu-kernel-modules, and
- * from nvkm/engine/device/base.c in nouveau. The compute classes come from open-gpu-doc,
- * classes/compute. No public source has the compute class of GB10B, GB20B and GB20C, so these
- * chips have no row. For these chips the driver reports the class. There is a header for class
- * c4c0, but no public source says which chip uses this class.
+ * The chip ids come from ctrl2080mc.h and nv_arch.h in NVIDIA's open-gpu-kernel-modules, and from
+ * nvkm/engine/device/base.c in nouveau. The compute classes come from classes/compute in
+ * open-gpu-doc. No public source has the compute classes of GB10B, GB20B and GB20C. So these
+ * chips have no row, and the driver reports their classes. Class c4c0 has a header, but no public
+ * source has the chip of this class.
  */
 #define TMD_CHIPS(C) \
 	C(0x0e4, 0xa0c0, GK104) C(0x0e6, 0xa0c0, GK106) C(0x0e7, 0xa0c0, GK107) \

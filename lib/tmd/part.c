@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * Chooses the parts of green contexts: see part.h. The contexts are sorted by their first
- * launches. The part of a context is computed from the parts of the earlier contexts. So when
- * the limit changes, all threads compute the same parts without a lock. After a context was
- * destroyed, the remaining contexts are sorted again by their next launches, and they keep their
- * parts. If another thread changes the table at the same time, two parts may overlap more than
- * necessary, but every part stays inside the limit.
+ * Chooses the parts of green contexts. See part.h. The contexts are in the order of their first
+ * launches. The part of a context depends on the parts of earlier contexts. So when the limit
+ * changes, all threads compute the same parts without a lock. When a context is destroyed, the
+ * other contexts keep their parts, and get a new order from their next launches. If another
+ * thread changes the table at the same time, two parts may overlap more than necessary. But every
+ * part stays inside the limit.
  */
 #include "lib/tmd/field.h"
 #include "lib/tmd/part.h"
 
-enum { FREE, TAKEN, THERE };	/* values of tmd_part.state; TAKEN means that a thread is filling
-				 * the entry */
+enum { FREE, TAKEN, THERE };	/* values of tmd_part.state; TAKEN: a thread is writing the entry */
 
-#define CLUSTER_SMS 8	/* every GPU with clusters supports clusters of this size */
+#define CLUSTER_SMS 8	/* all GPUs with clusters support this size */
 
 static struct tmd_allow words_read(const _Atomic uint64_t *from)
 {
@@ -49,7 +48,7 @@ static bool is_there(const struct tmd_part *part)
 	return atomic_load_explicit(&part->state, memory_order_acquire) == THERE;
 }
 
-/* Returns whether @part belongs to the context to which the driver left @left. */
+/* The driver left the TPCs @left to a context. Returns true if @part belongs to this context. */
 static bool is_of(const struct tmd_map *map, const struct tmd_part *part,
 		  const struct tmd_allow *left, bool spared)
 {
@@ -61,8 +60,8 @@ static bool is_of(const struct tmd_map *map, const struct tmd_part *part,
 }
 
 /*
- * Returns the distance, in the order, from the number @came to the context of @part. The numbers
- * wrap around.
+ * Positions in the order are numbers that wrap around. Returns the distance from the position
+ * @came to the position of @part.
  */
 static int later(const struct tmd_part *part, unsigned int came)
 {
@@ -80,7 +79,7 @@ static void comes_last(struct tmd_parts *parts, struct tmd_part *part)
 	atomic_store(&part->came, atomic_fetch_add(&parts->nr_came, 1));
 }
 
-/* Fills @part, which this thread has taken, for the context to which the driver left @left. */
+/* Writes @part for the context to which the driver left @left. This thread has taken @part. */
 static void fill(struct tmd_parts *parts, struct tmd_part *part, const struct tmd_allow *left)
 {
 	static const struct tmd_allow none;
@@ -93,8 +92,8 @@ static void fill(struct tmd_parts *parts, struct tmd_part *part, const struct tm
 }
 
 /*
- * Finds the entry of the context, or takes an entry for a new context. Returns NULL if another
- * thread has just taken that entry.
+ * Finds the entry of a context. A new context gets a free entry or the oldest entry. If another
+ * thread has just taken that entry, returns NULL.
  */
 static struct tmd_part *place_of(const struct tmd_map *map, const struct tmd_allow *left,
 				 bool spared)
@@ -121,7 +120,7 @@ static struct tmd_part *place_of(const struct tmd_map *map, const struct tmd_all
 	return oldest;
 }
 
-/* Lists the contexts from the first context in the order to @last. */
+/* Lists the contexts in their order, from the first context to @last. */
 static unsigned int in_order(struct tmd_parts *parts, struct tmd_part *last,
 			     struct tmd_part **order)
 {
@@ -140,10 +139,7 @@ static unsigned int in_order(struct tmd_parts *parts, struct tmd_part *last,
 	return nr;
 }
 
-/*
- * Clears the table. After the table was cleared, a context may get a different part of the same
- * limit.
- */
+/* Clears the table. Afterwards, a context may get a different part of the same limit. */
 static void forget(struct tmd_parts *parts)
 {
 	static const struct tmd_allow none;
@@ -169,8 +165,8 @@ void tmd_parts_gone(struct tmd_parts *parts)
 
 /*
  * Moves @nr TPCs of @pool into @part. If a virtual GPC has enough TPCs for a cluster, the
- * function moves these TPCs together. For the rest, it prefers TPCs that are not needed for
- * clusters, so that other contexts find room for clusters.
+ * function moves these TPCs together. Then it prefers TPCs that are useless for clusters. So
+ * other contexts find room for clusters.
  */
 static void pick(const struct tmd_map *map, struct tmd_allow *part, struct tmd_allow pool,
 		 unsigned int nr)
@@ -205,9 +201,8 @@ static void pick(const struct tmd_map *map, struct tmd_allow *part, struct tmd_a
 }
 
 /*
- * Returns the number of TPCs that the context gets from @limit. @left is a fraction of the GPU,
- * and the context gets the same fraction of @limit. The number is rounded down, but is at least
- * one.
+ * The TPCs @left are a fraction of the GPU, and the context gets the same fraction of @limit.
+ * Returns this number of TPCs, rounded down. The number is at least 1.
  */
 static unsigned int share(const struct tmd_map *map, const struct tmd_allow *limit,
 			  const struct tmd_allow *left)
@@ -220,10 +215,11 @@ static unsigned int share(const struct tmd_map *map, const struct tmd_allow *lim
 }
 
 /*
- * Computes the part of the context to which the driver left @left. @before has the TPCs of the
- * @nr earlier contexts, and @its has the parts of these contexts. If the TPCs of two contexts
- * overlap, their parts may overlap too. Otherwise the overlap is as small as possible. If an
- * overlap cannot be avoided, overlaps with the latest contexts are avoided first.
+ * Computes the part of the context to which the driver left @left. There are @nr earlier
+ * contexts. The array @before has the TPCs that the driver left to the earlier contexts. The
+ * array @its has the parts of these contexts. If the driver's TPCs of two contexts overlap, the
+ * parts may overlap too. Otherwise the overlap of the parts is as small as possible. The function
+ * first avoids overlaps with the latest contexts.
  */
 static struct tmd_allow choose(const struct tmd_map *map, const struct tmd_allow *limit,
 			       const struct tmd_allow *left, const struct tmd_allow *before,
@@ -267,7 +263,10 @@ static bool answer_read(const struct tmd_part *part, const struct tmd_allow *lim
 	       atomic_load_explicit(&part->version, memory_order_relaxed) == version;
 }
 
-/* Stores @answer. If another thread is storing an answer at the same time, does nothing. */
+/*
+ * Stores @answer, which is the part for @limit. If another thread is also storing an answer, does
+ * nothing.
+ */
 static void answer_write(struct tmd_part *part, const struct tmd_allow *limit,
 			 const struct tmd_allow *answer)
 {
@@ -288,8 +287,9 @@ static bool inside(const struct tmd_allow *a, const struct tmd_allow *b)
 }
 
 /*
- * Returns true if the stored part of @part is still right: it overlaps the parts of the other
- * contexts of this epoch only where the TPCs of the contexts overlap.
+ * Returns true if the stored answer of @part is still right. It may overlap the answer of another
+ * context of this epoch if the driver's TPCs of the two contexts overlap. No other overlap is
+ * allowed.
  */
 static bool keeps(const struct tmd_parts *parts, const struct tmd_part *part, unsigned int epoch,
 		  const struct tmd_allow *limit)
@@ -313,10 +313,9 @@ static bool keeps(const struct tmd_parts *parts, const struct tmd_part *part, un
 }
 
 /*
- * Handles the first launch that the context with the entry @part makes in @epoch. If the stored
- * answer is dropped, the context moves to the end of the order again. Other contexts may have
- * kept their parts because of the dropped answer. These contexts are then before this context in
- * the order.
+ * Handles the first launch of a context in @epoch. The context has the entry @part. If the stored
+ * answer is dropped, the context moves to the end of the order again. Then this context is after
+ * all contexts that kept their answers.
  */
 static __attribute__((noinline)) void come_anew(struct tmd_parts *parts, struct tmd_part *part,
 						unsigned int epoch, const struct tmd_allow *limit)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Reads and writes the release slots of a TMD: see release.h. */
+/* Reads and writes the release slots of a TMD. See release.h. */
 #include <string.h>
 #include "lib/tmd/field.h"
 #include "lib/tmd/layouts.h"
@@ -14,8 +14,8 @@ static uint64_t field_mask(struct tmd_field f)
 }
 
 /*
- * Adds a field to the word that contains all bits of the field. Returns false if no word contains
- * them all.
+ * Adds a field to the word that contains all bits of this field. If no word contains all bits,
+ * returns false.
  */
 static bool place_field(struct tmd_release_place *p, struct tmd_field f, unsigned int value)
 {

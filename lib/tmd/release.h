@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The release slots of a TMD. When a grid has ended, the hardware writes a record for each
- * enabled slot. Slot 0 belongs to the driver. Functions on different TMDs need no lock. The
- * caller must make sure that no other thread writes the same TMD.
+ * enabled slot. Slot 0 belongs to the driver. The functions take no lock. The caller must make
+ * sure that no other thread writes to the same TMD.
  */
 #ifndef GPUPART_LIB_TMD_RELEASE_H
 #define GPUPART_LIB_TMD_RELEASE_H
@@ -12,29 +12,29 @@
 #include <stdint.h>
 #include <string.h>
 
-#define TMD_RELEASES	3	/* the maximum number of slots in a layout */
+#define TMD_RELEASES	3	/* maximum number of slots in a layout */
 
 struct tmd_map;
 
 enum tmd_release_kind {
 	/*
-	 * A record of four words, aligned to 16 bytes. The first two words are the low and the
-	 * high word of the payload. The other two are the low and the high word of the time. The
-	 * time is %globaltimer in nanoseconds. The hardware writes the time before the payload.
-	 * If payloads have 32 bits, the second word is 0.
+	 * A record of four 32-bit words, aligned to 16 bytes. The first two words are the
+	 * payload, with the low word first. If payloads have 32 bits, the second word is 0. The
+	 * other two words are the time, with the low word first. The time is %globaltimer in
+	 * nanoseconds. The hardware writes the time before the payload.
 	 */
 	TMD_RELEASE_TIME,
 	/*
-	 * A record of one 32-bit word, aligned to 4 bytes. The hardware adds the payload to this
-	 * word atomically.
+	 * A record of one 32-bit word, aligned to 4 bytes. The hardware atomically adds the
+	 * payload to this word.
 	 */
 	TMD_RELEASE_ADD,
 	TMD_RELEASE_KINDS,
 };
 
 struct tmd_release {
-	uint64_t address;	/* virtual address in the launch's context */
-	uint64_t payload;	/* if the slot has fewer bits, the upper bits are dropped */
+	uint64_t address;	/* virtual address in the context of the launch */
+	uint64_t payload;	/* if a slot has fewer bits, it drops the upper bits */
 	enum tmd_release_kind kind;
 };
 
@@ -48,36 +48,40 @@ struct tmd_release_seen {
 	bool zero;		/* all bits of the slot are 0 */
 };
 
-/* The words of a slot for one kind of record. Only release.c uses the members. */
+/* The words of a slot for one kind of record. The members are private to release.c. */
 struct tmd_release_place {
 	uint16_t version_byte, control_byte, address_byte, payload_byte;
 	uint8_t version;
 	bool payload64;
-	uint32_t enable;		/* the slot's enable bit in the 32-bit word at
+	uint32_t enable;		/* enable bit of the slot in the 32-bit word at
 					 * control_byte */
-	uint32_t control_keep, control;	/* the bits of the word at control_byte that stay
-					 * unchanged, and the value of its other bits */
-	uint64_t address_keep, address;	/* the bits of the 64-bit word at address_byte that stay
-					 * unchanged, and the value of its other bits */
-	uint64_t refused;		/* the bits that must be 0 in an address */
+	uint32_t control_keep, control;	/* for the word at control_byte: the bits that stay
+					 * unchanged, and the value of the other bits */
+	uint64_t address_keep, address;	/* for the 64-bit word at address_byte: the bits that
+					 * stay unchanged, and the value of the other bits */
+	uint64_t refused;		/* bits that must be 0 in an address */
 };
 
 /*
- * A slot of one TMD, for records of four words with a payload of 64 bits. The records are an array,
- * and the caller has an array of notes of the same size. Only this header and release.c use the
- * members.
+ * A slot of one TMD. Its records have four words and a payload of 64 bits. The caller has an
+ * array of records, and an array of notes with the same size. The members are private to this
+ * header and release.c.
  */
 struct tmd_release_target {
 	const uint8_t *version_at;
 	char *control_at, *address_at, *payload_at;
-	uint64_t address_keep, address;	/* @address: the other bits plus the distance from a
-					 * note to its record */
-	uint32_t taken;			/* the bits of the slot's control fields */
+	uint64_t address_keep, address;	/* for the address word: the bits that stay unchanged;
+					 * the other bits plus the distance from a note to its
+					 * record */
+	uint32_t taken;			/* bits of the slot's control fields */
 	uint32_t control;
 	uint8_t version;
 };
 
-/* Functions that access words of a TMD. An address can start at any multiple of 4 bytes. */
+/*
+ * Functions that access words of a TMD. In a TMD, an address field can start at any multiple of 4
+ * bytes.
+ */
 static inline uint32_t release_get32(const char *byte)
 {
 	uint32_t word;
@@ -109,27 +113,27 @@ static inline bool release_is_version(const struct tmd_release_place *p, const v
 	return ((const uint8_t *)tmd)[p->version_byte] == p->version;
 }
 
-/* Computes the places of the slots of a map whose layout is set. */
+/* Computes the places of the slots of @map. The layout of @map must be set. */
 void release_places(struct tmd_map *map);
 
-/* Returns the number of slots in a TMD of the map's layout. */
+/* Returns how many slots a TMD of the map's layout has. */
 unsigned int tmd_release_slots(const struct tmd_map *map);
 
 /*
  * Writes and enables a free slot. The function does not set a membar bit. If all slots of a
- * layout share one membar bit, this bit keeps the driver's value. In four cases it returns false
- * and changes nothing: the slot is enabled, the slot does not exist, the TMD has another
- * version, or the address is misaligned or too large. The function allocates no memory, acquires
- * no lock and has no loop.
+ * layout share one membar bit, this bit keeps the driver's value. If the slot is already enabled
+ * or does not exist, the function returns false and changes nothing. It also returns false and
+ * changes nothing if the TMD's version is wrong, or if the address is misaligned or too large.
+ * The function allocates no memory, acquires no lock and has no loop.
  */
 bool tmd_release_write(const struct tmd_map *map, void *tmd, unsigned int slot,
 		       const struct tmd_release *release);
 
 /*
- * tmd_release_put() is like tmd_release_write(), but has fewer instructions, because the launch
- * callback calls it. The caller must pass the place of the slot, which tmd_release_place()
- * returns. tmd_release_place() returns NULL if the slot does not exist. The place is valid until
- * the map is built again.
+ * The function tmd_release_put() is like tmd_release_write(), but has fewer instructions, because
+ * the launch callback calls it. The caller must pass the place of the slot. The function
+ * tmd_release_place() returns this place. If the slot does not exist, the function returns NULL.
+ * The place is valid until the map is built again.
  */
 const struct tmd_release_place *tmd_release_place(const struct tmd_map *map, unsigned int slot,
 						  enum tmd_release_kind kind);
@@ -145,8 +149,8 @@ bool tmd_release_put(const struct tmd_release_place *p, void *tmd, uint64_t addr
 		return false;
 	release_put32(place, (control & p->control_keep) | p->control);
 	/*
-	 * The address word may contain the control word, so read the address word after writing
-	 * the control word.
+	 * The address word may contain the control word. So first write the control word, and
+	 * then read the address word.
 	 */
 	place = (char *)tmd + p->address_byte;
 	release_put64(place, (release_get64(place) & p->address_keep) | p->address | address);
@@ -159,16 +163,17 @@ bool tmd_release_put(const struct tmd_release_place *p, void *tmd, uint64_t addr
 }
 
 /*
- * Returns the target for the slot at @p of @tmd, and for @size bytes of records at @address. If the
- * slot's payload has 32 bits, or if an address of a record is misaligned or too large, then
- * tmd_release_aim() always returns false for the target.
+ * Returns the target for one slot of @tmd and an array of records. The slot has the place @p. The
+ * array has @size bytes and begins at @address. If the slot's payload has 32 bits,
+ * tmd_release_aim() always returns false for this target. It also returns false if the address of
+ * a record is misaligned or too large.
  */
 struct tmd_release_target tmd_release_target(const struct tmd_release_place *p, void *tmd,
 					     const void *notes, uint64_t address, size_t size);
 
 /*
- * Does the same as tmd_release_put() for the record that belongs to @note. Also returns false if a
- * control field of the slot is not 0.
+ * Does the same as tmd_release_put() for the record that belongs to @note. If a control field of
+ * the slot is not 0, also returns false.
  */
 static inline __attribute__((always_inline))
 bool tmd_release_aim(const struct tmd_release_target *t, const void *note, uint64_t payload)
@@ -188,15 +193,15 @@ bool tmd_release_aim(const struct tmd_release_target *t, const void *note, uint6
 }
 
 /*
- * Reads a slot. Returns false and sets *seen to zeros if the slot does not exist or the TMD has
- * another version.
+ * Reads a slot. If the slot does not exist, or if the version of the TMD is wrong, returns false
+ * and sets *seen to zeros.
  */
 bool tmd_release_read(const struct tmd_map *map, const void *tmd, unsigned int slot,
 		      struct tmd_release_seen *seen);
 
 /*
- * Sets all bits of the slot to 0 if the slot is enabled and has this address. If the slot
- * contained only zeros before tmd_release_write(), this call restores the whole TMD.
+ * If the slot is enabled and has this address, sets all bits of the slot to 0. If the slot was
+ * all zeros before tmd_release_write(), this call restores the whole TMD.
  */
 bool tmd_release_clear(const struct tmd_map *map, void *tmd, unsigned int slot, uint64_t address);
 

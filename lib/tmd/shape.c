@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
  * Checks that the fields of a TMD match the launch for which the TMD was built. Some fields
- * determine how many TPCs a launch needs. If a row was never tried, this check proves these
- * fields before the row is used.
+ * determine how many TPCs a launch needs. If a layout row was never tried, this check proves
+ * these fields before the library uses the row.
  */
 #include "lib/tmd/field.h"
 
-#define SHARED_MORE	4096	/* the driver's value may be larger by less than this
-				 * number of bytes */
-#define REGISTERS_MORE	16	/* the driver's value may be larger by less than this
-				 * number of registers */
-#define MOST_BARRIERS	16	/* maximum number of barriers of a block according to
-				 * the PTX ISA, "bar" */
+#define SHARED_MORE	4096	/* the TMD's value may be larger by less than this number of
+				 * bytes */
+#define REGISTERS_MORE	16	/* the TMD's value may be larger by less than this number of
+				 * registers */
+#define MOST_BARRIERS	16	/* maximum number of barriers of a block; source: PTX ISA, "bar" */
 
 bool tmd_layout_needs_shapes(const struct tmd_layout *layout)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Masks TMDs. Only the code in this file and in release.c writes to a TMD. Only this file
- * converts allowed TPCs to disable bits.
+ * Masks TMDs. No code except this file and release.c writes to a TMD. No other file converts
+ * allowed TPCs to disable bits.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -24,12 +24,12 @@ static inline uint64_t mask_word(const struct tmd_layout *layout, const void *tm
 {
 	uint64_t word;
 
-	/* In some layouts the words are not aligned to 8 bytes. */
+	/* In some layouts, the words are not aligned to 8 bytes. */
 	memcpy(&word, (const char *)tmd + layout->word_byte[i], sizeof(word));
 	return word;
 }
 
-/* If the layout has mask bits that are not in the words, reads these bits into @bits. */
+/* Some layouts have mask bits outside the words. Reads these bits into @bits. */
 static void extension_read(const struct tmd_layout *layout, const void *tmd, struct tmd_allow *bits)
 {
 	unsigned int at = layout->nr_words * 64;
@@ -58,7 +58,7 @@ static inline bool mask_valid(const struct tmd_layout *layout, const void *tmd)
 	       *word_at((void *)tmd, layout->valid.lo / 32 * 4) >> layout->valid.lo % 32 & 1;
 }
 
-/* Reads all mask bits, whether or not the mask is valid. */
+/* Reads all mask bits, even if the mask is not valid. */
 static struct tmd_allow mask_bits(const struct tmd_layout *layout, const void *tmd)
 {
 	struct tmd_allow bits = { { 0 } };
@@ -70,13 +70,16 @@ static struct tmd_allow mask_bits(const struct tmd_layout *layout, const void *t
 	return bits;
 }
 
-/* Returns the TPCs that the driver disabled itself, as a set of disabled bits. */
+/* Returns the bits of the TPCs that the driver itself disabled. */
 static struct tmd_allow driver_disabled(const struct tmd_layout *layout, const void *tmd)
 {
 	return mask_valid(layout, tmd) ? mask_bits(layout, tmd) : (struct tmd_allow){ { 0 } };
 }
 
-/* Writes the whole mask. @off contains the bits to set, including the bits that the driver set. */
+/*
+ * Writes the whole mask. Argument @off contains the bits to set. This includes the bits that the
+ * driver has set.
+ */
 static inline void disable(const struct tmd_layout *layout, void *tmd, const struct tmd_allow *off)
 {
 	for (unsigned int i = 0; i < layout->nr_words; i++)
@@ -213,8 +216,8 @@ static int tmd_bit_of(struct gpupart *gp, const struct gpupart_topology *topo,
 }
 
 /*
- * A layout has a fast path if its type and its valid bit are in the same word. For other
- * layouts, the values are chosen so that the comparison never matches.
+ * If the type and the valid bit of a layout are in the same word, the layout has a fast path. For
+ * other layouts, the function sets values with which the comparison never matches.
  */
 static void map_usual(struct tmd_map *map)
 {
@@ -257,8 +260,8 @@ int tmd_map_build(struct gpupart *gp, const struct gpupart_topology *topo,
 	int err = 0;
 
 	/*
-	 * The SM limits belong to the GPU and not to the layout. A launch in another thread may
-	 * write them at this moment.
+	 * Do not clear the SM limits. These limits belong to the GPU and not to the layout. A
+	 * launch in another thread may be writing the limits.
 	 */
 	memset(map, 0, offsetof(struct tmd_map, sm));
 	map->layout = layout;
@@ -308,13 +311,13 @@ uint64_t tmd_map_hash(const struct tmd_map *map, const struct gpupart_gpu_info *
 	hash = hash_bytes(hash, &info->simulated, sizeof(info->simulated));
 	hash = hash_bytes(hash, map->layout->name, strlen(map->layout->name) + 1);
 	/*
-	 * If a row was never tried, its fields are proven together with its bits. Versions of
-	 * gpupart without this check may have stored results. These results are invalid.
+	 * If a row was never tried, the self-check proves its fields together with its bits.
+	 * Older versions of gpupart did not prove fields, so their stored results are invalid.
 	 */
 	hash = hash_bytes(hash, "fields", map->layout->tested_on ? 0 : 6);
 	/*
-	 * The hash includes the whole contents of the row. So if the row is corrected, the map
-	 * is checked again.
+	 * The hash includes all contents of the row. So after a correction of the row, the map is
+	 * checked again.
 	 */
 	hash = hash_bytes(hash, map->layout->classes,
 			  offsetof(struct tmd_layout, refused) -
@@ -325,8 +328,8 @@ uint64_t tmd_map_hash(const struct tmd_map *map, const struct gpupart_gpu_info *
 }
 
 /*
- * Converts @set to mask bits, which are in the first @words words of the result. Looks up the
- * bits for 4 TPCs at a time.
+ * Converts @set to mask bits, and looks up the bits for 4 TPCs at a time. The first @words words
+ * of the result contain the bits.
  */
 static inline __attribute__((always_inline)) struct tmd_allow
 convert_words(const struct tmd_map *map, const struct gpupart_tpcset *set, int words)
@@ -346,7 +349,7 @@ convert_words(const struct tmd_map *map, const struct gpupart_tpcset *set, int w
 void tmd_map_convert(const struct tmd_map *map, const struct gpupart_tpcset *set,
 		     struct tmd_allow *allow)
 {
-	/* For layouts of 128 bits, this halves the work. */
+	/* For layouts with 128 bits, the constant 2 halves the work. */
 	*allow = map->nr_words <= 2 ? convert_words(map, set, 2) : convert_words(map, set, WORDS64);
 }
 
@@ -364,8 +367,9 @@ void tmd_bits_convert(const uint16_t *bit_of_tpc, const struct gpupart_tpcset *s
 /* --------------------------------------------------------------------- launches */
 
 /*
- * Returns true if the driver itself disabled the singletons for a launch with clusters. The bits
- * of the singletons are then in @off. The driver does this if no singleton can hold a cluster.
+ * Returns true if the driver itself disabled the singletons for a launch with clusters. Then @off
+ * contains the bits of the singletons. The driver disables them if a singleton has no room for a
+ * cluster.
  */
 static bool spares_singles(const struct tmd_map *map, const void *tmd, unsigned int type,
 			   const struct tmd_allow *off)
@@ -377,11 +381,11 @@ static bool spares_singles(const struct tmd_map *map, const void *tmd, unsigned 
 }
 
 /*
- * Returns true if the driver set the mask of this TMD for a green context. @off is the mask in
- * the TMD. For a green context it contains the TPCs outside the context, and also the singletons
- * if @spares is true. For an ordinary grid, the mask may be an old mask that the library left in
- * the node of an unknown graph. The library also sets bits that belong to no TPC, and the driver
- * never sets such bits.
+ * Returns true if the driver wrote the mask @off in this TMD for a green context. Such a mask
+ * contains the TPCs outside the context. If @spares is true, it also contains the singletons. If
+ * the launch is an ordinary grid, @off may also be an old mask of the library. Such a mask can
+ * stay in a node of an unknown graph. The library also sets bits that belong to no TPC. The
+ * driver never sets such bits.
  */
 static bool is_green(const struct tmd_map *map, const struct tmd_allow *off, bool grid, bool spares)
 {
@@ -398,9 +402,10 @@ static bool is_green(const struct tmd_map *map, const struct tmd_allow *off, boo
 }
 
 /*
- * Handles unusual launches: clusters, cooperative launches, the driver's own mask, and extension
- * bits. @wanted: the intersection of limit and set. The bits beyond the map's words are
- * undefined. @outcome: the outcome so far, from the computation of @wanted.
+ * Handles unusual launches. Such a launch has clusters, is cooperative, has the driver's own
+ * mask, or has extension bits. Argument @wanted is the intersection of limit and set. Its bits
+ * beyond the map's words are undefined. Argument @outcome is the outcome of the computation of
+ * @wanted.
  */
 static __attribute__((noinline, cold)) enum tmd_outcome
 confine_other(const struct tmd_map *map, void *tmd, const struct tmd_allow *limit_given,
@@ -434,12 +439,12 @@ confine_other(const struct tmd_map *map, void *tmd, const struct tmd_allow *limi
 		free = allow_andnot(&map->all, &off);
 	}
 	want = allow_andnot(&want, &off);
-	/* If the driver disabled all wanted TPCs, first use other TPCs of the limit. */
+	/* If the driver disabled all wanted TPCs, first try other TPCs of the limit. */
 	if (allow_empty(&want) && limit) {
 		want = allow_andnot(&part, &off);
 		outcome = TMD_WIDENED_DRIVER;
 	}
-	/* The TMD may contain an old set that this library wrote. Stay inside the limit. */
+	/* This library may have written an old set to the TMD. Stay inside the limit. */
 	if (allow_empty(&want) && limit && map->parts && grid)
 		want = whole;
 	if (allow_empty(&want) && !green)
@@ -452,7 +457,7 @@ confine_other(const struct tmd_map *map, void *tmd, const struct tmd_allow *limi
 		if (fitted != TMD_CONFINED)
 			outcome = fitted;
 		if (fitted != TMD_CONFINED && green) {
-			/* Take the whole limit, and more TPCs if the limit is too small. */
+			/* Use the whole limit. If the limit is too small, use more TPCs. */
 			want = allow_and(limit, &free);
 			tmd_fit(map, tmd, type, &want, limit, &free);
 		}
@@ -479,7 +484,7 @@ enum tmd_outcome tmd_confine(const struct tmd_map *map, void *tmd,
 				   (set ? set->tmd_bits[i] : ~0ull);
 		any |= want.tmd_bits[i];
 	}
-	/* The limit and the set have TPCs, but they have no TPC in common. */
+	/* The limit and the set have no TPC in common. */
 	if (!any) {
 		want = *limit;
 		outcome = TMD_WIDENED_EMPTY;
@@ -553,7 +558,7 @@ enum tmd_outcome tmd_leave_out(const struct tmd_map *map, void *tmd,
 	if (!version_matches(map->layout, tmd) ||
 	    gpupart_tpcset_count(left_out) * 2 > map->nr_tpcs)
 		return TMD_UNCONFINABLE;
-	/* If the driver has disabled some TPCs itself, disabling more TPCs might leave none. */
+	/* If the driver itself has disabled TPCs, a larger mask could disable all TPCs. */
 	drivers = driver_disabled(map->layout, tmd);
 	if (!allow_empty(&drivers))
 		return TMD_UNCONFINABLE;
