@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads configuration files: lines of "KEY = VALUE"; '#' begins a comment. Ignores a file that
- * another user could have written.
+ * Reads configuration files. Each line has the form "KEY = VALUE", and '#' begins a comment. Files
+ * that another user could have written are ignored.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -37,8 +37,8 @@ static bool is_trusted(const struct stat *st, bool own)
 }
 
 /*
- * Reads the file's text and terminates it. Returns its length, 0 if there is no file, or a
- * negative errno.
+ * Reads the text of the file and terminates it. Returns the length of the text, or a negative
+ * errno. If there is no file, returns 0.
  */
 static int read_config(struct gpupart *gp, struct gpupart_config *config)
 {
@@ -82,8 +82,8 @@ static char *trim(char *text)
 }
 
 /*
- * Returns true if an earlier line of the file has the same key as this line. The keys are stored
- * at the start of the text, where they replace the lines that were already read.
+ * Returns true if an earlier line of the file has the same key. The function stores the keys of the
+ * earlier lines at the start of the text. There they overwrite lines that were already read.
  */
 static bool is_repeated(struct gpupart_config *config)
 {
@@ -139,12 +139,15 @@ int gpupart_config_strict(struct gpupart *gp)
 	while ((err = gpupart_config_next(gp, &config)) > 0) {
 		bool is_strict = !strcasecmp(config.key, "strict");
 
-		/* Ignore the keys that only the command reads, such as set.NAME. */
+		/*
+		 * Ignore keys such as set.NAME, because only the program gpupart reads these
+		 * keys.
+		 */
 		if (strchr(config.key, '.'))
 			continue;
 		/*
-		 * With a misspelt or repeated key, such as "Strict", the machine would lose its
-		 * setting without notice.
+		 * Report each misspelt or repeated key, such as "Strict". If such a key were
+		 * ignored, the machine would silently lose its setting.
 		 */
 		if (strict >= 0 || !is_strict)
 			return ctx_fail(gp, -EINVAL, "%s:%u: '%.40s' is %s", config.path,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Opens and closes contexts, and stores their error sentences. */
+/* Opens and closes contexts, and stores their error messages. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The context, which stores the error sentence of a call that failed. */
+/* Declares the context, which stores the error message of the last failed call. */
 #ifndef GPUPART_LIB_CORE_CTX_H
 #define GPUPART_LIB_CORE_CTX_H
 
 #include "lib/private.h"
 
 /*
- * Marks functions of libgpupart.so.0 that libgpupart-manage.so.0 of the same build uses. They
- * are exported, but they are not part of the public interface.
+ * This macro marks functions of libgpupart.so.0 that libgpupart-manage.so.0 of the same build uses.
+ * The functions are exported, but they are not part of the public interface.
  */
 #define GPUPART_PRIVATE __attribute__((visibility("default")))
 
@@ -16,14 +16,14 @@ struct gpupart {
 };
 
 /*
- * Stores the error sentence in @gp, which may be NULL, and returns @err, which is a negative
- * errno. Example: return ctx_fail(gp, -EINVAL, "TPC %u does not exist: ...", tpc);
+ * Stores the error message in @gp and returns @err, a negative errno. If @gp is NULL, stores
+ * nothing. Example: return ctx_fail(gp, -EINVAL, "TPC %u does not exist: ...", tpc);
  */
 __attribute__((format(printf, 3, 4)))
 GPUPART_PRIVATE
 int ctx_fail(struct gpupart *gp, int err, const char *fmt, ...);
 
-/* Does the same as ctx_fail(). It also appends a colon and the previous error sentence of @gp. */
+/* Does the same as ctx_fail(), and also appends a colon and the previous error message of @gp. */
 __attribute__((format(printf, 3, 4)))
 GPUPART_PRIVATE
 int ctx_fail_because(struct gpupart *gp, int err, const char *fmt, ...);

@@ -18,7 +18,7 @@ static const char *value_of(const char *name)
 }
 
 /*
- * Returns the value of the variable @name if this is one digit from 1 to @most. Otherwise
+ * If the value of the variable @name is one digit from 1 to @most, returns this number. Otherwise
  * returns @most.
  */
 static unsigned int number_of(const char *name, unsigned int most)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The environment variables through which `gpupart run`, a scheduler or the user configures the
- * library in a process. No other file reads these variables. gpupart(1) documents the variables
- * that users may set.
+ * Reads the environment variables with which `gpupart run`, a scheduler or the user configures the
+ * library in a process. No other file reads these variables. The variables for users are documented
+ * in gpupart(1).
  */
 #ifndef GPUPART_LIB_CORE_ENVIRONMENT_H
 #define GPUPART_LIB_CORE_ENVIRONMENT_H
@@ -36,8 +36,8 @@
 #define ENVIRONMENT_MOST_GRAPH_SETS 4
 
 /*
- * The values of the variables. A string is NULL if its variable is missing or empty. A string is
- * valid until the variable is changed.
+ * The values of the variables. If a variable is missing or empty, its string is NULL. A string is
+ * valid until its variable is changed.
  */
 struct environment {
 	bool untouched;		/* DISABLE is "1": the library does only what a grant requires */
@@ -48,21 +48,21 @@ struct environment {
 	bool no_device_launch;
 	bool no_records;	/* RECORDS is "0": the GPU writes no completion records */
 	/*
-	 * GRAPH_SETS: the number of sets for which an executable graph is kept built. If the
-	 * variable is missing, this is the maximum.
+	 * GRAPH_SETS is the maximum number of sets for which the library keeps builds of an
+	 * executable graph. If the variable is missing, this member has its largest value.
 	 */
 	unsigned int graph_sets;
 	/*
-	 * The limit from outside, in the form of gpupart_set_parse(), and the GPU to which it
-	 * applies, in the form of gpupart_attach(). If the GPU is NULL, the limit applies to any
-	 * GPU. Several GPUs are separated by commas. Their sets are separated by semicolons, or
-	 * there is one set for all GPUs.
+	 * The limit from outside, and the GPU to which the limit applies. The set has the form of
+	 * gpupart_set_parse(), and the GPU has the form of gpupart_attach(). If @gpu is NULL, the
+	 * limit applies to any GPU. In a list of GPUs, commas separate the GPUs. There is one set
+	 * for all GPUs, or one set for each GPU. Semicolons separate the sets.
 	 */
 	const char *set, *gpu;
 	/*
-	 * Rules, with one rule in each line. A line consists of a set, a blank, and the pattern
-	 * of the kernel names. Instead of one set, a line can have one set for each GPU, with
-	 * semicolons between the sets.
+	 * The rules. Each line is a rule, and consists of a set, a blank, and a pattern of kernel
+	 * names. Instead of one set, a line can have one set for each GPU. Semicolons separate
+	 * these sets.
 	 */
 	const char *rules;
 	const char *job;	/* id of the job that the process belongs to */
@@ -82,8 +82,8 @@ struct environment {
 	const char *report;	/* the report for launches outside the set */
 	const char *name;	/* the name that the process publishes */
 	/*
-	 * Key of the checked map of the GPU. For several GPUs, a list of keys in the form of
-	 * @gpu.
+	 * The key of the checked map of the GPU. If there are several GPUs, the string is a list of
+	 * keys, which commas separate.
 	 */
 	const char *key;
 	const char *log;	/* file for messages; NULL: stderr */
@@ -98,13 +98,16 @@ GPUPART_PRIVATE
 struct environment environment_read(void);
 
 /*
- * Copies item number @n of @list, counted from 0. The items are separated by @separator. Returns
- * the length of the item. If this length is @len or more, the copy was shortened. Returns -1 if
- * @list has no such item.
+ * Copies item number @n of @list, counted from 0. The character @separator separates the items.
+ * Returns the length of the item. If this length is @len or more, the copy was shortened. If @list
+ * has no such item, returns -1.
  */
 int environment_part(const char *list, char separator, unsigned int n, char *part, size_t len);
 
-/* Returns the number of bytes in @mem, or 0 if @mem is NULL or not a number of at least 1. */
+/*
+ * Returns the number of bytes that @mem contains as a decimal number. If @mem is NULL or not a
+ * positive number, returns 0.
+ */
 uint64_t environment_mem(const struct environment *environment);
 
 #endif

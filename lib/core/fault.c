@@ -14,8 +14,8 @@ static _Thread_local struct {
 static struct sigaction before_us;
 
 /*
- * If the fault is not in a guarded access, this handler restores the handler that was installed
- * before. The access is then repeated, and the restored handler handles the fault.
+ * If the fault is not in a guarded access, this handler restores the previously installed handler.
+ * Then the processor repeats the access, and the restored handler handles the fault.
  */
 static void on_fault(int sig)
 {

@@ -5,7 +5,7 @@
 
 #define LAST_TURN 2
 
-/* The linker's symbols for the section of FORK_TAKES(). */
+/* The linker defines these symbols for the section of FORK_TAKES(). */
 extern const struct fork_lock *__start_gpupart_locks[] __attribute__((visibility("hidden")));
 extern const struct fork_lock *__stop_gpupart_locks[] __attribute__((visibility("hidden")));
 

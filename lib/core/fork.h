@@ -14,11 +14,11 @@ struct fork_lock {
 };
 
 /*
- * Write this macro after the definition of a lock. The lock must be held only for a short time
- * and never across a driver call, because the driver may fork. A fork acquires the lock before
- * it copies the process. @turn is 1 or 2. If a thread can hold two such locks, the lock that the
- * thread acquires second has the higher turn. The list of locks is a section of the object file,
- * so it is complete before any lock can be held.
+ * Write this macro after the definition of a lock. A thread may hold the lock for a short time. It
+ * must release the lock before a driver call, because the driver may fork. A fork acquires the lock
+ * before it copies the process. The argument @turn is 1 or 2. If a thread can hold two such locks,
+ * the lock that it acquires second has the higher turn. The list of locks is a section of the
+ * object file, so it is complete before any lock can be held.
  */
 #define FORK_TAKES(mutex, turn) \
 	static const struct fork_lock mutex##_fork = { &(mutex), turn }; \

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The library writes small files. If a write to such a file exceeds the file size limit (ulimit
- * -f), this code discards the signal, so the write fails instead of killing the program.
+ * Protects the program while the library writes small files. If a write exceeds the file size limit
+ * (ulimit -f), this code discards the signal. Then the write fails, and the signal does not kill
+ * the program.
  */
 #ifndef GPUPART_LIB_CORE_FSIZE_H
 #define GPUPART_LIB_CORE_FSIZE_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The hash function FNV-1a with 64 bits. It makes the checksum of captures, the topology hash
- * and the name of a checked map. Each step is a bijection of the state, so one changed byte
- * always changes the hash. The hash is not for security.
+ * Implements the hash function FNV-1a with 64 bits. It computes the checksum of a capture, the
+ * topology hash, and the name of a checked map. Each step is a bijection of the state, so a change
+ * of one byte always changes the hash. The hash gives no security.
  */
 #ifndef GPUPART_LIB_CORE_HASH_H
 #define GPUPART_LIB_CORE_HASH_H

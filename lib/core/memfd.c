@@ -25,9 +25,9 @@ int memfd_map(struct gpupart *gp, const char *id, const char *name, uint64_t mag
 	      struct memfd_head **at)
 {
 	/*
-	 * The process that created the memory may have ended, and @id may now be another file.
-	 * So first open a descriptor with O_PATH, which has no effect on the file. If the file
-	 * is a device, opening it without O_PATH can have an effect.
+	 * The process that created the memory may have ended, and @id may now refer to another
+	 * file. If this file is a device, a normal open() can have side effects. So first open the
+	 * file with O_PATH, which has no side effects.
 	 */
 	int place = open(id, O_PATH | O_CLOEXEC), fd, err;
 	void *map = MAP_FAILED;
@@ -44,7 +44,7 @@ int memfd_map(struct gpupart *gp, const char *id, const char *name, uint64_t mag
 	close(place);
 	if (ours && fd < 0)
 		return ctx_fail(gp, -err, "%.80s: %s", id, strerror(err));
-	/* If another process could shorten the memory, this process could be killed by SIGBUS. */
+	/* If another process could shorten the memory, SIGBUS could kill this process. */
 	if (fd >= 0 && !fstat(fd, &st) && (size_t)st.st_size == size &&
 	    fcntl(fd, F_GET_SEALS) & F_SEAL_SHRINK)
 		map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);

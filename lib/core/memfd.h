@@ -25,24 +25,25 @@ struct memfd {
 };
 
 /*
- * Creates memory of @size bytes. All bytes are 0 except the head, which the function fills in.
- * Other processes open the memory with *@id, which is valid until memfd_close().
+ * Creates memory of @size bytes. The function fills in the head. All other bytes are 0. Other
+ * processes use *@id to open the memory. The id is valid until memfd_close().
  */
 int memfd_open(struct gpupart *gp, const char *name, uint64_t magic, size_t size,
 	       struct memfd **opened, const char **id);
-/* Closes the memory. Does nothing if the argument is NULL. */
+/* Closes the memory. If @memfd is NULL, does nothing. */
 void memfd_close(struct memfd *memfd);
 
 /*
- * Maps memory that memfd_open() created with the same arguments. -EPROTO: the memory has this
- * name but belongs to another version. -EINVAL: @id is not the id of such memory.
+ * Maps memory that memfd_open() created with the same arguments. If the memory has this name but
+ * belongs to another version, the error is -EPROTO. If @id is not the id of such memory, the error
+ * is -EINVAL.
  */
 GPUPART_PRIVATE
 int memfd_map(struct gpupart *gp, const char *id, const char *name, uint64_t magic, size_t size,
 	      struct memfd_head **at);
 
 /*
- * Terminates the string in the @len bytes at @text, which another process wrote. Replaces all
+ * Terminates the string in the @len bytes at @text. Another process wrote this string. Replaces all
  * characters that are not printable ASCII.
  */
 void memfd_clean(char *text, size_t len);

@@ -26,10 +26,7 @@ int memfd_open(struct gpupart *gp, const char *name, uint64_t magic, size_t size
 		return ctx_fail(gp, -ENOMEM, "out of memory");
 	fsize_guard_begin(&guard);
 	new->fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	/*
-	 * If a program could shorten the memory, this would kill all processes that have mapped
-	 * the memory.
-	 */
+	/* A program that shortens the memory would kill all processes that have mapped it. */
 	if (new->fd >= 0 && !fchmod(new->fd, 0600) && !ftruncate(new->fd, size) &&
 	    !fcntl(new->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
 		map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, new->fd, 0);

@@ -11,8 +11,8 @@
 #define PAGE 4096
 
 /*
- * Some containers refuse process_vm_readv(), and some emulators do not have it. So the code
- * tries this call one time.
+ * Some containers refuse process_vm_readv(), and some emulators do not have it. If the call fails,
+ * the code does not try it again.
  */
 static atomic_bool refused;
 
@@ -46,7 +46,10 @@ static size_t piece_after(const char *at, size_t done, size_t len)
 	return room < len - done ? room : len - done;
 }
 
-/* Reads through @pipe if @pipe is not NULL. Each piece that is read lies within one page. */
+/*
+ * Reads the memory piece by piece. Each piece is within one page. If @pipe is not NULL, reads
+ * through this pipe.
+ */
 static size_t read_pieces(const int *pipe, const char *at, char *into, size_t len)
 {
 	size_t done = 0, piece;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads this process's own memory, so that a bad address is an error and not a fault. */
+/* Reads this process's own memory. A bad address causes an error, not a fault. */
 #ifndef GPUPART_LIB_CORE_PEEK_H
 #define GPUPART_LIB_CORE_PEEK_H
 

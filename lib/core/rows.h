@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fills lists for callers that were compiled with another size of the library's structs. See
- * "Lists" in gpupart_manage.h.
+ * Fills lists for programs that were compiled for another version of the library. In other
+ * versions, the structs may have other sizes. See "Lists" in gpupart_manage.h.
  */
 #ifndef GPUPART_LIB_CORE_ROWS_H
 #define GPUPART_LIB_CORE_ROWS_H
@@ -15,8 +15,8 @@
 typedef int (*rows_fill_fn)(struct gpupart *gp, const void *arg, void *rows, unsigned int max);
 
 /*
- * Calls @fill, whose rows have @own bytes, and copies the result into @list, whose rows have
- * @size bytes.
+ * Calls @fill and copies the result into @list. The rows of @fill have @own bytes. The rows of
+ * @list have @size bytes.
  */
 GPUPART_PRIVATE
 int rows_resized(struct gpupart *gp, void *list, unsigned int max, size_t size, size_t own,

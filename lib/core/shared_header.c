@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads the header of a file that another process writes. The code uses only system calls.
- * Whatever the file contains, it cannot kill the reader or keep the reader in a long loop.
+ * Reads the header of a file that another process writes. The code uses only system calls. The
+ * contents of the file cannot kill the reader, and cannot keep the reader in a long loop.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The header of all files that processes share, which are the state page, the records, the
- * ledger, the job and the grant. With this header, even a reader from another version of gpupart
- * can list the file's owner and count the owner's TPCs and memory. Such a reader never writes to
- * the file. This file depends only on libc.
+ * Declares the header of all files that processes share. These files are the state page, the
+ * records, the ledger, the job and the grant. A reader from another version of gpupart uses this
+ * header to list the file's owner and to count the owner's TPCs and memory. Such a reader never
+ * writes to the file. This code depends only on libc.
  *
- * The structures of the header and of a GPU always stay version 1. No member is moved or
- * removed, and no member changes its meaning. Members can be added at the end of both
- * structures, and the header contains the lengths of these structures. The data after them has a
- * separate layout number, @layout. See Documentation/internals/shared-files.md.
+ * The structures of the header and of a GPU always stay version 1. No member is moved or removed,
+ * and no member changes its meaning. Members can be added at the end of both structures, and the
+ * header contains the lengths of these structures. The data after these structures has a separate
+ * layout number, the member @layout. See Documentation/internals/shared-files.md.
  */
 #ifndef GPUPART_LIB_CORE_SHARED_HEADER_H
 #define GPUPART_LIB_CORE_SHARED_HEADER_H
@@ -37,7 +37,7 @@ struct shared_header {
 	uint64_t pid_namespace;		/* inode of the owner's pid namespace */
 	/* name of the process, job or tenant; strings are terminated */
 	char name[64];
-	/* Id of this job, or of the job to which the process belongs, or "". */
+	/* The id of this job, or the id of the process's job. If there is no job, the id is "". */
 	char id[64];
 	char parent[64];		/* id of the job in which this job was started, or "" */
 	uint32_t uid;			/* uid of the owner; for a grant, uid of the user who has
@@ -51,8 +51,8 @@ struct shared_header {
 };
 
 /*
- * The place of 64-bit words that may change while other processes read them. Word i is at offset
- * @at + @stride * i.
+ * The place of 64-bit words that may change while other processes read the words. The offset of
+ * word i is @at + @stride * i.
  */
 struct shared_place {
 	/*
@@ -74,7 +74,7 @@ struct shared_gpu {
 	struct gpupart_tpcset tpcs;	/* allowed TPCs (empty: all TPCs); unused if @set is used */
 	/* entry (count % nr) is the set in force; count 0: all TPCs */
 	struct shared_place set;
-	/* The sum of these words, at most 4096 words, is the memory charged in bytes. */
+	/* The sum of these words is the charged memory in bytes. There are at most 4096 words. */
 	struct shared_place held;
 	char key[20];		/* key of a grant; "": no key, or the writer did not fill it in */
 	uint8_t reserved[4];	/* 0 */
@@ -97,8 +97,8 @@ struct shared_seen {
 };
 
 /*
- * Fills @header except its magic. @layout is the layout number, the GPUs follow the header, and
- * @size is the size of the file in bytes.
+ * Sets the layout number, the sizes and the place of the GPUs in @header. Does not set the magic.
+ * The GPUs follow the header. The file has @size bytes.
  */
 GPUPART_PRIVATE
 void shared_init(struct shared_header *header, uint32_t layout, uint64_t size);
@@ -110,8 +110,8 @@ enum shared_version shared_version(int fd, enum shared_kind kind, uint32_t layou
 				   struct shared_header *header);
 
 /*
- * Opens @file for reading if @file is a regular file of @uid. The function never follows links
- * and never blocks. Returns a descriptor or -errno, and the result of shared_read() in *version.
+ * If @file is a regular file of @uid, opens it for reading. The function never follows links and
+ * never blocks. Returns a descriptor or -errno. Stores the result of shared_read() in *version.
  */
 __attribute__((visibility("default")))
 int shared_open(int dir, const char *file, uid_t uid, enum shared_kind kind, uint32_t layout,

@@ -33,7 +33,7 @@ void state_dir_copy_text(char *to, size_t len, const char *from, size_t room)
 	to[i] = 0;
 }
 
-/* The offset of the clock of our time namespace, in clock ticks. */
+/* Returns the clock offset of this process's time namespace, in clock ticks. */
 static int64_t ticks_ahead(void)
 {
 	FILE *file = fopen("/proc/self/timens_offsets", "re");
@@ -58,9 +58,9 @@ uint64_t state_dir_process_start(pid_t pid)
 	int fd;
 
 	/*
-	 * /proc may belong to another pid namespace, in which our pid is the pid of another
-	 * process. The unusual path is deliberate. Emulators invent the contents of the usual
-	 * path, but other processes read the kernel's data about this process.
+	 * In the pid namespace of /proc, this process's pid may belong to another process. The
+	 * unusual path is deliberate. Emulators invent the contents of the usual path, but other
+	 * processes read the kernel's data about this process.
 	 */
 	if (pid == getpid())
 		snprintf(path, sizeof(path), "/proc/./self/stat");
@@ -76,7 +76,7 @@ uint64_t state_dir_process_start(pid_t pid)
 	text[len] = 0;
 	/*
 	 * The name in field 2 may contain blanks and brackets, so read the fields after the last
-	 * bracket. These are the state, the number of threads in field 20, and the start time in
+	 * bracket. The state is field 3, the number of threads is field 20, and the start time is
 	 * field 22.
 	 */
 	at = strrchr(text, ')');
@@ -84,8 +84,8 @@ uint64_t state_dir_process_start(pid_t pid)
 			  &nr_threads, &start) != 3)
 		return 0;
 	/*
-	 * This process is dead, but its parent has not reaped it yet. If only the first thread
-	 * of a process has ended, the process is still alive.
+	 * This process is dead, but its parent has not reaped it yet. A process of which only the
+	 * first thread has ended is still alive.
 	 */
 	if (state == 'X' || (state == 'Z' && nr_threads <= 1))
 		return 0;
@@ -107,7 +107,7 @@ uint64_t state_dir_pid_namespace(void)
 	return stat("/proc/self/ns/pid", &st) ? 0 : st.st_ino;
 }
 
-/* Opens a directory. Fails if any other user owns the directory or can access it. */
+/* Opens a directory. If any other user owns or can access the directory, the function fails. */
 int state_dir_open(uid_t uid, bool make)
 {
 	char path[48];
@@ -233,8 +233,8 @@ bool state_dirs_next(struct state_dirs *folders, uid_t *uid)
 		if (folders->is_cut)
 			break;
 		/*
-		 * Any user can create a directory with the name for @uid, but only the user @uid
-		 * and root can create a directory that belongs to @uid.
+		 * Any user can create a directory with the name for @uid. Only the user @uid and
+		 * root can create a directory that belongs to @uid.
 		 */
 		if (state_dir_uid(entry->d_name, uid) && *uid &&
 		    !fstatat(dirfd(folders->root), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) &&

@@ -37,9 +37,9 @@ static bool is(const struct symbols *symbols, uint32_t nr, const char *name)
 }
 
 /*
- * Returns the index of a symbol, or 0, which is not the index of any symbol. The table begins
- * with four words. Then it has a filter, the first symbol of each bucket, and chains of hashes.
- * The lowest bit of a hash marks the end of its chain.
+ * Returns the index of a symbol. If there is no such symbol, returns 0. The table begins with four
+ * words. After them, it has a filter, the first symbol of each bucket, and chains of hashes. The
+ * lowest bit of a hash marks the end of its chain.
  */
 static uint32_t find_gnu(const struct symbols *symbols, const char *name)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds a symbol in the tables of a loaded object. The library does not use dlsym() for this,
- * for two reasons. dlsym() takes the loader's lock in the middle of a call of the program, and
- * it may return a symbol with which an audit library replaced the requested symbol.
+ * Finds a symbol in the tables of a loaded object. The library does not use dlsym() for two
+ * reasons. First, dlsym() acquires the loader's lock in the middle of a call of the program.
+ * Second, it may return the symbol of an audit library instead of the requested symbol.
  */
 #ifndef GPUPART_LIB_CORE_SYMBOLS_H
 #define GPUPART_LIB_CORE_SYMBOLS_H
@@ -20,7 +20,7 @@ struct symbols {
 
 struct symbols symbols_of(const struct link_map *map);
 
-/* Returns the address of the symbol @name, or 0 if the object does not define it. */
+/* Returns the address of the symbol @name. If the object does not define @name, returns 0. */
 uintptr_t symbols_find(const struct symbols *symbols, const char *name);
 
 #endif

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Opens and locks the file of a tenant, and finds out from the kernel whether the owner of a
- * slot is alive.
- */
+/* Opens and locks the file of a tenant. Asks the kernel whether the owner of a slot is alive. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -73,8 +70,8 @@ bool ledger_file_lives(int fd, unsigned int nr, const struct ledger_slot *slot,
 	if (pid <= 0 || (fd >= 0 && !ledger_file_locked(fd, LEDGER_LOCK_OF(nr), 1)))
 		return false;
 	/*
-	 * A child from a direct clone() system call may hold the lock too. If the file cannot be
-	 * opened, the lock is the only evidence.
+	 * A child from a direct clone() system call may also hold the lock, so check the pid, too.
+	 * If the file cannot be opened, the lock cannot be checked, so check the start time.
 	 */
 	if (slot->pid_namespace != own_namespace)
 		return true;
@@ -105,8 +102,8 @@ int ledger_file_make_room(int fd, uint32_t nr_slots)
 	if (nr_slots > LEDGER_MAX_SLOTS)
 		nr_slots = LEDGER_MAX_SLOTS;
 	/*
-	 * Allocate the pages now. If a page could not be allocated at the first write to it, the
-	 * kernel would kill the program.
+	 * Allocate the pages now. If the kernel could not allocate a page at the first write to it,
+	 * the kernel would kill the program.
 	 */
 	fsize_guard_begin(&guard);
 	err = posix_fallocate(fd, 0, LEDGER_END_OF(nr_slots));
@@ -128,10 +125,7 @@ static int make_empty(int fd, const char *tenant)
 	atomic_init(&header.shared.magic, SHARED_MAGIC(SHARED_LEDGER));
 	fsize_guard_begin(&guard);
 	err = ftruncate(fd, 0) || fchmod(fd, 0600) ? errno : 0;
-	/*
-	 * Make room for slots now, because after the start of the program an error could not be
-	 * reported.
-	 */
+	/* Make room for slots now, because later an error could not be reported to the user. */
 	if (!err)
 		err = -ledger_file_make_room(fd, LEDGER_ROOM);
 	/*
@@ -148,8 +142,8 @@ static int make_empty(int fd, const char *tenant)
 }
 
 /*
- * Checks that the file is a ledger. If it is not, writes an empty ledger into the file. Returns
- * 0 or -errno. The caller holds the guard.
+ * Checks that the file is a ledger. If the file is not a ledger, writes an empty ledger into it.
+ * Returns 0 or -errno. The caller holds the guard.
  */
 static int check_content(int fd, off_t size, const char *tenant)
 {
@@ -159,8 +153,8 @@ static int check_content(int fd, off_t size, const char *tenant)
 	    ledger_file_good(&header, size, tenant))
 		return 0;
 	/*
-	 * The quota also applies before the first process joins. tenant.c decides how long the
-	 * quota is kept.
+	 * The quota also applies before the first process joins. The code in tenant.c decides how
+	 * long the quota is kept.
 	 */
 	if (shared_version(fd, SHARED_LEDGER, LEDGER_LAYOUT, &header.shared) == SHARED_OTHER)
 		return -EPROTO;
@@ -169,7 +163,7 @@ static int check_content(int fd, off_t size, const char *tenant)
 	return make_empty(fd, tenant);
 }
 
-/* Returns -EPERM if the file belongs to another user or other users can access it. */
+/* If the file belongs to another user, or if other users can access it, returns -EPERM. */
 static int open_private(uid_t uid, const char *tenant, int flags)
 {
 	char name[LEDGER_NAME_LEN + 8];

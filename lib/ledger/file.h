@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Declares the layout and the locks of a tenant's file, and the functions that find out whether
- * the owners of slots are alive. Only ledger.c and query.c include this header.
+ * Declares the layout and the locks of a tenant's file. Also declares functions that find out
+ * whether the owners of slots are alive. This header is private to ledger.c and query.c.
  */
 #ifndef GPUPART_LIB_LEDGER_FILE_H
 #define GPUPART_LIB_LEDGER_FILE_H
@@ -23,13 +23,13 @@
 #define LEDGER_LOCK_OF(slot)	((slot) + 1)
 
 struct ledger_account {
-	_Atomic uint64_t used, reserved;	/* numbers of bytes; the @reserved bytes were
-						 * requested, but not granted yet */
+	_Atomic uint64_t used, reserved;	/* numbers of bytes; reserved bytes were requested,
+						 * but not granted yet */
 };
 
 /*
- * The process that owns a slot writes to the slot. If the owner is dead, a process that holds
- * the guard clears the slot.
+ * The process that owns a slot writes to the slot. If the owner is dead, another process clears the
+ * slot. That process holds the guard.
  */
 struct ledger_slot {
 	_Alignas(64) _Atomic int32_t pid;	/* pid in the process's own pid namespace; 0:
@@ -62,8 +62,8 @@ struct ledger_block {
 };
 
 /*
- * The result of ledger_join(). The object occupies whole pages of memory. In the child of a fork
- * these pages are empty.
+ * The result of ledger_join(). The object occupies whole pages of memory. In the child of a fork,
+ * these pages contain zeros.
  */
 struct ledger {
 	struct ledger_block *block;	/* NULL: this process is the child of a fork */
@@ -79,16 +79,16 @@ struct ledger {
 	((off_t)(offsetof(struct ledger_block, slots) + (nr_slots) * sizeof(struct ledger_slot)))
 
 /*
- * ledger_file_begin() delays all forks until ledger_file_end(). Call ledger_file_begin() before
- * a descriptor of a ledger's file is opened, because the child of a fork would keep the file's
- * locks. Close the descriptor soon.
+ * The function ledger_file_begin() delays all forks until ledger_file_end() is called. Call it
+ * before you open a descriptor of a ledger's file. Otherwise, the child of a fork would keep the
+ * file's locks. Close the descriptor soon.
  */
 void ledger_file_begin(void);
 void ledger_file_end(void);
 
 /*
- * Calls ledger_file_begin() now and ledger_file_end() at the end of the block. Variables that
- * are declared after this macro are cleaned up before the call of ledger_file_end().
+ * Calls ledger_file_begin() now and ledger_file_end() at the end of the block. If a variable is
+ * declared after this macro, its clean-up runs before ledger_file_end().
  */
 #define LEDGER_FILE_HOLD() \
 	__attribute__((cleanup(ledger_file_held))) int held = (ledger_file_begin(), 0)
@@ -101,27 +101,33 @@ static inline void ledger_file_held(const int *held)
 
 /*
  * Opens the file of this user's tenant and locks its guard. When the descriptor is closed, the
- * guard is released. If the file is not a ledger and no process uses it, it becomes an empty
- * ledger. @make: whether to create the file if it does not exist. Returns a descriptor or
- * -errno. -EAGAIN: another process holds the guard.
+ * guard is released. If the file is not a ledger and no process uses it, the function writes an
+ * empty ledger into it. If there is no file and @make is true, the function creates the file.
+ * Returns a descriptor or -errno. If another process holds the guard, returns -EAGAIN.
  */
 int ledger_file_open(const char *tenant, bool make);
 
-/* Like ledger_file_open(), but accepts any version, because it does not check the contents. */
+/*
+ * Does the same as ledger_file_open(), but does not check the contents. So it accepts any
+ * version.
+ */
 int ledger_file_open_any(const char *tenant, bool make);
 
 /*
- * Like ledger_file_open(), but waits for the guard. If the function succeeds, it has called
- * ledger_file_begin(), and the caller must call ledger_file_end().
+ * Does the same as ledger_file_open(), but waits for the guard. If the function succeeds, it has
+ * called ledger_file_begin(). Then the caller must call ledger_file_end().
  */
 int ledger_file_open_wait(const char *tenant, bool make);
 
-/* Opens the file of a tenant of any user, for reading only and without locking the guard. */
+/*
+ * Opens the file of a tenant of any user. The file is opened for reading, and its guard is not
+ * locked.
+ */
 int ledger_file_open_read(uid_t uid, const char *tenant);
 
 /*
- * Returns whether @header, read from a file of @size bytes, has this version and belongs to
- * @tenant.
+ * Returns true if @header has this version and belongs to @tenant. The header was read from a file
+ * of @size bytes.
  */
 bool ledger_file_good(const struct ledger_header *header, off_t size, const char *tenant);
 
@@ -129,30 +135,33 @@ bool ledger_file_good(const struct ledger_header *header, off_t size, const char
 int ledger_file_make_room(int fd, uint32_t nr_slots);
 
 /*
- * ledger_file_find_gpu() returns the index of a GPU, or -ENOENT. ledger_file_add_gpu() also adds
- * the GPU if necessary. If there is no room for the GPU, it returns -ENOSPC. The caller of
- * ledger_file_add_gpu() holds the guard.
+ * These functions return the index of a GPU. If the file does not contain the GPU,
+ * ledger_file_find_gpu() returns -ENOENT, and ledger_file_add_gpu() adds the GPU. If there is no
+ * room for another GPU, ledger_file_add_gpu() returns -ENOSPC. The caller of ledger_file_add_gpu()
+ * holds the guard.
  */
 int ledger_file_find_gpu(const struct ledger_header *header, const char *pci);
 int ledger_file_add_gpu(struct ledger_header *header, const char *pci);
 
 /*
- * Removes the file if no process uses it. @own: the number of a slot whose process is ignored,
- * or -1. The caller holds the guard. Returns whether the file was removed.
+ * If no process uses the file, removes it. The process of slot number @own does not count as a
+ * user. If @own is -1, every process counts. The caller holds the guard. Returns true if the file
+ * was removed.
  */
 bool ledger_file_remove(int fd, const char *tenant, int own);
 
 bool ledger_file_lock(int fd, off_t byte);
 void ledger_file_unlock(int fd, off_t byte);
 /*
- * Returns whether any process has a lock on at least one of the @nr bytes from @byte on. If @nr
- * is 0, all bytes from @byte to the end are checked.
+ * Checks the @nr bytes that begin at @byte. If @nr is 0, checks all bytes from @byte to the end.
+ * Returns true if any process has a lock on at least one of these bytes.
  */
 bool ledger_file_locked(int fd, off_t byte, off_t nr);
 
 /*
- * Returns whether the owner of slot @nr is alive. @fd: a descriptor of the file, or -1 if the
- * file cannot be opened. @own_namespace: the result of state_dir_pid_namespace().
+ * Returns true if the owner of slot @nr is alive. The descriptor of the file is @fd. If the file
+ * cannot be opened, @fd is -1. The argument @own_namespace is the result of
+ * state_dir_pid_namespace().
  */
 bool ledger_file_lives(int fd, unsigned int nr, const struct ledger_slot *slot,
 		       uint64_t own_namespace);

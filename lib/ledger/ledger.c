@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Acquires a slot for this process in its tenant's file, records the charges of the process in
- * the slot, and keeps the sum of all slots within the quota.
+ * Acquires a slot for this process in its tenant's file, and records the charges of the process in
+ * the slot. Keeps the sum of all slots within the quota.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -150,9 +150,9 @@ static bool is_ours(const struct ledger *ledger, int fd)
 }
 
 /*
- * Opens the tenant's file again. Fails if the tenant's file is no longer the file that this
- * process uses. @locked: whether to open the file for writing and lock its guard; otherwise it
- * is opened for reading only.
+ * Opens the tenant's file again. If the tenant has a different file now, the function fails. If
+ * @locked is true, opens the file for writing and locks its guard. Otherwise opens the file for
+ * reading.
  */
 static int reopen(const struct ledger *ledger, bool locked)
 {
@@ -169,8 +169,7 @@ void ledger_last_out(struct ledger *ledger)
 {
 	LEDGER_FILE_HOLD();
 	/*
-	 * Another process holds the guard. So that process uses the file, or is joining the
-	 * tenant.
+	 * If another process holds the guard, that process uses the file or is joining the tenant.
 	 */
 	STATE_CLOSED int fd = ledger->block ? reopen(ledger, true) : -1;
 
@@ -249,7 +248,7 @@ static uint64_t add(uint64_t a, uint64_t b)
 
 /*
  * Read the reserved bytes first. Another thread may move bytes from reserved to used at the same
- * time, and these bytes must not be missed.
+ * time. In this order, the sum never misses these bytes.
  */
 static void sum_slot(struct ledger_slot *slot, int gpu, struct sums *sums)
 {
@@ -260,15 +259,15 @@ static void sum_slot(struct ledger_slot *slot, int gpu, struct sums *sums)
 }
 
 /*
- * Returns the sum of all slots in use. This sum includes the charges of all living processes,
- * and may include charges of dead processes.
+ * Returns the sum of all slots in use. The sum includes the charges of all living processes. It may
+ * also include charges of dead processes.
  */
 static struct sums sum_taken(struct ledger *ledger, int gpu)
 {
 	/*
-	 * This read and the reservations are sequentially consistent. If another process joins
-	 * and reserves memory at the same time, at least one of the two processes sees the
-	 * other's reservation.
+	 * This read and the reservations are sequentially consistent. Another process may join and
+	 * reserve memory at the same time. Then at least one of the two processes sees the other
+	 * reservation.
 	 */
 	uint32_t nr = atomic_load(&ledger->block->header.nr_slots);
 	struct sums sums = { 0 };
@@ -298,8 +297,8 @@ static struct sums sum_living(struct ledger *ledger, int fd, int gpu)
 }
 
 /*
- * Add to the used bytes first. For a short time the bytes may count twice, but they are never
- * missed.
+ * Add to the used bytes first. For a short time the bytes may count twice, but a sum never misses
+ * them.
  */
 static void grant(struct ledger_account *mine, uint64_t bytes)
 {
@@ -308,8 +307,8 @@ static void grant(struct ledger_account *mine, uint64_t bytes)
 }
 
 /*
- * Returns 0 or -ENOMEM. Returns -EAGAIN if the result depends on other processes' reservations,
- * which may still be refused.
+ * Decides about a charge. Returns 0 or -ENOMEM. If the result depends on other processes'
+ * reservations, returns -EAGAIN. Such a reservation may still be refused.
  */
 static int decide(struct ledger *ledger, int fd, int gpu, uint64_t bytes)
 {
@@ -328,12 +327,11 @@ static int decide(struct ledger *ledger, int fd, int gpu, uint64_t bytes)
 }
 
 /*
- * Called when the fast path found that the charge would exceed the quota. This function first
- * removes the charges of dead processes, and it waits for reservations that may still be
- * refused. A process that holds the guard competes only with processes that do not hold the
- * guard. If the guard is not available, the process decides without the guard, because no
- * decision can exceed the quota. So a process that was stopped while it held the guard blocks no
- * other process.
+ * This function is called when the fast path found that the charge would exceed the quota. It first
+ * removes the charges of dead processes, and waits for reservations that may still be refused. The
+ * guard reduces the number of processes that compete for the quota. If the guard is not available,
+ * the process decides without the guard, because no decision can exceed the quota. So if a process
+ * is stopped while it holds the guard, it blocks no other process.
  */
 static int charge_in_turn(struct ledger *ledger, int gpu, uint64_t bytes)
 {
@@ -372,8 +370,8 @@ int ledger_charge(struct ledger *ledger, int gpu, uint64_t bytes)
 	if (bytes > quota)
 		return -ENOMEM;
 	/*
-	 * A process sees all reservations made before its own reservation, so two reservations
-	 * that together exceed the quota can never both succeed.
+	 * A process sees all reservations that precede its own reservation. If two reservations
+	 * together exceed the quota, they can never both succeed.
 	 */
 	atomic_fetch_add(&mine->reserved, bytes);
 	sums = sum_taken(ledger, gpu);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The GPU memory that is charged to the processes of a tenant, and the quota of the tenant. Each
- * tenant has one file, which all its processes map. Programs that only read the file can be
- * linked with query.c, file.c and state_dir.c alone. These sources need only libc.
+ * Records the GPU memory that is charged to the processes of a tenant, and the quota of the tenant.
+ * Each tenant has one file, which all its processes map. A program that only reads the file can be
+ * linked with query.c, file.c and state_dir.c alone. These sources depend only on libc.
  */
 #ifndef GPUPART_LIB_LEDGER_LEDGER_H
 #define GPUPART_LIB_LEDGER_LEDGER_H
@@ -16,43 +16,46 @@
 #define LEDGER_MAX_GPUS		32
 #define LEDGER_MAX_SLOTS	4096	/* maximum number of processes that a tenant can have */
 #define LEDGER_NAME_LEN		STATE_DIR_NAME_LEN
-#define LEDGER_PCI_LEN		20	/* "0000:0d:00.0" as in gpupart_gpu_info */
+#define LEDGER_PCI_LEN		20	/* a PCI address in the form of gpupart_gpu_info, such as
+					 * "0000:0d:00.0" */
 
 /*
- * A mapping of a tenant's file, with a slot for this process. The slot contains all charges of
- * the process. The slot is valid while the process lives. A kernel lock on the file shows that
- * the process lives. The kernel releases this lock when it releases the memory of the process.
- * This happens when the process ends, is killed or calls exec, and never earlier.
+ * A mapping of a tenant's file, with a slot for this process. The slot contains all charges of the
+ * process. The slot is valid while the process lives. A kernel lock on the file shows that the
+ * process lives. The kernel releases this lock when the process ends, is killed or calls exec. At
+ * this moment the kernel also releases the memory of the process.
  *
- * In the child of a fork the mapping is empty, because the child has no GPU memory. In the
- * child, the functions that charge memory return -ESRCH, and the other functions do nothing. The
- * child must call ledger_join() to get its own slot. Any thread may call any function at any
- * time. Three functions may wait for another process: ledger_join(), ledger_gpu() and
- * ledger_charge(). ledger_charge() waits only if the charge would exceed the quota. If the other
- * process was stopped during a change, these functions wait for at most 5 s.
+ * In the child of a fork the mapping is empty, because the child has no GPU memory. In the child,
+ * the functions that charge memory return -ESRCH, and the other functions do nothing. The child
+ * must call ledger_join() to get its own slot. Any thread may call any function at any time. The
+ * functions ledger_join(), ledger_gpu() and ledger_charge() may wait for another process. If a
+ * charge fits into the quota, ledger_charge() does not wait. If the other process was stopped
+ * during a change, the wait takes at most 5 s.
  */
 struct ledger;
 
 /*
- * Opens or creates the file of this user's tenant, and acquires a slot. Returns 0 or -errno.
- * -EINVAL: @tenant is not a valid name. -EPERM: the directory or the file is not private to this
- * user. -EPROTO: the file has another version and is in use. -EUSERS: all slots are in use.
- * -EBUSY: another process has kept the file locked for 5 s.
+ * Opens or creates the file of this user's tenant, and acquires a slot. Returns 0 or -errno. The
+ * error -EINVAL means that @tenant is not a valid name. The error -EPERM means that the directory
+ * or the file is not private to this user. The error -EPROTO means that the file has another
+ * version and is in use. The error -EUSERS means that all slots are in use. The error -EBUSY means
+ * that another process has kept the file locked for 5 s.
  */
 int ledger_join(const char *tenant, struct ledger **ledger);
 
 /*
- * Called at the end of a process. Other threads of the process may still be running. Removes the
- * file if no other process uses it. The slot of this process is freed when the process ends.
+ * Call this function at the end of a process. Other threads of the process may still be running. If
+ * no other process uses the file, the function removes the file. The slot of this process is freed
+ * when the process ends.
  */
 void ledger_last_out(struct ledger *ledger);
 
 /*
- * Returns the index, from 0 to LEDGER_MAX_GPUS-1, of the GPU at PCI address @pci in this
- * tenant's file, and adds the GPU if necessary. The index does not change while the file
- * exists. -EINVAL: @pci is not valid. -ENOSPC: the file already has 32 other GPUs. -EBUSY:
- * another process has kept the file locked for 5 s. -ESRCH: this process is the child of a
- * fork.
+ * Returns the index of the GPU at PCI address @pci in this tenant's file. If necessary, adds the
+ * GPU. The index is from 0 to LEDGER_MAX_GPUS-1, and does not change while the file exists. The
+ * error -EINVAL means that @pci is not valid. The error -ENOSPC means that the file already has 32
+ * other GPUs. The error -EBUSY means that another process has kept the file locked for 5 s. The
+ * error -ESRCH means that this process is the child of a fork.
  */
 int ledger_gpu(struct ledger *ledger, const char *pci);
 
@@ -60,8 +63,8 @@ int ledger_gpu(struct ledger *ledger, const char *pci);
 void ledger_set_simulated(struct ledger *ledger);
 
 /*
- * Charges @bytes. If the new total would exceed the tenant's quota, returns -ENOMEM and charges
- * nothing.
+ * Charges @bytes and returns 0. If the new total would exceed the tenant's quota, charges nothing
+ * and returns -ENOMEM.
  */
 int ledger_charge(struct ledger *ledger, int gpu, uint64_t bytes);
 /*
@@ -76,32 +79,35 @@ void ledger_release(struct ledger *ledger, int gpu, uint64_t bytes);
 void ledger_record_uncounted(struct ledger *ledger, uint64_t nr);
 
 /*
- * Sets the quota in bytes; 0: no quota. The quota applies to later charges of every process. If
- * the new quota is less than the current use, no memory is freed. ledger_set_quota() stores the
- * previous quota in *before if @before is not NULL. Returns 0, or -ESRCH in the child of a fork.
+ * Sets the quota in bytes. If @bytes is 0, removes the quota. The quota applies to later charges of
+ * every process. If the new quota is less than the current use, no memory is freed. If @before is
+ * not NULL, stores the previous quota in *before. Returns 0, or -ESRCH in the child of a fork.
  */
 int ledger_set_quota(struct ledger *ledger, int gpu, uint64_t bytes, uint64_t *before);
 /*
- * Sets the quota only if the GPU has no quota yet. The new quota is the tenant's quota for new
- * GPUs or, if there is none, @bytes. Returns the quota that applies.
+ * If the GPU has no quota yet, sets its quota. The new quota is the tenant's quota for new GPUs. If
+ * the tenant has no quota for new GPUs, the new quota is @bytes. Returns the quota that applies.
  */
 uint64_t ledger_set_quota_first(struct ledger *ledger, int gpu, uint64_t bytes);
 uint64_t ledger_quota(struct ledger *ledger, int gpu);
 
 /*
- * Returns the exact use of all living processes of the tenant. The function makes some system
- * calls for each process.
+ * Returns the exact memory use of all living processes of the tenant. The function makes some
+ * system calls for each process.
  */
 uint64_t ledger_used(struct ledger *ledger, int gpu);
-/* Returns the charge of only this process. The function reads only one value. */
+/*
+ * Returns the charge of this process alone. The function is fast, because it reads a single
+ * value.
+ */
 uint64_t ledger_used_own(struct ledger *ledger, int gpu);
 
 struct ledger_process {
 	int pid;		/* pid in this namespace; 0: the process is alive, but has no
 				 * pid in this namespace */
 	int inner;		/* pid in the pid namespace of the process */
-	uint64_t pid_namespace, start;	/* this pid namespace, and the start time of the
-					 * process: state_dir.h */
+	uint64_t pid_namespace, start;	/* this pid namespace, and the start time of the process;
+					 * see state_dir.h */
 	char program[LEDGER_NAME_LEN];	/* printable ASCII */
 	bool simulated;		/* the process's GPUs are simulated */
 	uint64_t uncounted;	/* number of calls that may have allocated uncounted memory */
@@ -125,27 +131,31 @@ struct ledger_view {
 };
 
 /*
- * Reads the file of a tenant of @uid. The function neither maps nor locks the file, so that no
- * change of the file can harm the caller. Returns 0 or -errno. -ENOENT: the file does not exist.
- * -EPERM: the file is not private to @uid. -EPROTO: the file is not a ledger. -ENOMEM: there is
- * not enough memory. The caller frees *view.
+ * Reads the file of a tenant of @uid. The function does not map or lock the file, so a change of
+ * the file cannot harm the caller. Returns 0 or -errno. The error -ENOENT means that the file does
+ * not exist. The error -EPERM means that the file is not private to @uid. The error -EPROTO means
+ * that the file is not a ledger. The error -ENOMEM means that memory is short. The caller frees
+ * *view.
  */
 int ledger_read(uid_t uid, const char *tenant, struct ledger_view **view);
 
-/* Lists the tenants of @uid that have a file, up to @max names. Returns the number of names. */
+/*
+ * Lists the tenants of @uid that have a file. Stores at most @max names. Returns the number of
+ * names.
+ */
 unsigned int ledger_list(uid_t uid, char (*names)[LEDGER_NAME_LEN], unsigned int max);
 
 /*
- * Like ledger_set_quota(), but for any tenant of this user, even if this process does not belong
- * to the tenant. If the GPU is not in the file yet, adds the GPU. @pci: the GPU; NULL: all GPUs,
- * including those that are added later. @make: if the file does not exist, true creates the
- * file, and false returns -ENOENT. If @make is true and the quota for new GPUs was different,
- * sets the quota for all GPUs, as if @pci were NULL. Other errors are those of ledger_join().
+ * Sets the quota of any tenant of this user. This process need not belong to the tenant. If the GPU
+ * is not in the file yet, adds the GPU. If @pci is NULL, sets the quota of all GPUs and of GPUs
+ * that are added later. If the file does not exist, the function creates the file if @make is true,
+ * and returns -ENOENT if @make is false. If @make is true and the quota for new GPUs was different,
+ * @pci is treated like NULL. Other errors are the errors of ledger_join().
  */
 int ledger_set_quota_of(const char *tenant, const char *pci, uint64_t bytes, bool make,
 			uint64_t *before);
 
-/* Removes the file if no process uses it. Returns whether the file was removed. */
+/* If no process uses the file, removes it. Returns true if the file was removed. */
 bool ledger_sweep(const char *tenant);
 
 #endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads the processes of any tenant, and their use of memory, from the tenant's file. It reads
- * the file only with system calls, so that no change of the file can kill the reader. It also
- * changes the quota and removes the file.
+ * Reads the processes of any tenant and their memory use from the tenant's file. The code reads the
+ * file only with system calls, so a change of the file cannot kill the reader. Also changes the
+ * quota and removes the file.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -17,9 +17,9 @@
 #define PREFIX "mem-"
 
 /*
- * Reads the counts until two consecutive reads return the same counts. Different counts mean
- * that a process was writing. If a process writes all the time, the function uses the counts of
- * the last read.
+ * Reads the counts until two consecutive reads return the same counts. Different counts mean that a
+ * process was writing. If the counts change again and again, the function uses the counts of the
+ * last read.
  */
 static bool read_slot(int fd, unsigned int nr, struct ledger_slot *slot)
 {
@@ -37,7 +37,8 @@ static bool read_slot(int fd, unsigned int nr, struct ledger_slot *slot)
 }
 
 /*
- * Reads the slot if its process is alive. Data of an earlier owner of the slot is not returned.
+ * If the process of the slot is alive, reads the slot. The result never contains data of an earlier
+ * owner of the slot.
  */
 static bool read_living(int fd, unsigned int nr, uint64_t own_namespace, struct ledger_slot *slot)
 {
@@ -111,7 +112,7 @@ static void fill_view(int fd, struct ledger_view *view, const struct ledger_head
 }
 
 /*
- * Used if the file has another version. Reads the data in the header of the file, but not its
+ * Reads a file of another version. The function reads the header of the file, but not the
  * processes.
  */
 static int look_other(int fd, struct ledger_view **view)
@@ -218,8 +219,8 @@ int ledger_set_quota_of(const char *tenant, const char *pci, uint64_t bytes, boo
 	if (header == MAP_FAILED)
 		gpu = -errno;
 	/*
-	 * If there is no room for the GPU, a program that is started with this quota could not
-	 * join. Report the error now.
+	 * If there is no room for the GPU, a program with this quota could not join the tenant.
+	 * Report the error now.
 	 */
 	else if (make)
 		gpu = ledger_file_make_room(fd, atomic_load(&header->nr_slots) + LEDGER_ROOM);
@@ -245,7 +246,8 @@ bool ledger_sweep(const char *tenant)
 		return false;
 	LEDGER_FILE_HOLD();
 	/*
-	 * The process that holds the guard is joining the tenant, or is also removing the file.
+	 * If another process holds the guard, that process is joining the tenant or is also
+	 * removing the file.
 	 */
 	STATE_CLOSED int fd = ledger_file_open_any(tenant, false);
 

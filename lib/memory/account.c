@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Charges a GPU's memory to the tenant: see account.h. Measurements of how the driver allocates
- * slabs, units and pools are in Documentation/internals/hardware.md, "Memory".
+ * Charges a GPU's memory to the tenant. See account.h. The section "Memory" of
+ * Documentation/internals/hardware.md contains measurements of the driver's slabs, units and pools.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,17 +15,15 @@
 					 * size */
 #define POOL_UNIT	(32ull << 20)	/* pools grow in steps of this size */
 /*
- * This amount is charged in addition to the memory that the driver has allocated for itself.
- * Kernels are loaded at their first launch, and the driver's memory is measured again only at
- * the next allocation.
+ * An additional charge for memory that the driver will allocate for itself. The driver loads a
+ * kernel at its first launch. The driver's memory is measured again at the next allocation.
  */
 #define SPARE		(64ull << 20)
 #define SPARE_SLACK	(8ull << 20)
 /*
- * While much of the quota is free, an amount is charged in advance for pools, so that most calls
- * need no check. The amount is enough for a few more allocations of the current size. If this
- * amount was used up quickly, the next amount is twice as large. It is at most 1/PLENTY of the
- * free quota.
+ * While much of the quota is free, memory is charged in advance for pools. Then most calls need no
+ * check. The amount is enough for a few more allocations of the current size. If an amount was used
+ * up quickly, the next amount is twice as large. Each amount is at most 1/PLENTY of the free quota.
  */
 #define POOL_AHEAD	(64ull << 20)
 #define POOL_AHEAD_NR	8
@@ -72,8 +70,8 @@ static uint64_t graphs_reserved(const struct memory_gpu *gpu)
 }
 
 /*
- * Reduces the charge for pools to @bytes plus the bytes that calls in flight may need. Never
- * increases the charge.
+ * Reduces the charge for pools to the sum of @bytes and the bytes that calls in flight may need. If
+ * the sum is larger than the charge, changes nothing.
  */
 static void pools_lower(struct memory_gpu *gpu, uint64_t bytes)
 {
@@ -85,8 +83,8 @@ static void pools_lower(struct memory_gpu *gpu, uint64_t bytes)
 }
 
 /*
- * Reduces the charge for pools to the memory that the pools have. Then the next allocation from
- * a pool is checked.
+ * Reduces the charge for pools to the current size of the pools. So the next allocation from a pool
+ * is checked.
  */
 static void pools_tighten(struct memory_gpu *gpu)
 {
@@ -104,10 +102,10 @@ void memory_gpu_captures(int more)
 }
 
 /*
- * Releases unused memory, as the driver does before it reports that it is out of memory. Memory
- * that was freed in stream order is released only after a wait for the GPU. During a capture
- * there is no such wait, because it would end the capture. During the wait, other threads may
- * change every member of @gpu.
+ * Releases unused memory. The driver does the same before it reports that it is out of memory. To
+ * release memory that was freed in stream order, the function waits for the GPU. During this wait,
+ * other threads may change every member of @gpu. During a capture, the function does not wait,
+ * because the wait would end the capture.
  */
 static void give_back(struct memory_gpu *gpu)
 {
@@ -127,8 +125,8 @@ static void give_back(struct memory_gpu *gpu)
 }
 
 /*
- * Charges @bytes and also the missing part of the charge for code, because the program must not
- * use that part for @bytes.
+ * Charges @bytes and the missing part of the charge for code. The missing part must not be used for
+ * @bytes.
  */
 static int charge_now(struct memory_gpu *gpu, uint64_t bytes)
 {
@@ -141,9 +139,9 @@ static int charge_now(struct memory_gpu *gpu, uint64_t bytes)
 }
 
 /*
- * Charges @bytes after other calls have ended. If a pool has grown for a call that has not
- * ended, another call may have read the pool's new size. Then the growth is counted twice until
- * the first call ends.
+ * Charges @bytes after other calls have ended. A pool may already have grown for a call that has
+ * not ended. If another call has read the pool's new size, the growth is counted twice until the
+ * first call ends.
  */
 static int charge_when_grown(struct memory_gpu *gpu, uint64_t bytes)
 {
@@ -269,8 +267,8 @@ void memory_gpu_slab_leave(uint64_t address)
 }
 
 /*
- * Raises the charge for the driver's own memory to at least @bytes. Returns false if this exceeds
- * the quota.
+ * Raises the charge for the driver's own memory to at least @bytes. If the new charge would exceed
+ * the quota, returns false.
  */
 static bool overhead_fits(struct memory_gpu *gpu, uint64_t bytes)
 {
@@ -283,7 +281,7 @@ static bool overhead_fits(struct memory_gpu *gpu, uint64_t bytes)
 }
 
 /*
- * Charges the @taken bytes that the driver has allocated, and some spare bytes. If necessary, it
+ * Charges the @taken bytes that the driver has allocated, and some spare bytes. If necessary,
  * reduces the charge for pools.
  */
 static int overhead_grows(struct memory_gpu *gpu, uint64_t taken, bool strict)
@@ -328,7 +326,7 @@ static int set_overhead(struct memory_gpu *gpu, uint64_t taken, bool strict)
 	return 0;
 }
 
-/* If the process was in the driver's list before and is not in it now, it has no memory. */
+/* If the process has disappeared from the driver's list, the process has no memory. */
 static bool own_figure(struct memory_gpu *gpu, uint64_t *own)
 {
 	int err = memory_real_own(gpu->pci, gpu->device, own);
@@ -372,8 +370,8 @@ static uint64_t growth(uint64_t bytes)
 }
 
 /*
- * Raises the charge for pools to at least @bytes. If the new charge does not fit into the quota,
- * changes nothing and returns -ENOMEM.
+ * Raises the charge for pools to at least @bytes. If the new charge would exceed the quota, changes
+ * nothing and returns -ENOMEM.
  */
 static int pools_raise(struct memory_gpu *gpu, uint64_t bytes)
 {
@@ -386,8 +384,8 @@ static int pools_raise(struct memory_gpu *gpu, uint64_t bytes)
 }
 
 /*
- * Sets the charge for pools to @bytes plus the bytes that the calls in flight may need. Returns
- * -ENOMEM if the new charge does not fit into the quota.
+ * Sets the charge for pools to the sum of @bytes and the bytes that calls in flight may need. If
+ * the new charge would exceed the quota, returns -ENOMEM.
  */
 static int pools_set(struct memory_gpu *gpu, uint64_t bytes)
 {
@@ -412,8 +410,7 @@ static uint64_t ahead_wanted(struct memory_gpu *gpu, uint64_t bytes)
 bool memory_gpu_pool_credit(struct memory_gpu *gpu, uint64_t bytes)
 {
 	/*
-	 * The sum may wrap around if the size is larger than the memory of any GPU. But the
-	 * driver refuses a call with such a size.
+	 * For a huge size, the sum may wrap around. But the driver refuses a call with such a size.
 	 */
 	if (gpu->credit < bytes + CREDIT_EACH)
 		return false;
@@ -426,8 +423,8 @@ bool memory_gpu_pool_ahead(struct memory_gpu *gpu, uint64_t bytes)
 	uint64_t ahead;
 
 	/*
-	 * The end of a call that is charged in advance is not observed. So if a pool grew for a
-	 * large call, this growth could not be attributed to the call.
+	 * If a call is charged in advance, its end is not observed. A large call could make a pool
+	 * grow, and the library could not attribute the growth to this call.
 	 */
 	if (!memory_cuda->pool_attr || gpu->lacking || bytes > POOL_AHEAD)
 		return false;
@@ -437,8 +434,8 @@ bool memory_gpu_pool_ahead(struct memory_gpu *gpu, uint64_t bytes)
 		return false;
 	gpu->ahead = ahead;
 	/*
-	 * Each allocation may need twice its size, and all allocations together may need one
-	 * more unit.
+	 * Each allocation may need twice its size. All allocations together may need one additional
+	 * unit.
 	 */
 	gpu->credit = (ahead - POOL_UNIT) / 2;
 	return true;
@@ -456,12 +453,12 @@ static int pool_charge(struct memory_gpu *gpu, void *pool, uint64_t bytes)
 		return 0;
 	gpu->ahead = gpu->credit = 0;
 	/*
-	 * If another stream has freed memory, this memory may not be available to this stream
-	 * yet. Then the pool grows.
+	 * Memory that another stream has freed may not be available to this stream yet. Then the
+	 * pool grows.
 	 */
 	if (!gpu->many_streams && memory_device_pool_unused(pool) >= bytes + gpu->growing)
 		return 0;
-	/* The following calls may release memory, which changes the reserved size. */
+	/* The following calls may release memory, so they may change the reserved size. */
 	if (!gpu->lacking && !pools_set(gpu, reserved + growth(bytes)))
 		return 0;
 	pools_tighten(gpu);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Charges this process's GPU memory to its tenant's ledger. This memory consists of allocations,
- * memory that pools and graphs keep, and memory that the driver allocates for itself. The caller
- * of each function holds memory_device_lock().
+ * Charges this process's GPU memory to its tenant's ledger. The charge includes allocations, the
+ * memory that pools and graphs keep, and the memory that the driver allocates for itself. The
+ * caller of each function holds memory_device_lock().
  */
 #ifndef GPUPART_LIB_MEMORY_ACCOUNT_H
 #define GPUPART_LIB_MEMORY_ACCOUNT_H
@@ -12,9 +12,8 @@
 struct memory_item;
 
 /*
- * memory_gpu_charge() returns 0 or -ENOMEM. Before it returns -ENOMEM, it releases all unused
- * memory of pools and all spare charges of the process. It does not use the amount that was
- * charged in advance for code.
+ * Charges @bytes. Returns 0 or -ENOMEM. Before the function returns -ENOMEM, it releases all unused
+ * memory of pools and all spare charges of the process. It does not release the charge for code.
  */
 int memory_gpu_charge(struct memory_gpu *gpu, uint64_t bytes);
 void memory_gpu_charge_always(struct memory_gpu *gpu, uint64_t bytes);
@@ -46,66 +45,73 @@ int memory_gpu_slab(struct memory_gpu *gpu, uint64_t address, const void *ctx);
 void memory_gpu_slab_leave(uint64_t address);
 
 /*
- * Measures and charges the memory that the driver uses for contexts, code and stacks. @strict:
- * whether to fail with -ENOMEM in *err if the increase does not fit into the quota. While calls
- * of other threads are in flight, the measurement is postponed. Returns false if the driver does
- * not report this memory.
+ * Measures and charges the memory that the driver uses for contexts, code and stacks. If @strict is
+ * true and the charge would exceed the quota, sets *err to -ENOMEM. While calls of other threads
+ * are in flight, the measurement is postponed. If the driver does not report this memory, returns
+ * false.
  */
 bool memory_gpu_measure(struct memory_gpu *gpu, bool strict, int *err);
-/* Like memory_gpu_measure(), but does nothing if the last measurement is recent. */
+/*
+ * If the last measurement is recent, does nothing. Otherwise does the same as
+ * memory_gpu_measure().
+ */
 void memory_gpu_measure_soon(struct memory_gpu *gpu);
 
-/* Called after the program changed pools. The charge for pools must then be checked again. */
+/*
+ * Call this function after the program changed pools. The charge for pools is then checked
+ * again.
+ */
 void memory_gpu_pools_changed(struct memory_gpu *gpu);
 
 /*
- * Called before @bytes are allocated from a pool. Returns true if the bytes were charged in
- * advance. In this case the end of the call is not observed.
+ * Call this function before @bytes are allocated from a pool. If the bytes were charged in advance,
+ * returns true. In this case the end of the call is not observed.
  */
 bool memory_gpu_pool_credit(struct memory_gpu *gpu, uint64_t bytes);
 /*
- * Called if memory_gpu_pool_credit() returned false. If there is enough free quota, charges more
- * than @bytes in advance and returns true.
+ * Call this function if memory_gpu_pool_credit() returned false. If enough of the quota is free,
+ * charges more than @bytes in advance and returns true.
  */
 bool memory_gpu_pool_ahead(struct memory_gpu *gpu, uint64_t bytes);
 /*
- * Called if memory_gpu_pool_ahead() returned false. Returns 0 if the pool has room for @bytes or
- * if its growth was charged. Otherwise returns -ENOMEM. If the function returned 0, the caller
- * must later call memory_gpu_pool_ends() with the same @bytes, and then memory_gpu_pool_after().
+ * Call this function if memory_gpu_pool_ahead() returned false. If the pool has room for @bytes, or
+ * if the growth of the pool was charged, returns 0. Otherwise returns -ENOMEM. If the result is 0,
+ * the caller must later call memory_gpu_pool_ends() with the same @bytes, and then
+ * memory_gpu_pool_after().
  */
 int memory_gpu_pool_before(struct memory_gpu *gpu, void *pool, const void *stream, uint64_t bytes);
 /*
- * Called when an allocation from a pool has ended. The size of the pools now includes the growth
- * of this pool.
+ * Call this function when an allocation from a pool has ended. From then on, the size of the pools
+ * includes the growth of this pool.
  */
 void memory_gpu_pool_ends(struct memory_gpu *gpu, uint64_t bytes);
 /*
- * Charges the memory that pools have now. Returns -ENOMEM if this charge does not fit into the
- * quota.
+ * Charges the memory that pools have now. If this charge would exceed the quota, returns -ENOMEM.
  */
 int memory_gpu_pool_after(struct memory_gpu *gpu);
 /*
- * Called after memory_gpu_pool_after() failed and the caller freed the new memory. Makes the
- * pools release their unused memory, and charges the remaining memory.
+ * If memory_gpu_pool_after() fails, the caller frees the new memory and calls this function. The
+ * function makes the pools release their unused memory, and charges the remaining memory.
  */
 void memory_gpu_pool_undone(struct memory_gpu *gpu);
 
 /*
- * Called when a capture begins, with @more = 1, and when a capture ends, with @more = -1. During
- * a capture the library never waits for the GPU.
+ * When a capture begins, this function is called with @more = 1. When a capture ends, it is called
+ * with @more = -1. During a capture, the library never waits for the GPU.
  */
 void memory_gpu_captures(int more);
 
 /*
- * Call memory_gpu_graph_before() before the launch of a graph that may allocate @bytes more.
- * memory_gpu_graph_after() charges the memory that graphs have now.
+ * Call memory_gpu_graph_before() before the launch of a graph. The launch may allocate @bytes more
+ * than graphs have now. After the launch, call memory_gpu_graph_after() to charge the memory that
+ * graphs have then.
  */
 int memory_gpu_graph_before(struct memory_gpu *gpu, uint64_t bytes);
 void memory_gpu_graph_after(struct memory_gpu *gpu);
 
 /*
- * Computes the values that the program sees. *free is the number of bytes that the program can
- * still allocate. *total is the size of the GPU's memory in bytes.
+ * Computes the values that the program sees. The function sets *free to the number of bytes that
+ * the program can still allocate. It sets *total to the size of the GPU's memory in bytes.
  */
 void memory_gpu_answer(struct memory_gpu *gpu, uint64_t *free, uint64_t *total);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A hash table of allocations: see allocations.h. The table has chains and doubles its size when
- * it is full.
+ * Implements a hash table of allocations. See allocations.h. The table has chains and doubles its
+ * size when it is full.
  */
 #include <stdlib.h>
 #include "lib/memory/allocations.h"
@@ -26,7 +26,7 @@ static void insert(struct memory_item *item)
 	*chain = item;
 }
 
-/* If there is not enough memory, the table keeps its size and the chains become longer. */
+/* If memory is short, the table keeps its size, and the chains become longer. */
 static bool grow(void)
 {
 	unsigned int size = nr_chains ? nr_chains * 2 : FIRST_SIZE, before = nr_chains;

@@ -46,8 +46,8 @@ struct memory_item *memory_table_find(enum memory_key by, uint64_t key);
 struct memory_item *memory_table_take(enum memory_key by, uint64_t key);
 void memory_table_put(struct memory_item *item);
 /*
- * Removes all items for which @wanted returns true, and returns them as a list chained by
- * @next.
+ * Removes all items for which @wanted returns true. Returns these items in a list. The member @next
+ * links the items.
  */
 struct memory_item *memory_table_take_all(bool (*wanted)(const struct memory_item *item,
 							 const void *arg), const void *arg);
@@ -58,9 +58,9 @@ struct memory_item *memory_table_search(bool (*wanted)(const struct memory_item 
 						       const void *arg), const void *arg);
 
 /*
- * Small allocations share a slab. A slab is a range of 2 MiB of addresses, together with its
- * memory. The key of a slab is its address divided by its size. On an H200, allocations of up to
- * 1 MiB are small, as measured in Documentation/internals/hardware.md, "Memory".
+ * Small allocations share a slab. A slab is a 2 MiB range of addresses, together with its memory.
+ * The key of a slab is its address divided by its size. On an H200, allocations of up to 1 MiB are
+ * small. The section "Memory" of Documentation/internals/hardware.md has the measurement.
  */
 #define MEMORY_SLAB	(2ull << 20)
 #define MEMORY_SMALL	(1ull << 20)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The driver call that a thread is making: see call_state.h. */
+/* Handles the state of the driver call that a thread is making. See call_state.h. */
 #include <gpupart_manage.h>
 #include <stdatomic.h>
 #include "lib/memory/call_state.h"
@@ -14,8 +14,8 @@ void memory_uncounted(const char *name)
 	unsigned long nr = atomic_fetch_add(&nr_uncounted, 1) + 1;
 
 	/*
-	 * If this process has joined the tenant, also write the count to the tenant's file, for
-	 * other processes.
+	 * If this process has joined the tenant, write the count to the tenant's file, too. Other
+	 * processes read this file.
 	 */
 	ledger_record_uncounted(tenant_ledger(), nr);
 	if (name)
@@ -105,8 +105,8 @@ void memory_now_refuse(struct memory_now *now)
 void memory_now_out_of_memory(const struct memory_now *now)
 {
 	/*
-	 * The driver returns this value to the program as the result of the call. This was
-	 * measured.
+	 * A measurement has shown that the driver returns this value to the program as the result
+	 * of the call.
 	 */
 	*(int *)(uintptr_t)now->params->result = CUDA_ERROR_OUT_OF_MEMORY;
 	atomic_fetch_add(&nr_refused, 1);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The state of a driver call that allocates or frees memory, from the start to the end of the
- * call. Also declares functions that the handlers of such calls share. The caller of each
- * function except memory_uncounted() holds memory_device_lock().
+ * Declares the state of a driver call that allocates or frees memory. The state exists from the
+ * start to the end of the call. Also declares functions that the handlers of such calls share. The
+ * caller of each function except memory_uncounted() holds memory_device_lock().
  */
 #ifndef GPUPART_LIB_MEMORY_CALL_STATE_H
 #define GPUPART_LIB_MEMORY_CALL_STATE_H
@@ -14,8 +14,8 @@
 struct memory_now;
 
 /*
- * The handlers for one kind of call. They are called with the lock held. @begin and @undo may
- * be NULL.
+ * The handlers for one kind of call. They are called with the lock held. The members @begin and
+ * @undo may be NULL.
  */
 struct memory_handler {
 	void (*begin)(struct memory_now *now);
@@ -38,7 +38,7 @@ struct memory_now {
 	uint64_t grows;			/* bytes requested from a pool, which may have to grow */
 	struct memory_item *taken;	/* item that was removed from the table at the start of a
 					 * call that frees it */
-	struct memory_change change;	/* the original arguments of a call that is refused */
+	struct memory_change change;	/* the original arguments, if the call is refused */
 	bool refused, in_flight, blind;
 	bool small;			/* the allocation is in a slab */
 	bool lost;			/* the GPU of the call is unknown: the call is
@@ -58,8 +58,8 @@ static inline uint64_t memory_now_out(const struct memory_now *now)
 }
 
 /*
- * Returns the GPU of a device. Returns NULL if there is no such device or this process cannot
- * join the tenant's file. The memory is then not counted.
+ * Returns the GPU of a device. If there is no such device, or if this process cannot join the
+ * tenant's file, returns NULL. The memory is then not counted.
  */
 struct memory_gpu *memory_now_device(int device);
 /* Returns the GPU of the current context. Also returns NULL if there is no current context. */
@@ -68,15 +68,13 @@ struct memory_gpu *memory_now_gpu(void);
 struct memory_gpu *memory_now_only_gpu(void);
 
 /*
- * Called when a call begins to change the memory of @gpu. The memory of @gpu is not measured
- * before memory_now_flight_ends() is called.
+ * This function is called when a driver call begins to change the memory of @gpu. The memory of
+ * @gpu is not measured before memory_now_flight_ends() is called.
  */
 void memory_now_flight_begins(struct memory_now *now, struct memory_gpu *gpu);
 void memory_now_flight_ends(struct memory_now *now);
 
-/*
- * Adds an item for the call's GPU. Returns NULL if memory is short; the call is then uncounted.
- */
+/* Adds an item for the call's GPU. If memory is short, returns NULL, and the call is uncounted. */
 struct memory_item *memory_now_note(const struct memory_now *now, enum memory_key by,
 				    uint64_t key, uint64_t bytes);
 
@@ -87,16 +85,16 @@ void memory_now_refuse(struct memory_now *now);
  * call.
  */
 void memory_now_out_of_memory(const struct memory_now *now);
-/* Frees the result of a call that succeeded. This may wait for a GPU. */
+/* Frees the result of a call that succeeded. This function may wait for a GPU. */
 void memory_now_undo(const struct memory_now *now);
 
 /* Records a call that may have allocated an unknown number of bytes. */
 void memory_uncounted(const char *name);
 
 /*
- * Handlers of calls that allocate memory whose amount can only be measured. There are three
- * kinds of such memory: memory of the driver for contexts and modules, memory of graphs, and
- * memory for which another process is charged.
+ * These handlers are for calls that allocate an amount of memory that must be measured. There are
+ * three kinds of such memory. These are memory of the driver for contexts and modules, memory of
+ * graphs, and memory that is charged to another process.
  */
 void memory_own_ctx_begins(struct memory_now *now);
 void memory_own_module_begins(struct memory_now *now);
@@ -107,7 +105,7 @@ void memory_own_primary_reset(struct memory_now *now);
 void memory_own_module_unloaded(struct memory_now *now);
 void memory_own_limit_set(struct memory_now *now);
 
-/* Handlers for graphs with nodes that allocate memory. */
+/* These handlers are for graphs with nodes that allocate memory. */
 void memory_own_graph_made(struct memory_now *now);
 void memory_own_graph_begins(struct memory_now *now);
 void memory_own_graph_ends(struct memory_now *now);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The GPUs that this process uses: see device.h. */
+/* Manages the GPUs that this process uses. See device.h. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
@@ -14,8 +14,8 @@ const struct cuda_api *memory_cuda;
 static struct memory_gpu *by_device[MEMORY_MAX_DEVICES];
 
 /*
- * After a failure to join the ledger, the next try is delayed by this time, because each try can
- * take the full waiting time.
+ * After a failure to join the ledger, the next try waits for this multiple of the time of the
+ * failed try. Each try can take several seconds.
  */
 #define REST_FACTOR	10
 #define REST_LEAST_NS	1000000000ull

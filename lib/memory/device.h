@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The GPUs that this process uses, and the memory pools of each GPU. The caller of each function
- * holds memory_device_lock(), except for memory_device_forked() and memory_device_ns().
+ * Declares the GPUs that this process uses, and the memory pools of each GPU. The functions
+ * memory_device_forked() and memory_device_ns() need no lock. The caller of each other function
+ * holds memory_device_lock().
  */
 #ifndef GPUPART_LIB_MEMORY_DEVICE_H
 #define GPUPART_LIB_MEMORY_DEVICE_H
@@ -16,21 +17,18 @@ struct memory_gpu {
 	int device;			/* CUDA's device number */
 	int index;			/* index in the ledger */
 	uint64_t total;			/* memory of the GPU in bytes */
-	/*
-	 * Charges in bytes. @unseen is the part of the charges that the driver's figure does
-	 * not include.
-	 */
+	/* The charges in bytes. The driver's figure does not include the part @unseen. */
 	uint64_t held, unseen, overhead, pools, graphs;
 	uint64_t lacking;		/* missing part of the advance charge for code: it did not
 					 * fit into the quota */
-	uint64_t foreign;		/* bytes in the driver's figure for which
-					 * another process is charged */
+	uint64_t foreign;		/* bytes that are in the driver's figure but are charged to
+					 * another process */
 	uint64_t growing;		/* bytes by which calls in flight may make pools grow */
 	void *pool;			/* current pool; NULL: the driver was not asked for
 					 * the current pool yet */
 	/*
-	 * The bytes that were charged in advance for pools, the time of this charge, and the
-	 * bytes that may be allocated before the next check.
+	 * The charge in advance for pools, in bytes, and its time. The calls may allocate @credit
+	 * bytes before the next check.
 	 */
 	uint64_t ahead, ahead_ns, credit;
 	const void *stream;	/* stream of the last checked call on a pool */
@@ -54,17 +52,17 @@ struct memory_gpu {
 extern const struct cuda_api *memory_cuda __attribute__((visibility("hidden")));
 
 /*
- * A thread must not hold the lock while it waits for the GPU. The work on the GPU may wait for
- * another thread that needs the lock.
+ * A thread that waits for the GPU must not hold the lock. The work on the GPU may be waiting for
+ * another thread, and that thread may need the lock.
  */
 void memory_device_lock(void);
 void memory_device_unlock(void);
 
 /*
- * Returns the GPU of a device. Returns NULL if there is no such device, or if this process
- * cannot join the ledger for the GPU. A failure to join may take seconds. After a failure, the
- * next try is delayed by ten times the time of the failed try. The first call for a device calls
- * the driver.
+ * Returns the GPU of a device. If there is no such device, or if this process cannot join the
+ * ledger for the GPU, returns NULL. A failure to join may take seconds. After a failure, the next
+ * try is delayed by ten times the duration of the failed try. The first call for a device calls the
+ * driver.
  */
 struct memory_gpu *memory_device_join(int device);
 /*
@@ -89,8 +87,9 @@ struct memory_gpu *memory_device_of_pool(const void *pool);
 /* Returns the total size in bytes of all pools of the GPU. */
 uint64_t memory_device_pools_reserved(const struct memory_gpu *gpu);
 /*
- * The first function returns the number of unused bytes of a pool, or 0 if the driver does not
- * report this number. The second function returns true if any pool of the GPU has unused bytes.
+ * The first function returns the number of unused bytes of a pool. If the driver does not report
+ * this number, the function returns 0. The second function returns true if any pool of the GPU has
+ * unused bytes.
  */
 uint64_t memory_device_pool_unused(void *pool);
 bool memory_device_pools_unused(const struct memory_gpu *gpu);

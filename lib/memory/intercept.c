@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Enforces the memory quota inside a process. This code handles the driver calls that
- * watched_functions.h lists. When a call begins, its memory is charged, or its arguments are
- * changed so that the driver refuses the call. When the call ends, its result is recorded, or
- * freed.
+ * watched_functions.h lists. When a call begins, the code charges the memory of the call. If the
+ * charge would exceed the quota, the code changes the arguments so that the driver refuses the
+ * call. When the call ends, the code records the result of the call or frees it.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -22,9 +22,9 @@ static void on_call(const struct driver_function *fn, const struct cuda_call_par
 static void on_other_call(const struct driver_function *fn, const struct cuda_call_params *params);
 
 /*
- * Other observers handle graphs too. At the start of a call, this observer changes the arguments
- * after all other observers. At the end of a call, this observer restores the arguments before
- * the other observers are called. Memory that the library itself allocates is counted too.
+ * Other observers also handle graphs. At the start of a call, this observer changes the arguments
+ * after all other observers. At the end of a call, this observer restores the arguments before the
+ * other observers are called. The library's own allocations are counted, too.
  */
 static const struct driver_observer observer = {
 	.name = "memory", .inner = true, .own = true, .stays = true,
@@ -41,8 +41,8 @@ static _Thread_local struct memory_now now_here;
 static _Thread_local bool inside;
 
 /*
- * Returns true for a small allocation. Small allocations are charged by slab when their addresses
- * are known.
+ * Returns true for a small allocation. A small allocation is charged as a part of its slab when its
+ * address is known.
  */
 static bool is_small(const struct memory_call *call, const uint64_t *words)
 {
@@ -175,7 +175,7 @@ static void end_external(struct memory_now *now)
 		return;
 	}
 	item = memory_now_note(now, now->handler->by, memory_now_out(now), bytes);
-	/* The driver's figure for the process that exported the memory includes this memory. */
+	/* This memory is in the driver's figure for the process that exported the memory. */
 	now->gpu->held += bytes;
 	now->gpu->unseen += bytes;
 	if (item)
@@ -353,7 +353,7 @@ static void end_pools_changed(struct memory_now *now)
 		memory_gpu_pools_changed(gpu);
 }
 
-/* Launches of graphs are frequent, so they are observed only if some graph allocates memory. */
+/* Launches of graphs are frequent. So they are not observed until some graph allocates memory. */
 static void end_graph_made(struct memory_now *now)
 {
 	static bool watched;
@@ -371,7 +371,7 @@ static void end_capture_begins(struct memory_now *now)
 }
 
 /*
- * If a capture became invalid, its end is counted too. If a thread is not allowed to end a
+ * The end of a capture that became invalid is counted, too. If a thread is not allowed to end a
  * capture, its call is not counted.
  */
 static void end_capture_ends(struct memory_now *now)
@@ -414,7 +414,7 @@ static void end_uncounted(struct memory_now *now)
 	memory_uncounted(now->params->name);
 }
 
-/* For each of these kinds of calls, defines a function that frees the result of such a call. */
+/* Defines a function that frees the result of one kind of call. */
 #define UNDO(name, call)                                                                  \
 	static void undo_##name(const struct memory_now *now, uint64_t got)               \
 	{                                                                                 \
@@ -547,8 +547,8 @@ static void end(struct memory_now *now, const struct cuda_call_params *params)
 }
 
 /*
- * An earlier call of this thread has not ended, and this call is made from inside the earlier
- * call. So the driver itself makes this call.
+ * Returns true if this call is made inside an earlier call of this thread. Such a call is made by
+ * the driver itself.
  */
 static bool is_nested(const struct memory_now *now, const void *arguments)
 {
@@ -591,8 +591,8 @@ static void on_other_call(const struct driver_function *fn, const struct cuda_ca
 
 /*
  * If the parent had used a GPU, CUDA does not work in the child of a fork. Otherwise the child's
- * driver calls are reported like those of the parent, and the child joins the tenant when it
- * uses its first GPU.
+ * driver calls are reported like the parent's calls. The child joins the tenant when it uses its
+ * first GPU.
  */
 static void after_fork(void)
 {

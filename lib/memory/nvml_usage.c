@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Queries the used memory from NVML or from the simulated driver: see nvml_usage.h. Each query
- * takes about 10 us, as measured on an H200, so callers should query rarely.
+ * Queries the used memory from NVML or from the simulated driver. See nvml_usage.h. On an H200, a
+ * query took about 10 us, so callers should query rarely.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -12,7 +12,7 @@
 #define MAX_PROCESSES	256
 #define NOT_TOLD	UINT64_MAX
 
-/* nvmlProcessInfo_t in NVIDIA's nvml.h, as nvmlDeviceGetComputeRunningProcesses_v3 uses it. */
+/* nvmlProcessInfo_t in NVIDIA's nvml.h, in the form for nvmlDeviceGetComputeRunningProcesses_v3. */
 struct process_info {
 	unsigned int pid;
 	unsigned long long used;

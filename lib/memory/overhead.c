@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
-/* Handlers of calls that allocate memory whose amount can only be measured. */
+/* Handles calls that allocate an amount of memory that must be measured. */
 #include <errno.h>
 #include <stdlib.h>
 #include "lib/memory/call_state.h"
 #include "lib/memory/nvml_usage.h"
 
 /*
- * The overhead of a context on an H200, as measured in Documentation/internals/hardware.md,
- * "Memory".
+ * The memory of a context on an H200. The section "Memory" of Documentation/internals/hardware.md
+ * has the measurement.
  */
 #define CONTEXT_BYTES (518ull << 20)
 
 /*
- * Called at the start of a call. If the driver reports this process's usage, the amount of
- * memory that the call allocates is the growth of this usage.
+ * Handles the start of a call. If the driver reports this process's memory usage, the growth of
+ * this usage shows how much memory the call allocates.
  */
 static void begins(struct memory_now *now, struct memory_gpu *gpu)
 {
@@ -41,10 +41,10 @@ static bool is_context(const struct memory_now *now)
 }
 
 /*
- * Computes the amount of a call if the driver does not report this process's usage. If no other
- * process uses the GPU, the amount is the growth of the GPU's total usage. If other processes
- * use the GPU, the amount for a context is CONTEXT_BYTES. For other calls the function then
- * returns false, because their amount is unknown.
+ * Computes how much memory a call allocated, if the driver does not report this process's usage. If
+ * no other process uses the GPU, the result is the growth of the GPU's total usage. If other
+ * processes use the GPU, the result for a context is CONTEXT_BYTES. For other calls, the function
+ * then returns false, because the amount is unknown.
  */
 static bool blind_bytes(const struct memory_now *now, uint64_t *bytes)
 {
@@ -170,7 +170,7 @@ void memory_own_limit_set(struct memory_now *now)
 	struct memory_gpu *gpu = memory_now_gpu();
 
 	(void)now;
-	/* The driver allocates the memory later, when it needs the memory. */
+	/* The driver does not allocate the memory until it needs the memory. */
 	if (gpu)
 		gpu->due = true;
 }

@@ -35,8 +35,8 @@ static uint64_t unit_of(const char *text)
 }
 
 /*
- * Parses digits, which may have a fraction if a unit follows. *end is set to the rest of the
- * text. Returns the number of bytes, rounded down.
+ * Parses digits. If a unit follows, the digits may have a fraction. Stores the start of the
+ * remaining text in *end. Returns the number of bytes, rounded down.
  */
 static uint64_t read_size(const char *text, uint64_t *whole, const char **end)
 {

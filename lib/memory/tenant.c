@@ -79,10 +79,7 @@ int tenant_gpu(const char *pci)
 		return gpu;
 	mark_simulated(tenant_ledger());
 	grant_limit(geteuid(), address, own.name, &given);
-	/*
-	 * A quota for all GPUs takes precedence over the grant's quota, but it cannot exceed the
-	 * grant's quota.
-	 */
+	/* A quota for all GPUs replaces the grant's quota, but cannot exceed it. */
 	bytes = ledger_set_quota_first(tenant_ledger(), gpu,
 				       given.memory && (!own.quota || given.memory < own.quota)
 					       ? given.memory : own.quota);
@@ -148,7 +145,10 @@ static int start(struct gpupart *gp, const char *name, uint64_t bytes)
 			 (unsigned long long)state_dir_pid_namespace());
 	own.quota = bytes;
 	err = join();
-	/* Listing the tenants also removes a file that another version of the library left. */
+	/*
+	 * The call that lists the tenants also removes a file that another version of the library
+	 * left.
+	 */
 	if (err == -EPROTO && gpupart_tenant_list(gp, NULL, 0,
 						  sizeof(struct gpupart_tenant)) >= 0)
 		err = join();
@@ -197,7 +197,7 @@ int tenant_limit(struct gpupart *gp, const char *pci, uint64_t bytes)
 	return gpupart_tenant_quota_set(gp, NULL, pci, bytes, NULL);
 }
 
-/* The living jobs. This list is filled when the first tenant needs it. */
+/* A list of the living jobs. The code fills the list when the first tenant needs it. */
 struct living {
 	bool asked, unsure;
 	struct gpupart_job *jobs;
@@ -210,8 +210,7 @@ static void ask(struct living *living)
 
 	living->asked = true;
 	/*
-	 * One pass is usually enough. If there are more jobs than the list can hold, another
-	 * pass with a longer list is needed.
+	 * Usually, the list is long enough. If there are more jobs, try again with a longer list.
 	 */
 	while (nr > room) {
 		free(living->jobs);
@@ -233,8 +232,8 @@ static const struct gpupart_job *job_of(const struct living *living, const char 
 }
 
 /*
- * Finds out whether a tenant is simulated. Reads this from the tenant's processes. If the tenant
- * has no process yet, reads it from the tenant's job.
+ * Returns true if the tenant's GPUs are simulated. The tenant's processes show this. If the tenant
+ * has no process yet, the tenant's job shows it.
  */
 static bool is_simulated(const struct living *living, uid_t uid, const struct ledger_view *view)
 {
@@ -262,8 +261,8 @@ static int by_name(const void *a, const void *b)
 }
 
 /*
- * Removes a tenant of this user that has no process, unless the job of the tenant is alive.
- * Returns true if it removed the tenant.
+ * Removes a tenant of this user if the tenant has no process and its job is not alive. Returns true
+ * if the tenant was removed.
  */
 static bool forget(struct visit *visit, const char *tenant)
 {
@@ -394,7 +393,7 @@ int gpupart_tenant_process_list(struct gpupart *gp, struct gpupart_tenant_proces
 
 /*
  * Returns @name or, if @name is NULL, the name of this process's own tenant. If there is no such
- * tenant, sets the error sentence and returns NULL.
+ * tenant, sets the error message and returns NULL.
  */
 static const char *name_of(struct gpupart *gp, const char *name, int *err)
 {

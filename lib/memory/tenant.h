@@ -7,16 +7,16 @@
 #include "lib/ledger/ledger.h"
 
 /*
- * Returns the ledger of this process's tenant, or NULL if gpupart_memory_start() was not called.
- * The address of the ledger does not change while the process lives. After its first call of
- * tenant_gpu(), the child of a fork has a different ledger than its parent.
+ * Returns the ledger of this process's tenant. If gpupart_memory_start() was not called, returns
+ * NULL. The address of the ledger does not change while the process lives. In the child of a fork,
+ * the first call of tenant_gpu() creates a new ledger for the child.
  */
 struct ledger *tenant_ledger(void);
 
-/* Like gpupart_memory_start(), but does not start to count memory. */
+/* Does the same as gpupart_memory_start(), but does not start to count memory. */
 int tenant_start(struct gpupart *gp, const char *name, uint64_t bytes);
 
-/* Like gpupart_memory_limit(), but the tenant must have been started. */
+/* Does the same as gpupart_memory_limit(), but the caller must have started the tenant. */
 int tenant_limit(struct gpupart *gp, const char *pci, uint64_t bytes);
 
 /*

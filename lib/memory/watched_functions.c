@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * DATA: see watched_functions.h. The layouts of arguments come from generated_cuda_meta.h, and
- * the layouts of structures come from cuda.h.
+ * This file contains data: see watched_functions.h. The layouts of arguments come from
+ * generated_cuda_meta.h. The layouts of structures come from cuda.h.
  */
 #include <string.h>
 #include "lib/memory/watched_functions.h"
@@ -28,8 +28,8 @@ const struct memory_call memory_calls[] = {
 	BOTH(cuMemAllocAsync, 0, ASYNC, MEMORY_OWN_STREAM),
 	BOTH(cuMemAllocFromPoolAsync, 0, ASYNC_POOL, MEMORY_OWN_STREAM),
 	/*
-	 * These functions also free memory from cuMemAlloc(). Memory of a pool is charged by the
-	 * size of the pool.
+	 * These functions also free memory from cuMemAlloc(). For a pool, the size of the pool is
+	 * charged.
 	 */
 	BOTH(cuMemFreeAsync, 0, FREE, 0),
 	NOW(cuMemPoolCreate, POOL_MADE), NOW(cuMemPoolDestroy, POOL_GOES),
@@ -68,7 +68,7 @@ const struct memory_call memory_calls[] = {
 	{ { 0, 0, 0 }, 0 },
 };
 
-/* CUDA_ARRAY_DESCRIPTOR and CUDA_ARRAY3D_DESCRIPTOR, in this order. */
+/* The structures CUDA_ARRAY_DESCRIPTOR and CUDA_ARRAY3D_DESCRIPTOR, in this order. */
 struct plane {
 	size_t width, height;
 	unsigned int format, channels;
@@ -108,8 +108,8 @@ static uint64_t up_to(uint64_t n, uint64_t unit)
 }
 
 /*
- * Returns the bits per element of a channel of a CUarray_format. If the format itself determines
- * the number of channels, sets *channels to this number.
+ * Returns the number of bits that a CUarray_format uses for one channel of an element. If the
+ * format itself determines the number of channels, sets *channels to this number.
  */
 static unsigned int bits_of(unsigned int format, unsigned int *channels)
 {
@@ -160,8 +160,8 @@ static uint64_t array_bytes(size_t width, size_t height, size_t depth, unsigned 
 static uint64_t volume_bytes(const struct volume *v, unsigned int levels)
 {
 	/*
-	 * The number of layers and faces is the same in each level of an array, so all levels
-	 * have the same depth.
+	 * Each level of an array has the same number of layers and faces, so all levels have the
+	 * same depth.
 	 */
 	bool layered = v->flags & (0x01 | 0x04);
 	uint64_t sum = 0, level;
@@ -245,9 +245,9 @@ int memory_calls_device(const struct memory_call *call, const uint64_t *words)
 }
 
 /*
- * This size is larger than any GPU and a multiple of every granularity. On an H200,
- * cuMemAlloc_v2 returned "out of memory" when its size was changed to this value at the start of
- * the call.
+ * This size is larger than the memory of any GPU, and is a multiple of every granularity. On an
+ * H200, cuMemAlloc_v2 returned "out of memory" when its size was changed to this value at the start
+ * of the call.
  */
 #define IMPOSSIBLE	(1ull << 62)
 #define TOO_WIDE	(1ull << 40)	/* no array can be so large, so the driver reports an

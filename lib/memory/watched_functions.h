@@ -11,8 +11,8 @@
 
 enum memory_kind {
 	/*
-	 * Functions that allocate memory directly. The library can refuse calls of these
-	 * functions when the calls start.
+	 * Functions that allocate memory directly. When a call of such a function starts, the
+	 * library can refuse the call.
 	 */
 	MEMORY_LINEAR, MEMORY_PITCH, MEMORY_MANAGED, MEMORY_ARRAY, MEMORY_ARRAY_3D,
 	MEMORY_MIPMAP, MEMORY_PHYSICAL,
@@ -26,7 +26,7 @@ enum memory_kind {
 	MEMORY_IPC_OPEN, MEMORY_IPC_CLOSE, MEMORY_EXTERNAL, MEMORY_EXTERNAL_FREE,
 	MEMORY_ASYNC, MEMORY_ASYNC_POOL,
 	MEMORY_POOL_MADE, MEMORY_POOL_GOES, MEMORY_POOL_CHANGED,
-	/* Functions that change the amount of memory that the driver allocates for itself. */
+	/* These functions change how much memory the driver allocates for itself. */
 	MEMORY_CTX_MADE, MEMORY_PRIMARY_MADE, MEMORY_CTX_GOES, MEMORY_PRIMARY_RELEASED,
 	MEMORY_PRIMARY_RESET, MEMORY_MODULE_MADE, MEMORY_MODULE_GOES,
 	MEMORY_LIBRARY_MADE, MEMORY_LIBRARY_GOES, MEMORY_LIMIT_SET,
@@ -47,16 +47,16 @@ enum memory_kind {
 #define MEMORY_OWN_STREAM 1	/* stream 0 is the default stream of the calling thread */
 
 /*
- * A group of functions on the launch path. The observation of these functions begins only when
- * it becomes necessary.
+ * A group of functions on the launch path. The library does not observe these functions until it
+ * must.
  */
 #define MEMORY_LATER	1
 
 struct memory_call {
 	struct driver_function fn;	/* kind of the function: enum memory_kind */
 	/*
-	 * For contexts: the offset in bytes of CUDA's device number. For other functions: 0 or
-	 * MEMORY_OWN_STREAM.
+	 * For a context, this is the offset in bytes of CUDA's device number. For other functions,
+	 * it is 0 or MEMORY_OWN_STREAM.
 	 */
 	uint8_t device_at;
 };
@@ -70,20 +70,20 @@ extern const struct memory_call memory_calls[];
 uint64_t memory_calls_bytes(const struct memory_call *call, const uint64_t *words);
 
 /*
- * Returns the number of bytes that a MEMORY_PITCH call allocated. Computes this number from the row
- * size that the driver returned.
+ * Returns the number of bytes that a MEMORY_PITCH call allocated. The function computes this number
+ * from the row size that the driver returned.
  */
 uint64_t memory_calls_pitched(const uint64_t *words);
 
 /*
- * Returns the stream of a MEMORY_ASYNC or MEMORY_ASYNC_POOL call. The result 0 means the default
- * stream, which may be the default stream of the calling thread.
+ * Returns the stream of a MEMORY_ASYNC or MEMORY_ASYNC_POOL call. The result 0 means a default
+ * stream. This may be the default stream of the calling thread.
  */
 void *memory_calls_stream(const struct memory_call *call, const uint64_t *words);
 
 /*
- * Returns whether the call requests GPU memory. A call may instead request host memory, or only
- * addresses.
+ * Returns true if the call requests GPU memory. Other calls request host memory, or request
+ * addresses without memory.
  */
 bool memory_calls_on_gpu(const struct memory_call *call, const uint64_t *words);
 

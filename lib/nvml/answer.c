@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Answers two kinds of queries of a tenant's program: for the total, used and free memory, and
- * for the accounting of a process.
+ * Answers two kinds of queries of a tenant's program. One kind asks for the total, used and free
+ * memory. The other kind asks for the accounting data of a process.
  */
 #include <stdio.h>
 #include <string.h>
@@ -36,7 +36,7 @@ int answer_memory(struct copy *copy, enum copy_function which, void *device,
 	if (!memory || !answer_open(copy, device, &share))
 		return real(device, memory);
 	rc = real(device, &all);
-	/* If the GPU does not have this kind of memory, report no such memory to the tenant. */
+	/* If the GPU does not have this kind of memory, do not report it to the tenant. */
 	if (rc == NVML_SUCCESS) {
 		memory->total = smaller(share.quota, all.total);
 		memory->used = all.total ? share.used : 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Answers the queries of a tenant's program to the management library. @which: the function of
- * @copy that the program called. The other arguments come from the program. If the GPU has no
- * quota, or the library does not know the device, the library's own function answers. If that
- * function fails, its error is returned. Any thread may call these functions at any time. No
- * lock is held while the library is called.
+ * Answers the queries of a tenant's program to the management library. In these functions, @which
+ * is the function of @copy that the program called. The other arguments come from the program. If
+ * the GPU has no quota, or the library does not know the device, the library's own function
+ * answers. If that function fails, its error is returned. Any thread may call these functions at
+ * any time. No lock is held while the library is called.
  */
 #ifndef GPUPART_LIB_NVML_ANSWER_H
 #define GPUPART_LIB_NVML_ANSWER_H
@@ -22,7 +22,7 @@ bool answer_open(struct copy *copy, void *device, struct share *share);
 
 /*
  * The reported total is the quota, but at most the GPU's memory. The reported used memory is the
- * memory that the tenant uses. The free memory is never negative.
+ * memory that the tenant uses.
  */
 int answer_memory(struct copy *copy, enum copy_function which, void *device,
 		  struct nvml_memory *memory);
@@ -30,10 +30,10 @@ int answer_memory_v2(struct copy *copy, enum copy_function which, void *device,
 		     struct nvml_memory_v2 *memory);
 
 /*
- * Lists only the tenant's processes. The use of each process is the library's figure or, if
- * there is no such figure, the ledger's figure. If the program's list is too short, is empty or
- * is NULL, the function stores the number of processes in *nr and returns
- * NVML_ERROR_INSUFFICIENT_SIZE, like the library itself.
+ * Lists only the tenant's processes. For each process, the list contains the memory use that the
+ * library reports. If the library reports no use, the list contains the use from the ledger. If the
+ * program's list is too short, empty or NULL, the function stores the number of processes in *nr.
+ * It then returns NVML_ERROR_INSUFFICIENT_SIZE, like the library itself.
  */
 int answer_list(struct copy *copy, enum copy_function which, void *device, unsigned int *nr,
 		void *processes);
@@ -43,8 +43,8 @@ int answer_pids(struct copy *copy, enum copy_function which, void *device, unsig
 		unsigned int *pids);
 
 /*
- * Returns NVML_ERROR_NOT_FOUND if there is no sample of the tenant. If the list is NULL, the
- * program requests the length of a list for the samples of all processes.
+ * Returns NVML_ERROR_NOT_FOUND if there is no sample of the tenant. If the program passes NULL
+ * instead of a list, the function reports the length that a list for all samples needs.
  */
 int answer_samples(struct copy *copy, enum copy_function which, void *device,
 		   struct nvml_sample *samples, unsigned int *nr, unsigned long long last_seen);
@@ -56,8 +56,8 @@ int answer_stats(struct copy *copy, enum copy_function which, void *device, unsi
 		 void *stats);
 
 /*
- * Makes the ioctl of @copy. If the answer is a list of a GPU's processes and each GPU has a
- * quota, the function removes the processes of other tenants from the list.
+ * Makes the ioctl of @copy. The answer may be a list of a GPU's processes. If each GPU has a quota,
+ * the function removes the processes of other tenants from such a list.
  */
 int answer_ioctl(struct copy *copy, int fd, unsigned long request, void *arg);
 

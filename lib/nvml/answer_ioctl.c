@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The management library asks the kernel's driver for the processes of a GPU. This code removes
- * the processes of other tenants from the answer. nvidia-smi gets its lists from functions of
- * the library that no header declares. But all these functions use this ioctl.
+ * The management library asks the kernel's driver for the processes of a GPU. This code removes the
+ * processes of other tenants from the answer. The functions from which nvidia-smi gets its lists
+ * are in no header. But all these functions use this ioctl.
  */
 #include <string.h>
 #include "lib/nvml/answer.h"

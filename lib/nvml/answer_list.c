@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Answers a tenant's queries for the list of a GPU's processes. The library writes the whole
- * list into private memory. Then the code copies the entries of the tenant's processes to the
- * program.
+ * Answers a tenant's queries for the list of a GPU's processes. The library writes the whole list
+ * into private memory. Then this code copies the entries of the tenant's processes to the program's
+ * list.
  */
 #include <stddef.h>
 #include <stdlib.h>
@@ -18,8 +18,8 @@
 #define NO_FIGURE	SIZE_MAX
 
 /*
- * Calls the library, which writes at most *nr entries to @entries. *nr is set to the value that
- * the library returns.
+ * A function that calls the library. The library writes at most *nr entries to @entries, and
+ * changes *nr.
  */
 struct asker {
 	int (*ask)(struct asker *asker, unsigned int *nr, void *entries);
@@ -50,8 +50,8 @@ struct list {
 };
 
 /*
- * Reads the whole list of the library. More than one try may be needed, because the processes in
- * the list change.
+ * Reads the whole list of the library. The number of processes can change between two calls, so the
+ * function may need several tries.
  */
 static int fetch(struct list *list, struct asker *asker)
 {
@@ -129,8 +129,8 @@ static bool has_details(const struct list *list, size_t entry_bytes)
 }
 
 /*
- * Answers for the tenant. If the tenant has no share, or there is no list to fill, the library
- * itself answers.
+ * Answers with the tenant's processes. If the tenant has no share, or there is no list to fill, the
+ * library itself answers.
  */
 static int answer(struct copy *copy, struct asker *asker, const struct kind *kind,
 		  unsigned int *nr, void *entries)

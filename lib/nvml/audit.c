@@ -9,26 +9,23 @@
 #include "lib/nvml/share.h"
 
 /*
- * The required version of the audit interface. Older loaders, from glibc before 2.35, slow down
- * every call.
+ * The required version of the audit interface. The loaders of glibc before 2.35 have an older
+ * version, with which every call is slow.
  */
 #define INTERFACE	2
 
 #define EXPORT	__attribute__((visibility("default")))
 
-/*
- * If this function returns 0, the loader unloads this library, and the program runs without this
- * library.
- */
+/* If this function returns 0, the loader unloads this library. The program then runs without it. */
 EXPORT unsigned int la_version(unsigned int offered)
 {
 	return offered < INTERFACE || !share_setup() ? 0 : INTERFACE;
 }
 
 /*
- * The loader must report bindings from every object, but only bindings to two kinds of objects:
- * to the management library, and to objects that define ioctl. The objects that define ioctl are
- * libc and libraries that were preloaded before libc.
+ * The loader must report all bindings to the management library and to objects that define ioctl.
+ * These objects are libc and libraries that were preloaded before libc. The loader need not report
+ * bindings to other objects.
  */
 EXPORT unsigned int la_objopen(struct link_map *map, Lmid_t namespace, uintptr_t *cookie)
 {

@@ -68,9 +68,7 @@ static void *const ioctls[COPY_MAX] = { (void *)ioctl_0, (void *)ioctl_1, (void 
 
 static const char *const names[COPY_NR_FUNCTIONS] = { COPY_FUNCTIONS(NAME, 0) };
 
-/*
- * The list begins with the newest function. The first function in the list that exists is used.
- */
+/* The list begins with the newest function. The code uses the first function that exists. */
 static const char *const pci_names[] = { "nvmlDeviceGetPciInfo_v3", "nvmlDeviceGetPciInfo_v2",
 					 "nvmlDeviceGetPciInfo" };
 

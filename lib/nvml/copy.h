@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One loaded copy of libnvidia-ml, with its own functions and their replacements. A program may
- * load several copies. A device handle is valid only in the copy that created the handle.
+ * Describes one loaded copy of libnvidia-ml, with its functions and their replacements. A program
+ * may load several copies. A device handle is valid only in the copy that created the handle.
  */
 #ifndef GPUPART_LIB_NVML_COPY_H
 #define GPUPART_LIB_NVML_COPY_H
@@ -14,7 +14,7 @@
 #define COPY_MAX	4	/* maximum number of copies at the same time; further copies
 				 * are not changed */
 
-/* The functions that are replaced, as X(@with, kind in answer.h, member, name). */
+/* The functions that are replaced. Each row contains X(@with, kind in answer.h, member, name). */
 #define COPY_FUNCTIONS(X, with) \
 	X(with, memory, MEMORY, "nvmlDeviceGetMemoryInfo") \
 	X(with, memory_v2, MEMORY_V2, "nvmlDeviceGetMemoryInfo_v2") \
@@ -59,8 +59,8 @@ bool copy_is_nvml(const char *path);
 
 /*
  * Reserves an entry for the copy of the library that @map describes. Returns NULL if no entry is
- * free or the library cannot report PCI addresses. When the loader closes the library, the
- * caller sets @taken to false. Only one thread at a time opens or closes libraries.
+ * free or if the library cannot report PCI addresses. When the loader closes the library, the
+ * caller sets @taken to false. Two threads never open or close libraries at the same time.
  */
 struct copy *copy_open(const struct link_map *map);
 /* Returns the copy to which @cookie belongs, or NULL. */
@@ -72,12 +72,12 @@ struct copy *copy_of(uintptr_t cookie);
  */
 uintptr_t copy_bind(struct copy *copy, const char *name, uintptr_t address);
 
-/*
- * Returns true if @map defines a function whose calls from a copy are replaced. The only such
- * function is ioctl.
- */
+/* Returns true if @map defines ioctl. When a copy calls this function, the call is replaced. */
 bool copy_may_call(const struct link_map *map);
-/* Like copy_bind(), but for the function @name at @address, which @copy calls. */
+/*
+ * Does the same as copy_bind(), but for a function that @copy calls. The function is @name at
+ * @address.
+ */
 uintptr_t copy_bind_call(struct copy *copy, const char *name, uintptr_t address);
 
 #endif

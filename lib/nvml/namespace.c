@@ -64,9 +64,9 @@ EXPORT void *realloc(void *memory, size_t bytes)
 }
 
 /*
- * This library only calls ledger_read(), which reads files and does not lock them. ledger_read()
- * still acquires this lock, because the code is shared with callers that lock files. The child
- * of a fork must not keep the locks of such files.
+ * No file is locked here, so no mutex is needed. The only user of mutexes in this library is
+ * ledger_read(), whose code is shared with callers that lock files. In such callers, the mutex
+ * prevents the child of a fork from keeping the locks of files.
  */
 int pthread_mutex_lock(pthread_mutex_t *mutex)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The structures of NVIDIA's management library that are used here. The lists without a version
- * and the _v2 lists come from the public nvml.h of version 11. The _v3 lists, MemoryInfo_v2 and
- * the detail lists come from the nvml.h of version 12.2.140. ProcessesUtilizationInfo comes from
- * NVIDIA's pynvml.py of 2025, and drivers have it since branch 550.
+ * The structures of NVIDIA's management library that are used here. The lists without a version and
+ * the _v2 lists come from the public nvml.h of version 11. The _v3 lists, MemoryInfo_v2 and the
+ * detail lists come from the nvml.h of version 12.2.140. The source of ProcessesUtilizationInfo is
+ * NVIDIA's pynvml.py of 2025. Drivers have this struct since branch 550.
  */
 #ifndef GPUPART_LIB_NVML_NVML_ABI_H
 #define GPUPART_LIB_NVML_NVML_ABI_H
@@ -16,7 +16,7 @@
 #define NVML_ERROR_INSUFFICIENT_SIZE	7
 #define NVML_ERROR_VERSION_MISMATCH	25
 
-/* The value of NVML_VALUE_NOT_AVAILABLE for a memory size. */
+/* If a memory size is unknown, NVML_VALUE_NOT_AVAILABLE has this value. */
 #define NVML_NOT_AVAILABLE	UINT64_MAX
 
 /* NVML_STRUCT_VERSION computes the version that the caller writes into its struct. */
@@ -34,7 +34,7 @@ struct nvml_memory_v2 {		/* nvmlMemory_v2_t, in bytes */
 #define NVML_MEMORY_V2	NVML_VERSION_OF(struct nvml_memory_v2, 2)
 
 /*
- * The beginning of nvmlPciInfo_t, which is the same in the three versions of the struct. The
+ * The beginning of nvmlPciInfo_t. The three versions of the struct have the same beginning. The
  * whole struct has 68 bytes.
  */
 struct nvml_pci {
@@ -55,8 +55,8 @@ struct nvml_process_v2 {	/* nvmlProcessInfo_v2_t, for _v2 and _v3 */
 };
 
 /*
- * nvmlProcessDetail_v1_t. Drivers of branch 535 that are older than 535.98 also used this struct
- * in the _v3 lists.
+ * nvmlProcessDetail_v1_t. In branch 535, drivers before 535.98 used this struct in the _v3 lists,
+ * too.
  */
 struct nvml_process_detail {
 	uint32_t pid;

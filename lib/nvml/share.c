@@ -12,8 +12,8 @@
 #include "lib/nvml/share.h"
 
 /*
- * These values are copied from the environment when the program starts, because any thread of
- * the program may change the environment later.
+ * These values are copied from the environment when the program starts. Later, any thread of the
+ * program may change the environment.
  */
 static char tenant[LEDGER_NAME_LEN];
 static uint64_t first_quota;	/* quota of each GPU without a quota in the ledger; 0: no quota */

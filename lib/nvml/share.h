@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads the quota of this program's tenant on a GPU, the tenant's use of the GPU, and its
- * processes.
+ * Reads this program's tenant: its quota on a GPU, its memory use on this GPU, and its processes.
  */
 #ifndef GPUPART_LIB_NVML_SHARE_H
 #define GPUPART_LIB_NVML_SHARE_H
@@ -29,15 +28,15 @@ bool share_setup(void);
  */
 bool share_open(const char *pci, struct share *share);
 /*
- * Like share_open(), but for an unknown GPU. If each GPU has a quota, finds the tenant's
- * processes on all GPUs. Returns false if some GPU may have no quota.
+ * Does the same as share_open(), but for an unknown GPU. If each GPU has a quota, finds the
+ * tenant's processes on all GPUs. If any GPU may lack a quota, returns false.
  */
 bool share_open_everywhere(struct share *share);
 void share_close(struct share *share);
 
 /*
- * Returns whether @pid is a living process of the tenant. @pid is a number in this program's
- * pid namespace. *used is set to the bytes that the process uses on the GPU.
+ * Returns whether @pid is a living process of the tenant. The number @pid is valid in this
+ * program's pid namespace. The function sets *used to the bytes that the process uses on the GPU.
  */
 bool share_has(const struct share *share, uint32_t pid, uint64_t *used);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The planner's arithmetic. This code decides whether the tenants' needs fit, decides which
- * tenant gets the next TPC, and sorts GPCs. A home is a place for one cluster of a tenant.
+ * Contains the planner's arithmetic. The functions decide whether the tenants' needs fit, decide
+ * which tenant gets the next TPC, and sort GPCs. A home is a place for one cluster of a tenant.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,15 +10,14 @@
 /*
  * The sizes of homes are powers of two, which makes this test exact.
  *
- * The test first handles the homes that are bound to a uGPU, in the order of decreasing size.
- * Whichever GPC of the uGPU holds a home, the home uses the same number of places of each
- * smaller size. So the homes fit if and only if the uGPU has, for every size, enough places of
- * this size for all homes of this size and of larger sizes.
+ * The test first handles the homes that are bound to a uGPU. It begins with the largest homes. A
+ * home uses the same number of places of each smaller size in every GPC of the uGPU. So the homes
+ * fit if and only if the following is true for every size. The uGPU must have enough places of this
+ * size for all homes of this size and of larger sizes.
  *
- * Then the test handles the homes that are not bound. Such a home can only use a place in which
- * all smaller places, down to single TPCs, are free too. Whichever uGPU holds such a home, the
- * home uses the same number of places of each size. So for these homes, too, only the sum of the
- * places of each size matters.
+ * Then the test handles the homes that are not bound. Such a home needs a place in which all
+ * smaller places, down to single TPCs, are free. The home uses the same number of places of each
+ * size in every uGPU. So the test can add up the places of all uGPUs for each size.
  */
 static bool homes_fit(const struct plan_room *room, const struct plan_need *needs,
 		      unsigned int nr, const unsigned int *spare, unsigned int homes)

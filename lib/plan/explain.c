@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Explains which demand cannot be met, and which changes would make a plan possible. A search
- * confirms each change. Changes that no search confirmed are left out.
+ * Explains which demand cannot be met, and which changes would make a plan possible. A search must
+ * confirm each change before the code reports the change.
  */
 #include <errno.h>
 #include <string.h>
@@ -16,7 +16,7 @@ struct words {
 #define add(words, ...) \
 	topo_append((words)->text, sizeof((words)->text), &(words)->at, __VA_ARGS__)
 
-/* The demands that a search tries, and the number of steps that are left for such searches. */
+/* The demands that a search tries, and the number of steps that the searches may still take. */
 struct why {
 	struct plan_search *search;
 	struct plan_ask ask;
@@ -44,9 +44,9 @@ static int decide(struct why *why)
 }
 
 /*
- * @field is a member of one of the demands in @why. The function tries other values of this
- * member up to @far. The distance between two values is @step. Returns the nearest value with
- * which the demands fit. Returns 0 if no search found such a value.
+ * The pointer @field points to a member of one of the demands in @why. The function tries other
+ * values of this member up to @far. The distance between two values is @step. Returns the nearest
+ * value with which the demands fit. If no search found such a value, returns 0.
  */
 static unsigned int nearest(struct why *why, unsigned int *field, int step, unsigned int far)
 {
@@ -68,8 +68,8 @@ static unsigned int nearest(struct why *why, unsigned int *field, int step, unsi
 }
 
 /*
- * Returns the largest cluster size that fits and is smaller than the requested size. The minimum
- * stays the same.
+ * Returns the largest cluster size that fits and is smaller than the requested size. The demand's
+ * minimum number of TPCs stays the same.
  */
 static unsigned int largest_cluster(struct why *why, struct plan_tenant *t)
 {
@@ -106,7 +106,7 @@ static bool feasible_without(const struct why *why, unsigned int tenant)
 	return changed.ask.nr && !decide(&changed);
 }
 
-/* Writes a list of smaller demands of @tenant that would fit. The demands are joined by "or". */
+/* Lists smaller demands of @tenant that would fit. The word "or" separates the demands. */
 static void find_ways(struct why *why, unsigned int tenant, struct words *words)
 {
 	struct plan_tenant *t = &why->ask.tenants[tenant];

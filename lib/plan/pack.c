@@ -17,8 +17,8 @@ struct gpupart_tpcset pack_gpcs(const struct gpupart_topology *topo,
 				const struct gpupart_tpcset *from, unsigned int nr)
 {
 	/*
-	 * fewest[i][n] is the smallest number of GPCs that together have exactly n TPCs, if only
-	 * GPC i and later GPCs may be used. It is NONE if there are no such GPCs.
+	 * The element fewest[i][n] is the smallest number of GPCs that together have exactly n
+	 * TPCs. Only GPC i and later GPCs may be used. If no such GPCs exist, the element is NONE.
 	 */
 	enum { NONE = GPUPART_MAX_GPCS + 1 };
 	unsigned char fewest[GPUPART_MAX_GPCS + 1][GPUPART_MAX_TPCS + 1];
@@ -43,8 +43,8 @@ struct gpupart_tpcset pack_gpcs(const struct gpupart_topology *topo,
 		whole--;
 	nr -= whole;
 	/*
-	 * If several choices have the same number of GPCs, choose the lowest GPCs. So take this
-	 * GPC if some choice that contains it has the smallest number of GPCs.
+	 * Several choices may have the smallest number of GPCs. Prefer low GPCs: if any of these
+	 * choices contains this GPC, take this GPC.
 	 */
 	for (unsigned int gpc = 0; gpc < nr_gpcs; gpc++) {
 		bool taken = size[gpc] && whole >= size[gpc] &&
@@ -57,7 +57,7 @@ struct gpupart_tpcset pack_gpcs(const struct gpupart_topology *topo,
 			rest = gpc;
 		}
 	}
-	/* Each GPC that was not taken has more TPCs than are still needed. */
+	/* Each remaining GPC has more TPCs than are still needed. */
 	if (rest >= 0) {
 		part = pack_lowest(&parts[rest], nr);
 		set = gpupart_tpcset_or(&set, &part);

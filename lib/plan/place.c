@@ -2,14 +2,14 @@
 /*
  * Places the tenants that share GPCs. For each tenant, this code chooses the number of TPCs, the
  * GPC of the home, and the number of TPCs in each GPC. It does not search, and it never undoes a
- * step. Before each step it calls plan_fits(), which is exact, to make sure that the other
- * tenants still fit.
+ * step. Before each step it calls plan_fits() to make sure that the other tenants still fit. The
+ * answer of plan_fits() is exact.
  */
 #include <string.h>
 #include "lib/plan/plan.h"
 
 /*
- * For a packed tenant, each choice of GPCs has a score, which is the sum of these terms. The
+ * For a packed tenant, each choice of GPCs has a score. The score is the sum of these terms. The
  * lower 32 bits of the score identify the GPCs.
  */
 #define SCORE_OTHERS	(1ll << 44)	/* this is added for each other tenant that already has
@@ -92,8 +92,8 @@ static bool place_home(struct place *p, unsigned int tenant)
 }
 
 /*
- * Computes how many TPCs of each uGPU @tenant may take. The TPCs that remain must be enough for
- * the tenants that are bound to the uGPU.
+ * Computes the number of TPCs that @tenant may take from each uGPU. The remaining TPCs must be
+ * enough for the tenants that are bound to the uGPU.
  */
 static void find_slack(const struct place *p, unsigned int tenant, unsigned int *slack)
 {
@@ -135,11 +135,11 @@ static int64_t score(const struct place *p, unsigned int tenant, unsigned int gp
 }
 
 /*
- * Finds a choice of GPCs with enough room for @tenant. Of several such choices, it finds the
- * choice with the lowest score. The result has a bit for each position in @order. In the score,
- * each GPC has a separate bit below all other terms. Each chosen GPC subtracts its bit from the
- * score. So the lowest score also identifies the GPCs. If choices are equally good, the choice
- * with the first GPCs has the lowest score.
+ * Chooses GPCs with enough room for @tenant. If several choices are possible, returns the choice
+ * with the lowest score. The result has a bit for each position in @order. In the score, each GPC
+ * has a separate bit below all other terms. Each chosen GPC subtracts its bit from the score. So
+ * the score identifies the GPCs. If choices are equally good, the choice with the first GPCs has
+ * the lowest score.
  */
 static uint32_t find_pack(const struct place *p, unsigned int tenant, const unsigned int *order,
 			  const unsigned int *slack)
@@ -155,8 +155,8 @@ static uint32_t find_pack(const struct place *p, unsigned int tenant, const unsi
 		int64_t touch = SCORE_UGPU;
 
 		/*
-		 * best[n] is the best choice of GPCs in this uGPU that together have room for n
-		 * TPCs.
+		 * The element best[n] is the best choice of GPCs in this uGPU. Together, these GPCs
+		 * have room for n TPCs.
 		 */
 		for (unsigned int n = 0; n <= need; n++)
 			best[n] = n ? NO_SCORE : 0;
@@ -191,7 +191,7 @@ static void place_packed(struct place *p, unsigned int tenant)
 	plan_order(p->ask, p->counts, tenant, order);
 	set = find_pack(p, tenant, order, slack);
 	/*
-	 * Fill the GPC of the home first, and then the other GPCs one by one. So at most one of
+	 * Fill the GPC of the home first, and then the other GPCs one by one. Then at most one of
 	 * these GPCs keeps free TPCs.
 	 */
 	for (unsigned int turn = 0; turn < 2; turn++)

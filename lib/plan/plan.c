@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Implements gpupart_plan_make(). Converts demands and a topology to numbers of TPCs, and
- * converts the resulting numbers to sets. search.c computes the numbers for rules 1 and 2 of
- * gpupart_manage.h. arithmetic.c computes them for rule 3, and place.c for rules 4 and 5.
+ * Implements gpupart_plan_make(). Converts demands and a topology to numbers of TPCs, and converts
+ * the resulting numbers to sets. The numbers follow rules 1 to 5 of gpupart_manage.h. Rules 1 and 2
+ * are in search.c, rule 3 is in arithmetic.c, and rules 4 and 5 are in place.c.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -165,8 +165,8 @@ static int read_demands(struct gpupart *gp, const struct gpupart_topology *topo,
 }
 
 /*
- * Moves the @nr lowest TPCs of @from to @to. If @from has fewer TPCs, it moves all of them.
- * Returns the number of TPCs moved.
+ * Moves the @nr lowest TPCs of @from to @to. If @from has fewer TPCs, moves all TPCs of @from.
+ * Returns the number of moved TPCs.
  */
 static unsigned int move_lowest(struct gpupart_tpcset *from, struct gpupart_tpcset *to,
 				unsigned int nr)
@@ -202,7 +202,7 @@ static void name_tpcs(const struct plan_ask *ask, const struct plan_counts *coun
 	}
 }
 
-/* The input and working memory of one call. */
+/* The input and the working memory of one call of gpupart_plan_make(). */
 struct making {
 	struct plan_ask ask;
 	struct members members;
@@ -238,10 +238,10 @@ static bool holds(const struct gpupart_topology *topo, const struct gpupart_tpcs
 }
 
 /*
- * Changes the plan so that large sets can hold a cluster. It handles the tenants in order of
- * rank. For each tenant it makes a plan with a home for this tenant and a home for each earlier
- * tenant whose set can hold a cluster. If there is no such plan, it does not change the tenant's
- * set.
+ * Changes the plan so that large sets can hold a cluster. The function handles the tenants in order
+ * of rank. For each tenant, it tries to make a plan with a home for this tenant. This plan must
+ * keep a home for each earlier tenant whose set can hold a cluster. If there is no such plan, the
+ * tenant's set does not change.
  */
 static int hold_clusters(const struct gpupart_topology *topo, struct making *m)
 {
@@ -279,8 +279,8 @@ static int hold_clusters(const struct gpupart_topology *topo, struct making *m)
 		}
 		*m = with;
 		/*
-		 * A set without a home may have had room for a cluster before. In the new plan,
-		 * this room may be missing.
+		 * In the old plan, a set without a home may have had room for a cluster. In the new
+		 * plan, this room may be missing.
 		 */
 		i = ~0u;
 	}

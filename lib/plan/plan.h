@@ -11,8 +11,8 @@
 #define PLAN_MAX_TENANTS GPUPART_PLAN_MAX_TENANTS
 #define PLAN_MAX_GPCS	GPUPART_MAX_GPCS
 /*
- * One more than the largest number of uGPUs. The additional uGPU contains the GPCs whose uGPU is
- * unknown. No tenant is bound to this uGPU.
+ * The maximum number of uGPUs, plus 1. The additional uGPU contains the GPCs whose uGPU is unknown.
+ * No tenant is bound to the additional uGPU.
  */
 #define PLAN_MAX_UGPUS	(GPUPART_MAX_GPCS + 1)
 #define PLAN_MAX_LEVELS	8	/* maximum number of sizes of homes; the size at a level
@@ -44,9 +44,9 @@ struct plan_tenant {
 	bool whole, spread;
 	bool balanced;		/* the tenant wants whole GPCs, and the same number of them in
 				 * each uGPU */
-	uint32_t same, apart;	/* the tenants that must use the same uGPU as this tenant, and
-				 * those that must use other uGPUs; bit i stands for demand i of
-				 * the caller's list */
+	uint32_t same, apart;	/* Tenants that must share this tenant's uGPU, and tenants that must
+				 * use other uGPUs. Bit i stands for demand i of the caller's
+				 * list. */
 };
 
 /* The tenants in order of rank. */
@@ -66,8 +66,8 @@ struct plan_counts {
 };
 
 /*
- * The room in each uGPU. @nr is the number of TPCs, and @places[level] is the number of homes of
- * 2^level TPCs.
+ * The room in each uGPU. The member @nr is the number of TPCs. The element @places[level] is the
+ * number of homes of 2^level TPCs that fit.
  */
 struct plan_room {
 	unsigned int nr_ugpus, nr[PLAN_MAX_UGPUS];
@@ -78,7 +78,7 @@ void plan_room_clear(struct plan_room *room, unsigned int nr_ugpus);
 void plan_room_add(struct plan_room *room, unsigned int ugpu, unsigned int nr,
 		   unsigned int nr_main);
 
-/* The needs of a tenant that shares GPCs. Needs that are already met are not included. */
+/* The remaining needs of a tenant that shares GPCs. */
 struct plan_need {
 	unsigned int nr;	/* number of TPCs, including those of the home */
 	unsigned int home;	/* number of TPCs of the home; 0: the tenant already has
@@ -90,26 +90,27 @@ struct plan_need {
 bool plan_fits(const struct plan_room *room, const struct plan_need *needs, unsigned int nr);
 
 /*
- * Distributes TPCs of @room one at a time. A tenant can get the next TPC if its rank is @first
- * or later, it has fewer TPCs than its maximum, and one more TPC fits. Among these tenants, the
- * tenant with the fewest TPCs relative to its weight gets the TPC. If several tenants are equal
- * by this measure, the first of these tenants gets the TPC. @nr: the number of TPCs of each
- * tenant, which the function increases. @homes: whether to leave room for homes.
+ * Distributes TPCs of @room one at a time. A candidate for the next TPC has the rank @first or a
+ * later rank, and has fewer TPCs than its maximum. One more TPC of the candidate must fit. The
+ * candidate with the fewest TPCs relative to its weight gets the TPC. If several candidates are
+ * equal, the first candidate gets the TPC. The array @nr contains the number of TPCs of each
+ * tenant, and the function increases these numbers. If @homes is true, the function leaves room for
+ * homes.
  */
 void plan_deal(const struct plan_ask *ask, unsigned int first, const int *ugpu,
 	       const struct plan_room *room, bool homes, unsigned int *nr);
 
 /*
- * Sorts the GPCs for a tenant. The GPCs of the uGPUs with the fewest earlier tenants in @counts
- * come first. If uGPUs have equally many earlier tenants, their GPCs are sorted by uGPU and
- * number.
+ * Sorts the GPCs for a tenant. In @counts, earlier tenants may already use uGPUs. The GPCs of the
+ * uGPU with the fewest earlier tenants are first. If uGPUs have equally many earlier tenants, their
+ * GPCs are sorted by uGPU and number.
  */
 void plan_order(const struct plan_ask *ask, const struct plan_counts *counts,
 		unsigned int tenant, unsigned int *order);
 
 /*
- * Maximum numbers of search steps. A step takes about 5 ns. The second number applies to the
- * searches for the reasons why there is no plan.
+ * Maximum numbers of search steps. A step takes about 5 ns. The first number applies to the search
+ * for a plan. If there is no plan, the second number applies to the searches for the reasons.
  */
 #define PLAN_MAX_STEPS		100000000u
 #define PLAN_MAX_WHY_STEPS	500000u
@@ -122,9 +123,9 @@ struct plan_search;
 extern const size_t plan_search_size;
 
 /*
- * Assigns whole GPCs to tenants, and assigns uGPUs to the bound tenants. Returns 0, -ENOSPC if
- * there is no plan, or -E2BIG if @max_steps were not enough to decide. If @only_ask is true, the
- * function only decides whether there is a plan, and @counts is undefined.
+ * Assigns whole GPCs to tenants, and assigns uGPUs to the bound tenants. Returns 0 on success, or
+ * -ENOSPC if there is no plan. If @max_steps steps were not enough to decide, returns -E2BIG. If
+ * @only_ask is true, the function decides whether there is a plan, but does not fill in @counts.
  */
 int plan_search(struct plan_search *s, const struct plan_ask *ask, unsigned int max_steps,
 		bool only_ask, struct plan_counts *counts);
@@ -136,8 +137,8 @@ int plan_search(struct plan_search *s, const struct plan_ask *ask, unsigned int 
 bool plan_place(const struct plan_ask *ask, struct plan_counts *counts);
 
 /*
- * Sets the error sentence, which says which demand does not fit and which demands would fit. The
- * function increases *steps by the number of search steps. Returns -ENOSPC.
+ * Sets the error message. The message says which demand does not fit and which smaller demands
+ * would fit. The function adds the number of search steps to *steps. Returns -ENOSPC.
  */
 int plan_explain(struct gpupart *gp, struct plan_search *search, const struct plan_ask *ask,
 		 unsigned int *steps);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds the uGPU of each bound tenant, and the GPCs of each tenant that wants whole GPCs. It
- * tries the solutions in the order that gpupart_manage.h documents. It chooses the first
+ * Finds the uGPU of each bound tenant, and the GPCs of each tenant that wants whole GPCs. The
+ * search tries the solutions in the order that gpupart_manage.h documents. It chooses the first
  * solution that leaves enough TPCs for the minimums of all other tenants.
  *
- * fits() decides whether tenants fit into the room that is left, and caches the answer. The
- * functions that bind tenants and choose GPCs call fits() before each step, so only cases
- * without a cached answer are searched. GPCs that no demand distinguishes are interchangeable,
- * and the search uses the first of them. The cache has at most one answer for each combination
- * of a set of GPCs and a group of remaining tenants. With 12 GPCs, there are a few thousand
- * answers. For GPUs with more GPCs, the number of steps is limited.
+ * The function fits() decides whether tenants fit into the remaining room. It caches the answers,
+ * so it need not search for a cached answer. The functions that bind tenants and choose GPCs call
+ * fits() before each step. If no demand distinguishes two GPCs, the GPCs are interchangeable. The
+ * search uses the first of several interchangeable GPCs. A case is a combination of a set of GPCs
+ * and a group of remaining tenants. With 12 GPCs, there are a few thousand cases. For GPUs with
+ * more GPCs, the number of steps is limited.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -28,16 +28,16 @@ struct sums {
 };
 
 /*
- * @any: the possible sums of all sets of GPCs; @homely: the possible sums of the sets in which
- * one GPC holds the home.
+ * The member @any has the possible sums of all sets of GPCs. The member @homely has the possible
+ * sums of the sets in which one GPC holds the home.
  */
 struct reach {
 	struct sums any, homely;
 };
 
 /*
- * A cached answer to this question: do @tenants, which are bound to the given uGPUs, fit into
- * the GPCs in @left?
+ * A cached answer of fits(). It says whether @tenants fit into the GPCs in @left. The answer is for
+ * the given binding of tenants to uGPUs.
  */
 struct known {
 	uint32_t epoch, left;
@@ -104,7 +104,8 @@ static bool sums_have(const struct sums *sums, unsigned int sum)
 }
 
 /*
- * For each sum in @from, adds the sum plus @nr to @sums. @from and @sums may be the same object.
+ * Adds @nr to each sum in @from, and inserts the results into @sums. The pointers @from and @sums
+ * may be equal.
  */
 static void sums_add(struct sums *sums, const struct sums *from, unsigned int nr,
 		     unsigned int nr_words)
@@ -138,7 +139,7 @@ static void reach_add(const struct plan_search *s, unsigned int tenant, unsigned
 static bool fits(struct plan_search *s, uint32_t tenants, uint32_t left);
 
 /*
- * Returns the largest useful number of TPCs of a tenant. With more TPCs, one of the tenant's
+ * Returns the largest useful number of TPCs of a tenant. If the tenant had more TPCs, one of its
  * GPCs would be unnecessary. For a balanced tenant, one GPC of each uGPU would be unnecessary.
  */
 static unsigned int most_of_use(const struct plan_ask *ask, const struct plan_tenant *t)
@@ -149,10 +150,9 @@ static unsigned int most_of_use(const struct plan_ask *ask, const struct plan_te
 	return most < GPUPART_MAX_TPCS ? most : GPUPART_MAX_TPCS;
 }
 
-/* The sums that a tenant can have from the GPCs that are left. */
+/* The possible sums of a tenant that uses the remaining GPCs. */
 struct want {
-	unsigned int nr, least, most;	/* @nr: number of sums; @least: the lowest sum; @most: the
-					 * largest useful sum */
+	unsigned int nr, least, most;	/* number of sums, lowest sum, and largest useful sum */
 	struct sums sums;
 };
 
@@ -183,8 +183,8 @@ static void find_sums(const struct plan_search *s, struct node *n, unsigned int 
 }
 
 /*
- * Finds the tenant with the fewest sums, because its sets are tried next. Returns false if some
- * tenant has no possible set.
+ * Finds the tenant with the fewest sums. The search tries the sets of this tenant next. If a tenant
+ * has no possible set, returns false.
  */
 static bool find_want(const struct plan_search *s, struct node *n, unsigned int tenant)
 {
@@ -206,8 +206,8 @@ static bool find_want(const struct plan_search *s, struct node *n, unsigned int 
 }
 
 /*
- * Returns false only if it is impossible to meet all minimums. If no tenant wants whole GPCs,
- * the answer is exact.
+ * The answer false means that it is impossible to meet all minimums. If no tenant wants whole GPCs,
+ * the answer true is exact, too.
  */
 static bool may_fit(struct plan_search *s, struct node *n)
 {
@@ -267,9 +267,9 @@ struct cover {
 };
 
 /*
- * Returns true if some GPCs of @from together have exactly @need TPCs, and the rest of @left is
- * enough for the other tenants. If the home has no GPC yet, one of these GPCs must also have
- * room for the home.
+ * Tries to choose GPCs of @from that together have exactly @need TPCs. Returns true if the rest of
+ * @left is then enough for the other tenants. If the home has no GPC yet, one of the chosen GPCs
+ * must have room for the home.
  */
 static bool cover(struct plan_search *s, const struct cover *c, uint32_t from, uint32_t left,
 		  unsigned int need, bool home)
@@ -296,7 +296,7 @@ static bool cover(struct plan_search *s, const struct cover *c, uint32_t from, u
 	return false;
 }
 
-/* Tries the sets of the next tenant, beginning with the sets with the smallest sum. */
+/* Tries the sets of the next tenant. Begins with the sets that have the smallest sum. */
 static bool branch(struct plan_search *s, const struct node *n)
 {
 	const struct want *want = &n->wants[n->next];
@@ -317,8 +317,8 @@ static bool branch(struct plan_search *s, const struct node *n)
 }
 
 /*
- * First decides for the tenants of each uGPU separately, because this decides most cases. Then
- * decides for all tenants together.
+ * First decides separately for the tenants of each uGPU. In most cases this is enough. If it is not
+ * enough, decides for all tenants together.
  */
 static bool search(struct plan_search *s, const struct node *n)
 {
@@ -336,7 +336,7 @@ static bool search(struct plan_search *s, const struct node *n)
 }
 
 /*
- * Returns the cache entry of a case. For interchangeable GPCs, it compares only the number of GPCs.
+ * Returns the cache entry of a case. For interchangeable GPCs, the function compares their number.
  */
 static struct known *find_known(struct plan_search *s, uint32_t tenants, uint32_t left,
 				struct known *key)
@@ -383,8 +383,8 @@ static bool fits(struct plan_search *s, uint32_t tenants, uint32_t left)
 }
 
 /*
- * Supposes that the remaining TPCs are distributed one at a time, and returns the number of TPCs
- * that @tenant would get. Ignores the boundaries of GPCs.
+ * Returns the number of TPCs that @tenant would get if the remaining TPCs were distributed one at a
+ * time. Ignores the boundaries of GPCs.
  */
 static unsigned int fair_share(const struct plan_search *s, unsigned int tenant, uint32_t left)
 {
@@ -407,8 +407,8 @@ struct choice {
 	unsigned int tenant, share, nr;
 	unsigned int order[PLAN_MAX_GPCS];	/* positions of the GPCs that the tenant may
 						 * have */
-	uint32_t left, after;		/* @left: the GPCs for this tenant and later tenants;
-					 * @after: the GPCs for later tenants only */
+	uint32_t left, after;		/* the GPCs for this tenant and later tenants; the GPCs for
+					 * later tenants only */
 	unsigned int best;		/* rank of the best set so far */
 	uint32_t set;
 };
@@ -416,15 +416,15 @@ struct choice {
 /* The set that is being built. */
 struct part {
 	uint32_t set, may;		/* the set; the GPCs that may still be added */
-	unsigned int sum, rest;		/* number of TPCs of the set, and number of TPCs of the
-					 * GPCs that may be added */
+	unsigned int sum, rest;		/* TPCs in the set, and TPCs in the GPCs that may be
+					 * added */
 	uint64_t ugpus;
 	bool home;			/* the set holds the home */
 };
 
 /*
- * Returns the rank of a set. A lower rank is better. @off: the difference from the share, in
- * TPCs.
+ * Returns the rank of a set. A lower rank is better. The set differs from the tenant's share by
+ * @off TPCs.
  */
 static unsigned int rank_set(const struct plan_search *s, unsigned int off, unsigned int nr_ugpus,
 			     unsigned int sum)
@@ -491,7 +491,7 @@ static void choose_more(struct plan_search *s, struct choice *c, unsigned int i,
 	}
 }
 
-/* Chooses the best set of GPCs in @left. gpupart_manage.h defines which set is the best. */
+/* Chooses the best set of GPCs in @left. The best set is defined in gpupart_manage.h. */
 static uint32_t choose(struct plan_search *s, unsigned int tenant, uint32_t left)
 {
 	struct choice c = { .tenant = tenant, .left = left, .best = ~0u };
@@ -519,8 +519,8 @@ static uint32_t choose(struct plan_search *s, unsigned int tenant, uint32_t left
 }
 
 /*
- * Finds the groups of tenants that share a uGPU. Also finds the groups that must be apart from
- * each other. The groups are sorted by the rank of their first tenants.
+ * Finds the groups of tenants that share a uGPU. Also finds which groups must be apart. The groups
+ * are sorted by the rank of their first tenants.
  */
 static void find_groups(struct plan_search *s)
 {

@@ -56,10 +56,7 @@ static struct gpupart_tpcset shape_gpcs(const struct gpupart_topology *topo,
 		set = whole_gpcs(topo, &set);
 	}
 	nr -= gpupart_tpcset_count(&set);
-	/*
-	 * If the GPCs that are already split have enough TPCs for the rest, do not split another
-	 * GPC.
-	 */
+	/* If the split GPCs have enough TPCs for the rest, do not split another GPC. */
 	left = gpupart_tpcset_andnot(from, &whole);
 	if (gpupart_tpcset_count(&left) < nr)
 		left = gpupart_tpcset_andnot(from, &set);
@@ -105,9 +102,9 @@ static int shape_balanced(struct gpupart *gp, const struct gpupart_topology *top
 }
 
 /*
- * Adds TPCs of @from to @set until @set has @nr TPCs. For each TPC, it first chooses the uGPU
- * with the fewest members. In this uGPU it chooses the GPC with the fewest members, and in this
- * GPC the lowest TPC.
+ * Adds TPCs of @from to @set until @set has @nr TPCs. For each TPC, the function first chooses the
+ * uGPU with the fewest TPCs in @set. In this uGPU, it chooses the GPC with the fewest TPCs in @set.
+ * In this GPC, it chooses the lowest TPC.
  */
 static void spread_more(const struct gpupart_topology *topo, const struct gpupart_tpcset *from,
 			unsigned int nr, struct gpupart_tpcset *set)
@@ -161,8 +158,8 @@ static struct gpupart_tpcset shape_spread(const struct gpupart_topology *topo,
 			continue;
 		with = pack_lowest(&part, home);
 		/*
-		 * Return now: a different GPC of the same size would give an equally even
-		 * result.
+		 * A different GPC of the same size would give an equally even result, so return
+		 * now.
 		 */
 		spread_more(topo, from, nr, &with);
 		return with;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Proves by probe launches that completion records work on a GPU with its driver. */
+/* Uses probe launches to prove that completion records work with a GPU and its driver. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 					 * last block and the end of the grid */
 
 /*
- * Slot 0 belongs to the driver, which uses it to signal the end of an ordinary launch. So slot
+ * Slot 0 belongs to the driver. The driver uses it to signal the end of an ordinary launch. So slot
  * 0 shows whether the row is correct. All other slots must be empty.
  */
 void records_trial_launch(struct records_trial *trial, void *tmd)
@@ -33,7 +33,7 @@ void records_trial_launch(struct records_trial *trial, void *tmd)
 		trial->why = "a release slot cannot be written";
 }
 
-/* The launch has ended, so its record is already visible or will soon become visible. */
+/* The launch has ended, so its record is visible now or soon. */
 static const char *judge(const struct records_trial *trial, struct records_cell *cell)
 {
 	static const struct timespec moment = { .tv_nsec = 1000000 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Computes bounds of the offset between the CPU's clock and the GPU's clock: see clocks.h. */
+/* Computes bounds of the offset between the CPU's clock and the GPU's clock. See clocks.h. */
 #include <stdlib.h>
 #include <string.h>
 #include "lib/records/clocks.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Computes bounds of the offset between the CPU's clock and the GPU's clock. The bounds come
- * from moments at which a launch had certainly ended, or had certainly not ended. Only one
- * thread may use these functions.
+ * Computes bounds of the offset between the CPU's clock and the GPU's clock. At some moments, it is
+ * certain that a launch had ended, or that it had not ended. These moments give the bounds. All
+ * calls of these functions must come from one thread.
  */
 #ifndef GPUPART_LIB_RECORDS_CLOCKS_H
 #define GPUPART_LIB_RECORDS_CLOCKS_H
@@ -24,8 +24,8 @@ void clocks_measure(void);
 int64_t clocks_cpu_ns(uint64_t counter);
 
 /*
- * When the GPU's clock shows @end, the GPU's clock is ahead of the CPU's clock by at least
- * @ahead ns.
+ * At the moment when the GPU's clock shows @end, it is ahead of the CPU's clock by at least @ahead
+ * ns.
  */
 struct point {
 	uint64_t end;
@@ -33,8 +33,8 @@ struct point {
 };
 
 /*
- * A list of lower bounds of the offset. If @sign is -1, the list contains upper bounds instead.
- * Upper bounds are stored negated, so that the same code handles both lists.
+ * A list of bounds of the offset. The list contains lower bounds or, if @sign is -1, upper bounds.
+ * Upper bounds are stored negated. So the same code handles both kinds of lists.
  */
 struct points {
 	struct point list[CLOCKS_MAX_POINTS], hull[CLOCKS_MAX_POINTS];
@@ -49,15 +49,15 @@ struct points {
 void points_add(struct points *points, uint64_t end, int64_t cpu_time);
 
 /*
- * Computes the convex hull of the points. Both clocks run evenly, so the offset is never below
- * this hull. @than: the points of the opposite bounds, or NULL. A point that contradicts the
- * hull of @than is dropped, because its record arrived late.
+ * Computes the convex hull of the points. Both clocks run evenly, so the offset is never below this
+ * hull. If @than is not NULL, it contains the opposite bounds. If a point contradicts the hull of
+ * @than, the record of the point arrived late, and the point is dropped.
  */
 void points_hull(struct points *points, const struct points *than);
 
 /*
- * Returns the bound at the moment when the GPU's clock shows @end. @points must have at least one
- * point.
+ * Returns the bound at the moment when the GPU's clock shows @end. The list @points must have at
+ * least one point.
  */
 int64_t points_hull_at(const struct points *points, uint64_t end);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Records for contexts. Each context has its own mapping of the records, which is registered
- * with the driver. The GPU may write to this mapping until the context is destroyed. So the
- * library keeps the mapping registered, and does not reuse the mapping until the driver accepts
+ * Manages the records of contexts. Each context has its own mapping of the records. The mapping is
+ * registered with the driver. The GPU may write to the mapping until the context is destroyed, so
+ * the library keeps the mapping registered. It does not reuse the mapping until the driver accepts
  * the same memory for another context.
  */
 #include <errno.h>
@@ -19,7 +19,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_RENEWS(lock);
 
-/* The records of all GPUs, for the child of a fork. */
+/* The records of all GPUs. The child of a fork needs this list. */
 static struct records *all[DRIVER_MAX_GPUS];
 static unsigned int nr_all;
 
@@ -49,8 +49,7 @@ static void rings_reset(struct records *records)
 }
 
 /*
- * CUDA does not work in the child of a fork. The child must not record into the parent's memory,
- * and it must not read this memory.
+ * CUDA does not work in the child of a fork. The child must not write or read the parent's records.
  */
 static void after_fork(void)
 {
@@ -124,8 +123,8 @@ static bool section_make(struct gpupart *gp, struct records *records)
 }
 
 /*
- * The destruction of context @n has ended. The outstanding launches of the context have ended
- * too, at an unknown time.
+ * This function is called when the destruction of context @n has ended. The outstanding launches of
+ * the context have also ended, at an unknown time.
  */
 static void rings_revive(struct records *records, unsigned int n)
 {
@@ -149,7 +148,7 @@ static void rings_revive(struct records *records, unsigned int n)
 }
 
 /*
- * Reuses the memory of an earlier context if the driver has released this memory. Otherwise maps
+ * If the driver has released the memory of an earlier context, reuses this memory. Otherwise maps
  * new memory. The caller holds the lock.
  */
 static int add(struct gpupart *gp, struct records *records, const struct cuda_api *cuda,

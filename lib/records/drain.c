@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * After a process's set has changed, finds out when all launches with the old set have ended:
- * see lib/private.h.
+ * After a process's set has changed, finds out when all launches with the old set have ended. See
+ * lib/private.h.
  *
  * A launch first reads its set and gets its number later. Between these two steps, a flag in the
- * lane of the thread is set. The thread sets this flag without a fence. Instead, the reader of
- * the flags calls membarrier(), which makes a fence for all threads. A thread whose flag is set
- * after the fence may still use the old set. A thread whose flag is not set reads the new set at
- * its next launch. After each thread whose flag was set has left its launch, every launch with
- * the old set has a number.
+ * lane of the thread is set. The thread sets this flag without a fence. Instead, the reader of the
+ * flags calls membarrier(), which makes a fence for all threads. A thread whose flag is set after
+ * the fence may still use the old set. A thread whose flag is not set reads the new set at its next
+ * launch. After each thread whose flag was set has left its launch, every launch with the old set
+ * has a number.
  */
 #include <errno.h>
 #include <linux/membarrier.h>
@@ -44,8 +44,8 @@ static uint64_t nr_loose(const struct state_lane *lanes)
 }
 
 /*
- * If the library cannot know when this process's launches have ended, returns the reason.
- * Otherwise returns NULL.
+ * If the library cannot know when this process's launches end, returns the reason. Otherwise
+ * returns NULL.
  */
 static const char *why_unknown(const struct state_records *records,
 			       const struct state_lane *lanes)
@@ -71,10 +71,9 @@ static bool all_left(const struct state_lane *then, const struct state_lane *now
 {
 	for (unsigned int n = 1; n < STATE_NR_LANES; n++)
 		/*
-		 * A launch is counted once. The launch that was running at @then may have been
-		 * counted after that time. So if the count has increased by only 1, the counted
-		 * launch may be the one that was running at @then. If the count has increased by
-		 * 2, a later launch has been counted.
+		 * Each launch increases the count by 1. If the count has increased by 1 since
+		 * @then, the counted launch may be the launch that was running at @then. If the
+		 * count has increased by 2, a later launch has been counted, too.
 		 */
 		if ((then[n].launching && now[n].launching &&
 		     nr_launches(&now[n]) - nr_launches(&then[n]) < 2) ||
@@ -97,8 +96,8 @@ static void note_numbers(struct gpupart_records_reader *reader)
 }
 
 /*
- * Returns 1, 0 or -ENODATA. Outstanding launches are checked before unknown launches. When the
- * outstanding launches have ended, fewer launches may be unknown.
+ * Returns 1, 0 or -ENODATA. The function checks outstanding launches before unknown launches,
+ * because fewer launches may be unknown when the outstanding launches have ended.
  */
 static int numbers_ended(struct gpupart *gp, const struct gpupart_records_reader *reader)
 {
@@ -144,7 +143,7 @@ static int step(struct gpupart *gp, struct gpupart_records_reader *reader,
 	struct reader_drain *drain = &reader->drain;
 
 	/*
-	 * A launch that was counted before this moment has a number or is still in the callback.
+	 * If a launch was counted before this moment, it has a number or is still in the callback.
 	 */
 	if (drain->step == DRAIN_BEGUN || nr_loose(lanes) != drain->loose) {
 		drain->loose = nr_loose(lanes);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The file into which the GPU writes records. It is in the same directory as the state page of
- * this process. If the process has no published state page, the file is anonymous memory. Any
- * thread may call these functions.
+ * Manages the file into which the GPU writes records. The file is in the same directory as the
+ * state page of this process. If the process has no published state page, the file is anonymous
+ * memory. Any thread may call these functions.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,8 +20,9 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_TAKES(lock, 2);
 
 /*
- * -1: there is no descriptor yet. Some programs close descriptors that they did not open. If a
- * program has closed this descriptor, the descriptor's number may belong to another file.
+ * The descriptor of the file, or -1 if there is no descriptor yet. Some programs close descriptors
+ * that they did not open. If a program has closed this descriptor, its number may belong to another
+ * file.
  */
 static struct {
 	int fd;
@@ -102,9 +103,9 @@ static int file_make(void)
 }
 
 /*
- * Allocates the pages of a section. If a page could not be allocated at the first write to it,
- * the kernel would kill the program. Readers do not read the section until records are turned on
- * for this GPU. The caller holds the lock.
+ * Allocates the pages of a section. If the kernel could not allocate a page at the first write to
+ * it, the kernel would kill the program. Readers do not read the section until records are turned
+ * on for this GPU. The caller holds the lock.
  */
 static int section_make(unsigned int n)
 {

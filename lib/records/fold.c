@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Adds launches that have ended to the totals ("folds" them). In the process that launches, one
- * thread at a time writes the totals. This thread holds the lock of the totals. A thread that
- * cannot acquire this lock does not wait for it. A reader folds further launches into its own
+ * Adds launches that have ended to the totals. This is called folding. In the process that
+ * launches, one thread at a time writes the totals. This thread holds the lock of the totals. If a
+ * thread cannot acquire the lock, it does not wait. A reader folds further launches into its own
  * copy of the totals.
  */
 #include <string.h>
@@ -57,8 +57,8 @@ __attribute__((noinline, cold)) static void clock_renew(struct state_clock *cloc
 }
 
 /*
- * Returns how long a rate may be used. The rate was measured in the time from the first sample
- * to @clock. If the rate is used for a second period of the same length, the error of the
+ * Returns the time for which a rate may be used. The rate was measured in the time from the first
+ * sample to @clock. If the rate is used for a second period of the same length, the error of the
  * computed times doubles.
  */
 static inline uint64_t clock_window(const struct state_clock *clock)
@@ -69,9 +69,9 @@ static inline uint64_t clock_window(const struct state_clock *clock)
 }
 
 /*
- * A launch ended at GPU time @end, and its end was seen when the CPU counter was @counter. The
- * difference between these two times is the maximum by which the GPU's clock can be behind the
- * CPU's clock.
+ * Updates the clock after a launch ended at GPU time @end. The end was seen when the CPU counter
+ * had the value @counter. The GPU's clock can be behind the CPU's clock by at most the difference
+ * between these two times.
  */
 static inline void clock_see(struct state_clock *clock, uint64_t counter, uint64_t end)
 {
@@ -86,8 +86,8 @@ static inline void clock_see(struct state_clock *clock, uint64_t counter, uint64
 }
 
 /*
- * Renews the rate if necessary. Returns the value of the CPU's counter up to which the rate may be
- * used.
+ * If necessary, renews the rate. The rate may be used up to a value of the CPU's counter. Returns
+ * this value.
  */
 static __attribute__((noinline, cold)) uint64_t clock_check(struct state_clock *clock,
 							    uint64_t counter)
@@ -207,7 +207,7 @@ static __attribute__((noinline)) struct state_function *function_new(
 
 /* ------------------------------------------------------------------- launches */
 
-/* Returns a lower bound of the GPU's time at which a launch was submitted. */
+/* Returns a lower bound of the GPU's time at the submission of a launch. */
 static inline uint64_t submitted_ns(const struct state_clock *clock, uint64_t submitted)
 {
 	return records_clock_ns(clock, submitted) + clock->offset;
@@ -222,8 +222,8 @@ static inline struct state_function *function_of(struct state_records *totals, u
 }
 
 /*
- * Adds @count launches of one function to the totals, except to the union of the intervals. The
- * launches took @ns and ended at @end, and the longest of them took @longest ns.
+ * Adds @count launches of one function to the totals. Does not change the union of the intervals.
+ * The launches took @ns in total, and ended at @end. The longest launch took @longest ns.
  */
 static inline __attribute__((always_inline))
 void add_run(struct state_records *totals, struct state_ring *ring, struct state_function *f,
@@ -240,7 +240,10 @@ void add_run(struct state_records *totals, struct state_ring *ring, struct state
 		totals->last_end = end;
 }
 
-/* @f: the function of an earlier launch, or NULL. Returns the function of this launch, or @f. */
+/*
+ * Adds one launch to the totals. The argument @f is the function of an earlier launch, or NULL.
+ * Returns the function of this launch. If the launch failed, returns @f.
+ */
 static inline __attribute__((always_inline))
 struct state_function *fold_entry(struct state_records *totals, struct state_ring *ring,
 				  const struct records_entry *entry, struct state_function *f)
@@ -286,8 +289,8 @@ unsigned int records_fold_ring(struct state_records *totals, struct records_ring
 	unsigned int nr = 0;
 
 	/*
-	 * These launches have ended. They were not folded before later launches reused their
-	 * entries.
+	 * These launches have ended, but later launches reused their entries before the launches
+	 * were folded.
 	 */
 	if (__builtin_expect(issued - seq > mask + 1, 0)) {
 		totals->untimed += issued - seq - mask - 1;
@@ -305,8 +308,8 @@ unsigned int records_fold_ring(struct state_records *totals, struct records_ring
 	while (nr < max && records_has(&ring->cells[(seq + nr + 1) & mask], seq + nr + 1))
 		nr++;
 	/*
-	 * Before any begin is computed, update the clock with the last launch, because the first
-	 * launch may have ended long ago.
+	 * Update the clock with the last launch before you compute the start of any launch. The
+	 * first launch may have ended long ago.
 	 */
 	if (nr) {
 		counter = records_counter();
@@ -398,9 +401,9 @@ static __attribute__((noinline, cold)) void fold_renew(struct records *records,
 }
 
 /*
- * The most frequent case takes few instructions: launches of one function that waited for their
- * predecessors, in a process with one stream. All calls are in tail position. The loop stops at
- * multiples of FOLD_MAX entries, and so at the end of the ring.
+ * The most frequent case takes few instructions. In this case, the process has one stream, all
+ * launches are of one function, and each launch waited for its predecessor. All calls are tail
+ * calls. The loop stops at multiples of FOLD_MAX entries, so it also stops at the end of the ring.
  */
 void records_fold(struct records_ring *ring)
 {
@@ -417,7 +420,8 @@ void records_fold(struct records_ring *ring)
 	cell = first;
 	/*
 	 * The time of a launch is later than the time of its predecessor. If the launch has not
-	 * ended, its cell contains an earlier time. @least is 0 minus the longest time.
+	 * ended, its cell contains an earlier time. The variable @least is the negated longest
+	 * time.
 	 */
 	do {
 		uint64_t time = atomic_load_explicit(&cell->time, memory_order_relaxed), minus;
@@ -449,7 +453,10 @@ void records_fold(struct records_ring *ring)
 	}
 	end = atomic_load_explicit(&cell->time, memory_order_relaxed);
 	clock_see(&totals->clock, counter, end);
-	/* Do not keep the clock in registers, which this function would have to save. */
+	/*
+	 * This function would have to save registers that contain the clock, so do not keep the
+	 * clock in registers.
+	 */
 	atomic_signal_fence(memory_order_acq_rel);
 	if (submitted_ns(&totals->clock, atomic_load_explicit(&note_of(cell)->submitted,
 							      memory_order_relaxed)) > begin)
@@ -469,8 +476,8 @@ unusual:
 }
 
 /*
- * Returns a lower bound of the GPU's time at which the CPU's counter had the value @counter.
- * Returns 0 if the GPU's time is unknown or another thread is writing the clock.
+ * Returns a lower bound of the GPU's time at the moment when the CPU's counter had the value
+ * @counter. If the GPU's time is unknown, or if another thread is writing the clock, returns 0.
  */
 static uint64_t gpu_time(const struct state_records *totals, uint64_t counter)
 {

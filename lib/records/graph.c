@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Completion records of executable graphs. A node's TMD is built once and launched many times.
- * So the record of a node cannot contain the number of a launch. Instead, each last kernel of a
- * launch adds 1 to the graph's counter and overwrites the time of the previous launch. The
+ * Manages the completion records of executable graphs. A node's TMD is built once and launched many
+ * times. So the record of a node cannot contain the number of a launch. Instead, each last kernel
+ * of a launch adds 1 to the graph's counter, and overwrites the time of the previous launch. The
  * driver runs the launches of one executable graph one after the other, even if they are on
  * different streams.
  */
@@ -14,8 +14,8 @@
 
 #define MAX_FUNCTIONS	8	/* maximum number of functions of last kernels */
 /*
- * Maximum number of counted kernels. More counted kernels would slow the graph down, because
- * additions to the same word wait for each other.
+ * Maximum number of counted kernels. Additions to the same word wait for each other, so more
+ * counted kernels would make the graph slower.
  */
 #define MAX_KERNELS	32
 
@@ -54,8 +54,8 @@ static int by_address(const void *a, const void *b)
 static bool walk(const struct cuda_api *cuda, void *graph, bool last, struct records_mark *mark);
 
 /*
- * If @last is true, no other node waits for this node, and the function of this node must be
- * counted. If @last is false, this node is counted only if its function is counted.
+ * If @last is true, no other node waits for this node, so the function of this node must be
+ * counted. If @last is false, the node is counted if its function is counted.
  */
 static bool walk_node(const struct cuda_api *cuda, void *node, bool last,
 		      struct records_mark *mark)
@@ -87,8 +87,8 @@ static bool walk_node(const struct cuda_api *cuda, void *node, bool last,
 }
 
 /*
- * Visits all nodes, or only the nodes that no other node waits for. Returns an error if an edge
- * has extra data.
+ * Visits nodes of the graph. If @last is true, visits the nodes for which no other node waits.
+ * Otherwise visits all nodes. If an edge has extra data, returns an error.
  */
 static bool walk(const struct cuda_api *cuda, void *graph, bool last, struct records_mark *mark)
 {
@@ -114,9 +114,7 @@ static bool walk(const struct cuda_api *cuda, void *graph, bool last, struct rec
 
 static bool mark_fill(struct records_mark *mark, const struct cuda_api *cuda, void *graph)
 {
-	/*
-	 * If a driver has this function, it also has the other functions that this code calls.
-	 */
+	/* A driver with this function also has the other functions that this code calls. */
 	return cuda->graph_edges && cuda->kernel_get && walk(cuda, graph, true, mark) &&
 	       walk(cuda, graph, false, mark);
 }
@@ -175,7 +173,7 @@ static void times_add(struct records *records)
 {
 	struct records_ring *ring = &records->rings[RECORDS_GRAPH_RING];
 
-	/* Do not trust the numbers in the state page: other processes can write to them. */
+	/* Do not trust the numbers in the state page, because other processes can write to them. */
 	for (unsigned int n = 0; records->nr_running && n < STATE_NR_GRAPHS &&
 	     n < records->shown->nr_graphs; n++) {
 		const struct records_graph *graph = &records->graphs[n];
@@ -212,8 +210,8 @@ static void times_add_all(struct records *records)
 }
 
 /*
- * Assigns an entry to an executable graph that has no built node yet. If no entry is free, the
- * ends of the graph's launches are unknown.
+ * Assigns an entry to an executable graph without built nodes. If no entry is free, the ends of the
+ * graph's launches are unknown.
  */
 static void entry_take(struct records *records, struct records_mark *mark)
 {
@@ -308,7 +306,7 @@ void records_graphs_gone(struct records *records, unsigned int n, bool ended)
 /* ------------------------------------------------------------------- in the launch callback */
 
 /*
- * Clears old records from a node's TMD. The driver may have reused the memory of a destroyed
+ * Removes old records from a node's TMD. The driver may have reused the memory of a destroyed
  * executable graph for this node.
  */
 static void node_clear(const struct records *records, const struct tmd_map *map, void *tmd)

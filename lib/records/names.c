@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds the names of the functions in the totals by asking the driver, outside the launch
- * callback. Functions whose module was unloaded are skipped, because their address may belong
- * to another function now.
+ * Asks the driver for the names of the functions in the totals. This code runs outside the launch
+ * callback. It skips each function whose module was unloaded, because another function may now have
+ * the same address.
  */
 #include <sched.h>
 #include <stdio.h>
@@ -53,7 +53,7 @@ void records_names(struct state_function *functions, struct records *records,
 		return;
 	was = driver_own(true);
 	/*
-	 * Count this thread before it reads the keys. Then a thread that removes a key waits for
+	 * Count this thread before it reads the keys. Then any thread that removes a key waits for
 	 * this thread.
 	 */
 	atomic_fetch_add(&nr_naming, 1);
@@ -63,7 +63,7 @@ void records_names(struct state_function *functions, struct records *records,
 	driver_own(was);
 }
 
-/* Skips launches that are not in the totals yet. */
+/* Skips the launches that are not in the totals yet. */
 static void forget_rings(struct records *records)
 {
 	for (unsigned int n = 0; records->section && n < STATE_NR_RINGS; n++) {
@@ -85,8 +85,8 @@ void records_module_gone(struct records *records)
 		records_totals_unlock(records, records->shown);
 	}
 	/*
-	 * Do not wait long. Another thread that asks for a name may be waiting until this unload
-	 * ends.
+	 * Do not wait long. Another thread may be asking for a name, and its call may wait until
+	 * this unload ends.
 	 */
 	for (int i = 0; i < PATIENCE && atomic_load(&nr_naming); i++)
 		sched_yield();

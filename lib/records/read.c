@@ -73,8 +73,8 @@ static void close_files(struct gpupart_records_reader *reader)
 }
 
 /*
- * Root can read the process of any user. The state page of the process is in the directory of
- * the process's real user or effective user.
+ * Root can read the process of any user. The directory of the state page belongs to the real user
+ * or to the effective user of the process.
  */
 static int open_process(struct gpupart *gp, struct gpupart_records_reader *reader)
 {
@@ -146,7 +146,7 @@ void gpupart_records_close(struct gpupart_records_reader *reader)
 
 /* ------------------------------------------------------------------- copying */
 
-/* Returns the offset in the state page of a member of the GPU's records. */
+/* Returns the offset of a member of the GPU's records. The offset is in the state page. */
 static size_t page_at(const struct gpupart_records_reader *reader, size_t member)
 {
 	return offsetof(struct state_page, records) +
@@ -247,8 +247,8 @@ unsigned int reader_ring(struct gpupart_records_reader *reader, unsigned int n, 
 		if (!records_reached(cell, seq))
 			break;
 		/*
-		 * If the number in the cell is not the number of this launch, a later launch
-		 * uses the cell, so this launch has ended.
+		 * If the cell contains another number, a later launch uses the cell, so this launch
+		 * has ended.
 		 */
 		entry[nr++] = (struct reader_entry){ .ring = n, .seq = seq,
 						     .timed = records_has(cell, seq) };
@@ -300,7 +300,7 @@ static int by_time(const void *a, const void *b)
 
 /* ------------------------------------------------------------------- reading */
 
-/* Adds the launches that have ended and that the process itself has not folded yet. */
+/* Adds the launches that have ended, but that the process itself has not folded yet. */
 static void fold_rest(struct gpupart_records_reader *reader)
 {
 	struct state_records *copy = &reader->copy;
@@ -439,8 +439,7 @@ static void fill(const struct gpupart_records_reader *reader, struct gpupart_rec
 }
 
 /*
- * The pid may now belong to another process. But only the original process holds the lock on the
- * file.
+ * Another process may now have this pid. But only the original process holds the lock on the file.
  */
 bool reader_lives(const struct gpupart_records_reader *reader)
 {
@@ -489,8 +488,8 @@ int gpupart_records_read(struct gpupart *gp, struct gpupart_records_reader *read
 }
 
 /*
- * Removes all rings except @ring. From @ring, removes the launches of the streams that used
- * @ring before its current stream.
+ * Removes all rings except @ring. Streams may have used @ring before its current stream. Removes
+ * the launches of these streams, too.
  */
 static void leave_ring(struct state_records *copy, const struct records_ring *ring)
 {
@@ -599,7 +598,7 @@ static bool graph_busy(const struct gpupart_records_reader *reader,
 	return false;
 }
 
-/* Returns 0 or 1, like gpupart_records_busy(). @arg is the reader. */
+/* Returns 0 or 1, like gpupart_records_busy(). The argument @arg is the reader. */
 static int read_busy(void *arg)
 {
 	struct gpupart_records_reader *reader = arg;
@@ -613,7 +612,7 @@ static int read_busy(void *arg)
 		const struct state_ring *ring = &records->rings[n];
 
 		/*
-		 * Skip this ring if it was already checked or if no stream uses it. Most rings
+		 * If this ring was already checked, or if no stream uses it, skip it. Most rings
 		 * are unused.
 		 */
 		if ((__atomic_load_n(&ring->issued, __ATOMIC_ACQUIRE) != reader->done[n] ||

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A reader of the records of one process on one GPU. read.c and watch.c share it. Only one
- * thread may use a reader.
+ * Declares a reader of the records of one process on one GPU. The files read.c and watch.c share
+ * this header. Two threads must not use the same reader.
  */
 #ifndef GPUPART_LIB_RECORDS_READER_H
 #define GPUPART_LIB_RECORDS_READER_H
@@ -12,8 +12,8 @@
 
 struct reader_entry {
 	struct records_entry launch;
-	uint64_t key;		/* the key for sorting: the latest valid time among this launch
-				 * and the earlier launches in its ring */
+	uint64_t key;		/* the key for sorting, which is the latest valid time of this
+				 * launch and of earlier launches in its ring */
 	uint64_t seq;
 	unsigned int ring;
 	bool timed;		/* the launch's number was visible before its time was read */
@@ -27,9 +27,9 @@ struct reader_drain {
 	struct state_lane lanes[STATE_NR_LANES];	/* lanes of threads that may be in a
 							 * launch */
 	/*
-	 * The numbers of the last launches for which the reader waits. @ring has the numbers in
-	 * the rings. @after has the numbers in rings that also have unrecorded launches. @graph
-	 * has the numbers of graphs.
+	 * The numbers of the last launches for which the reader waits. The array @ring has the
+	 * numbers in the rings. The array @after has the numbers in rings that also have unrecorded
+	 * launches. The array @graph has the numbers of graphs.
 	 */
 	uint64_t ring[STATE_NR_RINGS], after[STATE_NR_RINGS], graph[STATE_NR_GRAPHS];
 };
@@ -43,10 +43,7 @@ struct gpupart_records_reader {
 	char file[48];
 	struct watch *watch;		/* NULL: gpupart_records_watch() was not called */
 	void (*watch_free)(struct watch *watch);
-	/*
-	 * Only gpupart_records_busy() uses these mappings. The first call of this function creates
-	 * the mappings.
-	 */
+	/* The mappings for gpupart_records_busy(). Its first call creates the mappings. */
 	const struct state_page *page;
 	const struct records_section *section;
 	uint64_t done[STATE_NR_RINGS];	/* launches up to this number have ended in each ring */
@@ -70,22 +67,22 @@ unsigned int reader_ring(struct gpupart_records_reader *reader, unsigned int n, 
 
 /*
  * Finds the row of the function @name among the *nr rows in @rows. Each row has @size bytes and
- * begins with a name. If no row has this name, adds a row and returns it. If there are already
- * GPUPART_RECORDS_NR_FUNCTIONS rows, returns the last row, which has no name.
+ * begins with a name. If no row has this name, adds a row and returns the new row. If there are
+ * already GPUPART_RECORDS_NR_FUNCTIONS rows, returns the last row. The last row has no name.
  */
 void *reader_row(void *rows, size_t size, unsigned int *nr, const char *name);
 
-/* Reads @len bytes at offset @at of the process's state page. Returns false if that fails. */
+/* Reads @len bytes at offset @at of the process's state page. If the read fails, returns false. */
 bool reader_page(const struct gpupart_records_reader *reader, size_t at, void *into, size_t len);
 
 uint64_t reader_graph(const struct gpupart_records_reader *reader, unsigned int entry);
 
-/* Returns false if the process has ended or executes another program. */
+/* If the process has ended, or if it executes another program now, returns false. */
 bool reader_lives(const struct gpupart_records_reader *reader);
 
 /*
- * Like gpupart_records_read(), but also works for a process that has ended. Returns false if
- * the state page of the process could not be read.
+ * Does the same as gpupart_records_read(), but also works for a process that has ended. If the
+ * state page of the process cannot be read, returns false.
  */
 bool reader_read(struct gpupart_records_reader *reader, struct gpupart_records *records);
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Completion records: when a launch ends, the GPU writes the time into memory of this process.
- * Other processes read this memory through a file. See Documentation/internals/state-page.md.
+ * Declares completion records. When a launch ends, the GPU writes the time into memory of this
+ * process. Other processes read this memory through a file. See
+ * Documentation/internals/state-page.md.
  *
  * The driver has one TMD buffer for each stream, so a TMD's address identifies its stream. Two
- * launches of one stream are never in the launch callback at the same time, so each ring has one
- * writer and needs no lock. The functions that the launch callback calls cannot fail, allocate
- * no memory, acquire no lock and have no unbounded loops.
+ * launches of one stream are never in the launch callback at the same time. So each ring has one
+ * writer and needs no lock. The functions for the launch callback cannot fail. They allocate no
+ * memory, acquire no lock and have no unbounded loops.
  */
 #ifndef GPUPART_LIB_RECORDS_RECORDS_H
 #define GPUPART_LIB_RECORDS_RECORDS_H
@@ -34,9 +35,9 @@ struct records_cell {
 };
 
 /*
- * Returns true if the cell contains sequence number @seq. On GPUs with older TMD layouts the GPU
- * writes only the lower 32 bits of a number. A comparison of 32 bits is enough, because a cell
- * only contains the number of the newest launch in the cell or of the launch before it.
+ * Returns true if the cell contains sequence number @seq. With older TMD layouts, the GPU writes
+ * only the lower 32 bits of a number. A comparison of 32 bits is enough, because the cell contains
+ * the number of its newest launch or of its second newest launch.
  */
 static inline bool records_has(const struct records_cell *cell, uint64_t seq)
 {
@@ -89,8 +90,8 @@ _Static_assert(offsetof(struct records_section, notes) == RECORDS_REGISTERED &&
 	       sizeof(struct records_section) <= RECORDS_STRIDE, "a section must fit into 1 MiB");
 
 /*
- * Returns how many counted kernels of @graph's launches have not ended. The number is negative
- * if more kernels have ended than were counted as launched.
+ * Returns how many counted kernels of @graph's launches have not ended. If more kernels have ended
+ * than were counted as launched, the number is negative.
  */
 static inline int32_t records_graph_left(const struct state_graph *graph,
 					 const struct records_graph_cell *cell)
@@ -113,9 +114,9 @@ static inline unsigned int records_first(unsigned int ring)
 }
 
 /*
- * Returns a number that is 1 less than the number of the ring's first launch. Initially, cell i
- * of the ring has payload i. A cell is free for a launch if its payload is the launch's number
- * minus the number of cells in the ring.
+ * Returns the number of the ring's first launch, minus 1. Initially, cell i of the ring has payload
+ * i. The payload of a cell shows when the cell is free for a launch. Then the payload is the
+ * launch's number minus the number of cells in the ring.
  */
 static inline uint64_t records_base(unsigned int ring)
 {
@@ -123,7 +124,7 @@ static inline uint64_t records_base(unsigned int ring)
 }
 
 /*
- * Returns the section of GPU number @n. Creates the section if it does not exist. If this fails,
+ * Returns the section of GPU number @n. If the section does not exist, creates it. If this fails,
  * returns NULL with the reason in @gp.
  */
 struct records_section *records_file_section(struct gpupart *gp, unsigned int n);
@@ -131,15 +132,15 @@ struct records_section *records_file_section(struct gpupart *gp, unsigned int n)
 GPUPART_PRIVATE
 struct records_section *records_file_find(unsigned int n);
 /*
- * Creates a second mapping of the part of section @n that the GPU writes. Returns NULL if memory
- * is short.
+ * The GPU writes one part of section @n. This function creates a second mapping of this part. If
+ * memory is short, returns NULL.
  */
 void *records_file_again(unsigned int n);
 
 /*
- * This ring belongs to no stream. Each entry of this ring is an interval in which launches of an
- * executable graph followed each other. An entry is written when its interval is over. The
- * entries are not sorted by time.
+ * This ring belongs to no stream. Each entry of this ring is an interval with consecutive launches
+ * of an executable graph. The entry is written after the end of its interval. The entries are not
+ * sorted by time.
  */
 #define RECORDS_GRAPH_RING	(STATE_NR_RINGS - 1)
 #define RECORDS_GRAPH_KEY	3	/* key of these entries; it is odd, so no name
@@ -175,9 +176,8 @@ struct records_ring {
 	 */
 	_Alignas(64) _Atomic uint64_t issued;
 	/*
-	 * The totals include the launches up to number @room - (@mask + 1). So later launches up
-	 * to number @room can use their entries, because the launches that used these entries
-	 * before have ended.
+	 * The totals include the launches up to number @room - (@mask + 1). So the entries of these
+	 * launches are free for later launches up to number @room.
 	 */
 	_Atomic uint64_t room;
 	uint64_t mask;			/* number of entries - 1 */
@@ -185,8 +185,8 @@ struct records_ring {
 	_Atomic uint64_t tmd;		/* address of the TMD of the ring's stream; 0:
 					 * the ring has no stream */
 	/*
-	 * Equal to @ctx if the ring can be used. NULL while a launch is in the callback. Only the
-	 * thread that launches on the stream reads and writes this member.
+	 * If the ring can be used, this member is equal to @ctx. While a launch is in the callback,
+	 * it is NULL. It is private to the thread that launches on the stream.
 	 */
 	const void *ready;
 	struct state_ring *shown;
@@ -196,7 +196,7 @@ struct records_ring {
 	struct state_function *function;	/* the function of the last folded launch */
 	const void *ctx;
 	uint64_t address;		/* address of the cells in the address space of @ctx */
-	/* Launches up to this number belong to streams that used the ring earlier. */
+	/* Earlier streams of this ring made the launches up to this number. */
 	_Atomic uint64_t first;
 	uint64_t unrecorded;		/* number of unrecorded launches of all streams that used
 					 * the ring earlier */
@@ -222,15 +222,21 @@ struct records_context {
 					 * context */
 };
 
-/* Belongs to an entry of state_records.graph. */
+/* The library's private data about an entry of state_records.graph. */
 struct records_graph {
 	struct state_graph *shown;
 	struct records_graph_cell *cell;
-	/* The mark of the executable graph that uses the entry. NULL: no graph uses it. */
+	/*
+	 * The mark of the executable graph that uses the entry. NULL means that no graph uses the
+	 * entry.
+	 */
 	struct records_mark *owner;
-	/* 1 plus the index in contexts[] of the context of the graph's nodes. 0: no context yet. */
+	/*
+	 * The graph's nodes belong to a context. This member is 1 plus the index of this context in
+	 * contexts[]. The value 0 means that there is no context yet.
+	 */
 	unsigned int context;
-	/* If true, the entry must not be reused until this context is destroyed. */
+	/* If this member is true, the entry must not be reused until the context is destroyed. */
 	bool spoilt;
 	bool launching;			/* a launch of its graph is not counted yet */
 };
@@ -245,8 +251,8 @@ struct records {
 	/* If bit n is 1, ring n has no stream, but its launches may still be running. */
 	_Atomic uint64_t free;
 	/*
-	 * If bit n is 1, a stream has used ring n. Bit 1 is also set if a graph was launched. So
-	 * the value is 1 if there are only launches in ring 0.
+	 * If bit n is 1, a stream has used ring n. A launch of a graph also sets bit 1. So if all
+	 * launches are in ring 0, the value is 1.
 	 */
 	_Atomic uint64_t used;
 	struct records_ring rings[STATE_NR_RINGS];
@@ -254,12 +260,12 @@ struct records {
 	struct records_graph graphs[STATE_NR_GRAPHS];
 	atomic_bool folding;		/* a thread is writing the totals */
 	unsigned int next_ring;		/* the ring with which the next fold begins, below 64 */
-	/* Up to this value of the CPU's counter, the rate of the clock may be used. */
+	/* The rate of the clock may be used up to this value of the CPU's counter. */
 	uint64_t clock_until;
 	atomic_uint nr_running;		/* number of graphs whose time is not in the totals yet */
 	/*
-	 * Adds the times of ended graphs to the totals. Called while the caller holds @folding.
-	 * Set before @nr_running is not 0.
+	 * This function adds the times of ended graphs to the totals. Its caller holds @folding.
+	 * The pointer is set before @nr_running changes from 0.
 	 */
 	void (*fold_graphs)(struct records *records);
 	struct state_gpu *gpu;
@@ -269,29 +275,29 @@ struct records {
 /* ------------------------------------------------------------------- launches */
 
 /*
- * Called in the launch callback after the TMD was masked. Assigns a record to the launch, or
- * counts the launch as unrecorded. Then calls state_launch_end() for @lane.
+ * The launch callback calls this function after it masked the TMD. The function assigns a record to
+ * the launch, or counts the launch as unrecorded. Then it calls state_launch_end() for @lane.
  */
 void records_launch(const struct launch_params *params, struct state_lane *lane,
 		    struct records *records);
 
 /*
- * Does the same for a launch function whose end the library observes: the functions
- * records_last() and records_launch_ends() then know the launch.
+ * Does the same as records_launch(), but for a launch function whose end the library observes.
+ * After this call, records_last() and records_launch_ends() know the launch.
  */
 void records_launch_in_call(const struct launch_params *params, struct state_lane *lane,
 			    struct records *records);
 
 /*
  * Returns the ring of the calling thread's last launch, and stores the number of this launch in
- * *seq. Returns NULL if the launch has no record.
+ * *seq. If the launch has no record, returns NULL.
  */
 const struct records_ring *records_last(uint64_t *seq);
 
 /*
  * Returns true if launch number @seq of @ring has ended, or if its end can never be known. The
- * launch must have a record. *ns is set to an upper bound of the launch's time in ns, or to 0 if
- * the time is unknown. Callbacks must not call this function.
+ * launch must have a record. The function sets *ns to an upper bound of the launch's time in ns. If
+ * the time is unknown, it sets *ns to 0. Callbacks must not call this function.
  */
 bool records_ended(const struct records *records, const struct records_ring *ring, uint64_t seq,
 		   uint64_t *ns);
@@ -299,30 +305,30 @@ bool records_ended(const struct records *records, const struct records_ring *rin
 /* The ring of the calling thread's last launch, see records_last(). */
 extern _Thread_local const struct records_ring *records_last_ring;
 
-/* Called when a launch function begins. */
+/* This function is called when a launch function begins. */
 static inline void records_launch_begins(void)
 {
 	records_last_ring = NULL;
 }
 
 /*
- * Called when a launch function has returned @result. If the launch function failed after the
- * launch callback, the launch never runs.
+ * This function is called when a launch function has returned @result. If the launch function
+ * failed after the launch callback, the launch never runs.
  */
 void records_launch_ends(int result);
 
 /*
- * Called when the stream whose TMD is at @tmd is destroyed, or when @ctx is destroyed with all
- * its streams.
+ * The first function is called when the stream whose TMD is at @tmd is destroyed. The second
+ * function is called when @ctx is destroyed with all its streams.
  */
 void records_stream_gone(struct records *records, uint64_t tmd);
 void records_context_gone(struct records *records, const void *ctx);
-/* Returns the ring of the stream whose TMD is at @tmd, or NULL if the stream has no ring. */
+/* Returns the ring of the stream whose TMD is at @tmd. If the stream has no ring, returns NULL. */
 GPUPART_PRIVATE
 struct records_ring *records_ring_of(struct records *records, uint64_t tmd);
 /*
- * Returns the index of @ctx in @records->contexts, or RECORDS_MAX_CONTEXTS if @ctx is not in this
- * array.
+ * Returns the index of @ctx in @records->contexts. If @ctx is not in this array, returns
+ * RECORDS_MAX_CONTEXTS.
  */
 static inline unsigned int records_context_of(struct records *records, const void *ctx)
 {
@@ -348,15 +354,15 @@ static inline bool records_not_made(int result)
 
 /*
  * Describes how the library detects that the launches of an executable graph have ended. The GPU
- * counts how many kernels have ended. It counts only kernels that have the same function as one
- * of the graph's last kernels. Only one thread at a time may use a mark, as the driver requires
- * for the executable graph.
+ * counts how many kernels have ended. A kernel is counted if it has the same function as one of the
+ * graph's last kernels. Two threads must not use a mark at the same time. The driver has the same
+ * rule for the executable graph.
  */
 struct records_mark;
 
 /*
- * Creates the mark of an executable graph that was created from @graph. Returns NULL if the
- * completion of its launches cannot be known.
+ * Creates the mark of an executable graph that was created from @graph. If the completion of the
+ * executable graph's launches cannot be known, returns NULL.
  */
 struct records_mark *records_mark_new(const struct cuda_api *cuda, void *graph);
 /*
@@ -366,40 +372,40 @@ struct records_mark *records_mark_new(const struct cuda_api *cuda, void *graph);
 void records_mark_free(struct records_mark *mark);
 /* From now on, the library cannot know when the launches of the graph have ended. */
 void records_mark_unknown(struct records_mark *mark);
-/* Called when the executable graph of @mark was updated from @graph. */
+/* This function is called when the executable graph of @mark was updated from @graph. */
 void records_mark_updated(struct records_mark *mark, const struct cuda_api *cuda, void *graph);
 
 /*
- * Called in the launch callback for each node that is built. Removes the record of an earlier
- * build from the node's TMD, and adds a record if the node is counted. @was is true if the node
- * was counted before. Returns true if this call counted the node.
+ * The launch callback calls this function for each node that is built. The function removes the
+ * record of an earlier build from the node's TMD. If the node is counted, it adds a record. The
+ * argument @was is true if the node was counted before. Returns true if this call counted the node.
  */
 bool records_mark_node(struct records_mark *mark, struct records *records,
 		       const struct tmd_map *map, const struct launch_params *params, bool was);
 
 /*
- * Called when the library changes to a different build of the graph. @nr is the number of
- * counted kernels that the new build has so far. Returns the number of counted kernels of the
- * old build.
+ * This function is called when the library changes to a different build of the graph. The argument
+ * @nr is the number of counted kernels that the new build has so far. Returns the number of counted
+ * kernels of the old build.
  */
 unsigned int records_mark_built(struct records_mark *mark, unsigned int nr);
 
 /*
- * Called before the driver can build the graph's nodes. The kernels of these nodes are then
- * counted in @records, which may be NULL. The launch callback must not call this function.
+ * This function is called before the driver can build the graph's nodes. The kernels of these nodes
+ * are then counted in @records, which may be NULL. The launch callback must not call this function.
  */
 void records_graph_builds(struct records_mark *mark, struct records *records);
 /*
- * Called before and after a launch of a graph. A NULL @mark means that the completion of the
- * launch is unknown.
+ * These functions are called before and after a launch of a graph. If @mark is NULL, the completion
+ * of the launch is unknown.
  */
 void records_graph_begins(struct records_mark *mark, struct records *records);
 void records_graph_ends(struct records_mark *mark, struct records *records, int result);
 
 /*
- * Called when context number @n is destroyed. @ended is false in the call before the
- * destruction. @ended is true in the call after the destruction, when the GPU no longer writes
- * records of this context.
+ * This function is called before and after context number @n is destroyed. In the call before the
+ * destruction, @ended is false. In the call after the destruction, @ended is true, and the GPU no
+ * longer writes records of this context.
  */
 void records_graphs_gone(struct records *records, unsigned int n, bool ended);
 
@@ -419,13 +425,16 @@ struct records_trial {
 	const char *why;
 };
 
-/* Writes the release slot if the TMD is as expected. Called in the callback of the probe launch. */
+/*
+ * The callback of the probe launch calls this function. If the TMD is as expected, the function
+ * writes the release slot.
+ */
 void records_trial_launch(struct records_trial *trial, void *tmd);
 
 /*
  * Makes launches in the current context. These launches prove that the driver does not write the
- * slots and that the GPU writes the records. @launch makes one launch and waits for its end.
- * Returns 0, or -EPROTO with the reason.
+ * slots, and that the GPU writes the records. The function @launch makes one launch and waits for
+ * its end. Returns 0, or -EPROTO with the reason.
  */
 int records_check(struct gpupart *gp, const struct cuda_api *cuda, const struct tmd_map *map,
 		  int (*launch)(struct gpupart *gp, struct records_trial *trial, void *arg),
@@ -433,7 +442,7 @@ int records_check(struct gpupart *gp, const struct cuda_api *cuda, const struct 
 
 /* ------------------------------------------------------------------- contexts */
 
-/* Returns 0, or -EOPNOTSUPP if @map's layout has no slots for records. */
+/* If @map's layout has no slots for records, returns -EOPNOTSUPP. Otherwise returns 0. */
 int records_possible(struct gpupart *gp, const struct tmd_map *map);
 
 /*
@@ -444,9 +453,9 @@ int records_start(struct gpupart *gp, struct state_gpu *gpu, const struct tmd_ma
 		  struct records **started);
 
 /*
- * Turns records on for launches in @ctx, the current context. May be called any number of times.
- * The launch callback must not call this function, because it calls the driver. If records stay
- * off, returns false and stores the reason in @records->why.
+ * Turns records on for launches in @ctx, the current context. The caller may call this function any
+ * number of times. The launch callback must not call this function, because it calls the driver. If
+ * records stay off, returns false and stores the reason in @records->why.
  */
 bool records_context(struct records *records, const struct cuda_api *cuda, void *ctx);
 
@@ -485,27 +494,28 @@ void records_fold_entry(struct state_records *totals, struct state_ring *ring,
 
 /*
  * Adds up to @max launches of @ring to the totals and returns the number of launches added. The
- * caller must hold records->folding. @own is true if the calling thread launches on this ring.
+ * caller must hold records->folding. The argument @own is true if the calling thread launches on
+ * this ring.
  */
 unsigned int records_fold_ring(struct state_records *totals, struct records_ring *ring,
 			       unsigned int max, bool own);
 
 /*
- * Adds some launches of @ring and of other rings to the totals, if no other thread does this. The
- * calling thread launches on @ring.
+ * If no other thread is writing the totals, adds some launches of @ring and of other rings to the
+ * totals. The calling thread launches on @ring.
  */
 void records_fold(struct records_ring *ring);
 
 /*
- * The interval from @begin to @end contains one or more launches. Adds this interval to the
- * union of such intervals. Intervals may be added in any order. @end must be after @begin.
+ * The interval from @begin to @end contains one or more launches. Adds this interval to the union
+ * of such intervals. Intervals may be added in any order. The time @end must be after @begin.
  */
 void records_add(struct state_records *totals, uint64_t begin, uint64_t end);
 
 /*
- * Like gpupart_records_read(), but reads only this process's records of one stream. @ring is the
- * ring of the stream, or NULL if the stream has no ring yet. Some values are counted only for
- * the whole process. For these values, the function returns the values of the process.
+ * Does the same as gpupart_records_read(), but for this process and for one stream. The argument
+ * @ring is the ring of the stream, or NULL if the stream has no ring yet. Some values do not exist
+ * for each stream. For these values, the function returns the values of the process.
  */
 int records_read_ring(struct gpupart *gp, struct gpupart_records_reader *reader,
 		      const struct records_ring *ring, struct gpupart_records *records,
@@ -534,8 +544,8 @@ static inline void records_totals_unlock(struct records *records, struct state_r
 }
 
 /*
- * Acquires the lock of the totals. If another thread holds the lock, waits a short time. Returns
- * false if that thread still holds the lock. The launch callback must not call this function.
+ * Acquires the lock of the totals. If another thread holds the lock, waits a short time. If that
+ * thread still holds the lock, returns false. The launch callback must not call this function.
  */
 bool records_totals_lock(struct records *records);
 
@@ -550,8 +560,8 @@ GPUPART_PRIVATE
 void records_names(struct state_function *functions, struct records *records,
 		   const struct cuda_api *cuda);
 /*
- * Called when a module is being unloaded. If a function of this module has no name yet, it never
- * gets a name.
+ * This function is called when a module is being unloaded. If a function of this module has no name
+ * yet, it never gets a name.
  */
 void records_module_gone(struct records *records);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Assigns records to launches in the launch callback: see records.h. */
+/* Assigns records to launches in the launch callback. See records.h. */
 #include <string.h>
 #include "lib/records/records.h"
 
@@ -44,8 +44,8 @@ static bool ring_ended(const struct records_ring *ring)
 
 /*
  * Returns a ring that no stream uses, or NULL if all 64 rings are in use. Prefers a ring without
- * unknown launches. The end of a later launch on another stream would not prove that the unknown
- * launches have ended.
+ * unknown launches. If the ring has unknown launches, the end of a later launch on another stream
+ * does not prove their end.
  */
 static struct records_ring *ring_take(struct records *records)
 {
@@ -70,15 +70,18 @@ static struct records_ring *ring_take(struct records *records)
 }
 
 /*
- * The compiler must not remove the first of two writes, because they detect two launches that are
- * in the callback at the same time.
+ * The code writes this member twice to detect two launches that are in the callback at the same
+ * time. The compiler must not remove the first write.
  */
 static inline void ring_ready(struct records_ring *ring, const void *ctx)
 {
 	__atomic_store_n(&ring->ready, ctx, __ATOMIC_RELAXED);
 }
 
-/* Called at the first launch on a stream in @ctx. Returns NULL if no ring is free. */
+/*
+ * Assigns a ring to a stream at the first launch on this stream in @ctx. If no ring is free,
+ * returns NULL.
+ */
 static __attribute__((noinline)) struct records_ring *ring_claim(struct records *records,
 								 uint64_t tmd, const void *ctx)
 {
@@ -151,8 +154,8 @@ static void unrecorded_nowhere(struct records *records, struct state_lane *lane)
 }
 
 /*
- * Counts a launch without a record. Launches of one stream end in order. So this launch has
- * ended when the next launch with a record has ended.
+ * Counts a launch without a record. The launches of one stream end in order. So when the next
+ * launch with a record has ended, this launch has ended, too.
  */
 static __attribute__((noinline)) void unrecorded(struct records_ring *ring)
 {
@@ -161,8 +164,8 @@ static __attribute__((noinline)) void unrecorded(struct records_ring *ring)
 	const uint64_t waiting = ring_waiting(ring) + 1;
 
 	/*
-	 * The order of these two writes matters. Between them, a reader counts the launches as
-	 * unknown. In the other order, a reader could count the launches as ended.
+	 * The order of these two writes matters. Between the two writes, a reader counts the
+	 * launches as unknown. In the other order, a reader could count the launches as ended.
 	 */
 	__atomic_store_n(&shown->after, issued + 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&shown->waiting, waiting, __ATOMIC_RELEASE);
@@ -186,8 +189,8 @@ void launch_done(const struct launch_params *params, struct state_lane *lane,
 }
 
 /*
- * Called if it is not known that the launch's entry is free, or if the usual slot of the TMD
- * cannot be used.
+ * Handles two cases. The launch's entry may not be free, or the usual slot of the TMD cannot be
+ * used.
  */
 static __attribute__((noinline, cold))
 void launch_slow(const struct launch_params *params, struct state_lane *lane,
@@ -219,8 +222,8 @@ static inline struct records_ring *_Atomic *hint_of(struct records *records, uin
 }
 
 /*
- * Handles a launch on a stream that has no ring or whose ring is in use, or on a stream for which
- * the hint was wrong.
+ * Handles the remaining launches. The stream has no ring, the ring is in use, or the hint for the
+ * stream was wrong.
  */
 static __attribute__((noinline, cold))
 void launch_rare(const struct launch_params *params, struct state_lane *lane,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Watches the launches of a process by reading the process's rings again and again. It computes
- * a lower and an upper bound of the process's busy time. The exact busy time cannot be known,
- * because only bounds of the offset between the CPU's clock and the GPU's clock are known. Times
- * are in nanoseconds of the CPU's clock unless stated otherwise.
+ * Watches the launches of a process. To do this, the code reads the process's rings again and
+ * again. It computes a lower and an upper bound of the process's busy time. The exact busy time is
+ * unknown, because the exact offset between the CPU's clock and the GPU's clock is unknown. Times
+ * are in nanoseconds of the CPU's clock, except where a comment says otherwise.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -23,24 +23,24 @@
 #define POLL_ENDS	4
 #define NARROW_NS	10000		/* maximum time between two polls; after a
 					 * longer time, the CPU ran other threads */
-#define NR_NARROW	8		/* if the code has seen this number of ends within
-					 * NARROW_NS in a window, it stops polling */
+#define NR_NARROW	8		/* when the code has seen this number of ends within
+					 * NARROW_NS, it polls no longer in this window */
 /*
  * The longest time from the end of a kernel until the CPU sees its record. This value is an
- * assumption. On an H200, the record of an empty kernel is visible 8.3 us after the launch call
- * began, and most of that time is spent on the launch.
+ * assumption. On an H200, the record of an empty kernel is visible 8.3 us after the start of the
+ * launch call. The launch itself takes most of this time.
  */
 #define TRAVEL_NS	3000
 /*
- * The delay of a record may be 1/LATE_PART of the time between two readings. Such a delay does
- * not make a bound wrong.
+ * A record may be late by 1/LATE_PART of the time between two readings. Such a delay does not make
+ * a bound wrong.
  */
 #define LATE_PART	16
 #define MAX_FUNCTIONS	1024
 #define NR_PLACES	2048
-#define MAX_LAUNCHES	(1u << 20)	/* maximum number of launches in a window; a maximum is
-					 * needed, because a process may write times in the
-					 * future */
+#define MAX_LAUNCHES	(1u << 20)	/* Maximum number of launches in a window. The code needs a
+					 * maximum, because a process may write times in the
+					 * future. */
 #define MAX_NS		(1ull << 61)
 
 /* ------------------------------------------------------------------- observed launches */
@@ -59,13 +59,13 @@ struct launch {
 
 struct watch_ring {
 	uint64_t known;			/* launches up to this number were read */
-	uint64_t not_ended;		/* CPU counter at a moment at which the next
-					 * launch had not ended */
+	uint64_t not_ended;		/* CPU counter at a moment when the next launch had not
+					 * ended */
 	int64_t last_end[2];		/* for each bound: the end of the last launch in
 					 * the totals */
 	uint64_t last_time;		/* the end of the same launch in GPU time */
-	int64_t later_end[2];		/* end of the last launch that belongs to this window and
-					 * also to the next window */
+	int64_t later_end[2];		/* end of the last launch that belongs to both this window
+					 * and the next window */
 	bool missed, stopped;
 };
 
@@ -213,8 +213,8 @@ static struct function *function_of(struct watch *watch, uint64_t key)
 }
 
 /*
- * Counts a launch of the function @key. The launch took at least @least and at most @most. It
- * took at most @since ns, which is the time since its predecessor ended.
+ * Counts a launch of the function @key. The launch took at least @least ns and at most @most ns.
+ * Its predecessor ended @since ns before it, so it took at most @since ns.
  */
 static void function_count(struct watch *watch, uint64_t key, uint64_t since, uint64_t least,
 			   uint64_t most)
@@ -230,8 +230,8 @@ static void function_count(struct watch *watch, uint64_t key, uint64_t since, ui
 }
 
 /*
- * Intervals of graphs are in no particular order, and an interval need not begin after the end
- * of the previous one.
+ * Intervals of graphs are not sorted. An interval may begin before the end of the previous
+ * interval.
  */
 static bool is_graph(const struct launch *launch)
 {
@@ -249,7 +249,7 @@ static void launch_times(const struct watch *watch, const struct launch *launch,
 	int64_t high = watch->points[LEAST].nr_hull ?
 		       -points_hull_at(&watch->points[LEAST], launch->end) : low;
 
-	/* A record becomes visible only after it has arrived in memory. */
+	/* A record is not visible before it has arrived in memory. */
 	high = high > low + TRAVEL_NS ? high : low + TRAVEL_NS;
 	end[MOST] = launch->runs ? INT64_MAX : (int64_t)launch->end - low;
 	end[LEAST] = launch->runs ? INT64_MAX : (int64_t)launch->end - high;
@@ -336,8 +336,8 @@ static void window_launches(struct watch *watch, int64_t to)
 }
 
 /*
- * Moves everything that happened before the previous reading into the totals. It is now known
- * which launches had ended when the previous reading was made.
+ * Adds everything that happened before the previous reading to the totals. Now it is known which
+ * launches had ended at the time of the previous reading.
  */
 static void window_close(struct watch *watch)
 {
@@ -475,9 +475,8 @@ static void ring_running(struct gpupart_records_reader *reader, unsigned int n)
 }
 
 /*
- * If a launch has not ended at one poll and has ended at the next poll, the times of the two
- * polls give both bounds of the offset. So the function polls for a while the ring in which the
- * latest end was seen.
+ * If a launch ends between two polls, the times of the two polls give both bounds of the offset. So
+ * the function polls one ring for a while. It chooses the ring in which the latest end was seen.
  */
 static void poll_ends(struct gpupart_records_reader *reader)
 {
@@ -500,14 +499,11 @@ static void poll_ends(struct gpupart_records_reader *reader)
 			not_ended = asked;
 			continue;
 		}
-		/* A reader that has seen the launch's number can also read the launch's time. */
+		/* If a reader has seen the launch's number, it can also read the launch's time. */
 		if (not_ended && reader_section(reader, at, &cell, sizeof(cell)) &&
 		    records_has(&cell, seq) && cell.time < MAX_NS) {
 			points_add(&watch->points[MOST], cell.time, answered);
-			/*
-			 * One record may be late, so also compare the first ends with later
-			 * ends.
-			 */
+			/* A record may be late, so compare the first ends with later ends, too. */
 			if (answered - not_ended < NARROW_NS && watch->nr_narrow++ > NR_NARROW / 2)
 				points_add(&watch->points[LEAST], cell.time, not_ended - TRAVEL_NS);
 			ends++;
@@ -638,8 +634,8 @@ static int by_most(const void *a, const void *b)
 }
 
 /*
- * If the state page of the process contains the name that the driver reports for the function,
- * finds this name.
+ * Finds the name of a function. The state page of the process may contain the name that the driver
+ * reports for the function.
  */
 static void name_find(const struct state_records *copy, struct function *f)
 {

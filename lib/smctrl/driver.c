@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Makes libsmctrl's own queries to NVIDIA's driver, and prints libsmctrl's messages. Each
- * message is one line on stderr. The line is written by a single call.
+ * Makes libsmctrl's own queries to NVIDIA's driver, and prints libsmctrl's messages. Each message
+ * is one line on stderr. A single call writes the line.
  */
 #include <dlfcn.h>
 #include <pthread.h>

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Applies LIBSMCTRL_MASK in a program that calls no function of libsmctrl. If libsmctrl.so is
- * linked or preloaded, it makes the driver call this code in cuInit(), before the first launch.
- * This file is not part of libsmctrl.a, because the driver cannot load an executable as a
- * library.
+ * Applies LIBSMCTRL_MASK in a program that calls no function of libsmctrl. If a program links or
+ * preloads libsmctrl.so, the driver calls this code in cuInit(), before the first launch. This file
+ * is not part of libsmctrl.a, because the driver cannot load an executable as a library.
  */
 #include <dlfcn.h>
 #include <limits.h>
@@ -13,8 +12,9 @@
 #include "lib/smctrl/smctrl.h"
 
 #define SLOT "CUDA_INJECTION64_PATH"
-#define NEXT "LIBSMCTRL_NEXT_INJECTION"	/* the tool that the driver's variable named before
-					 * libsmctrl changed the variable */
+#define NEXT "LIBSMCTRL_NEXT_INJECTION"	/* The driver's variable contains the name of a tool. This
+					 * variable keeps the name that was there before libsmctrl
+					 * changed the driver's variable. */
 
 int InitializeInjection(void) __attribute__((visibility("default")));
 
@@ -67,8 +67,8 @@ int InitializeInjection(void)
 	if (!done) {
 		done = true;
 		/*
-		 * Call the other tool first. If the tool sets the limit of `gpupart run`, the
-		 * mask then narrows this limit.
+		 * Call the other tool first. If the tool sets the limit of `gpupart run`, the mask
+		 * then reduces this limit.
 		 */
 		call_next();
 		if (wanted())

@@ -2,8 +2,8 @@
 /*
  * Implements libsmctrl's masks with gpupart's public interface. In these masks a set bit forbids
  * its TPC. Only this file and its header use this polarity, and allowed_by() converts it. Each
- * error is printed as a line on stderr, because the functions of the original libsmctrl do this
- * too and return nothing.
+ * error is printed as a line on stderr. The original libsmctrl does the same, because its functions
+ * return nothing.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -23,7 +23,7 @@
 #undef libsmctrl_set_global_mask
 #undef libsmctrl_set_next_mask
 
-/* Bit (tpc % 64) of word (tpc / 64) forbids that TPC; TPCs from 128 on are always forbidden. */
+/* Bit (n % 64) of word (n / 64) forbids TPC n. TPC 128 and later TPCs are always forbidden. */
 struct mask {
 	uint64_t forbidden[2];
 };
@@ -40,7 +40,7 @@ static struct mask mask_of_128(uint128_t mask)
 	return (struct mask){ { (uint64_t)mask, (uint64_t)(mask >> 64) } };
 }
 
-/* Returns the TPCs of @all that the mask allows. @all: the TPCs of the GPU. */
+/* Returns the TPCs of the GPU that the mask allows. All TPCs of the GPU are in @all. */
 static struct gpupart_tpcset allowed_by(struct mask mask, const struct gpupart_tpcset *all)
 {
 	struct gpupart_tpcset allowed = { { ~mask.forbidden[0], ~mask.forbidden[1] } };
@@ -65,7 +65,7 @@ bool smctrl_stands_aside(void)
 	return disabled;
 }
 
-/* The first is held for moments; the second also across calls of gpupart and of the driver. */
+/* A thread can hold ready_lock, but not cap_lock, during calls of gpupart and the driver. */
 static pthread_mutex_t cap_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t ready_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -84,7 +84,7 @@ static void guard_forks(void)
 
 /* ---------------------------------------------------------------- LIBSMCTRL_MASK */
 
-/* False if it is not set, or not valid, which is printed. */
+/* Returns false if the variable is missing or invalid. An invalid value causes an error message. */
 static bool cap_parse(struct mask *cap)
 {
 	const char *text = getenv("LIBSMCTRL_MASK"), *c = text;
@@ -114,7 +114,7 @@ static bool cap_parse(struct mask *cap)
 	return true;
 }
 
-/* Whether the mask was already applied to @gpu; marks it as applied. */
+/* Marks the mask as applied to @gpu. Returns true if the mask already had this mark. */
 static bool cap_done(const struct gpupart_gpu *gpu)
 {
 	static const struct gpupart_gpu *done[SMCTRL_MAX_GPUS];
@@ -131,8 +131,8 @@ static bool cap_done(const struct gpupart_gpu *gpu)
 }
 
 /*
- * Narrows the outer limit, so that GPUPART_SET applies too. This happens only once. If another
- * program sets the outer limit later, the later limit applies.
+ * Reduces the outer limit to its intersection with the mask, so GPUPART_SET also applies. This
+ * happens one time. If another program sets the outer limit later, the later limit applies.
  */
 static void cap_apply(struct gpupart *gp, struct gpupart_gpu *gpu)
 {
@@ -204,8 +204,8 @@ void smctrl_cap_early(void)
 /* The GPUs of the process. The index is CUDA's number. */
 static struct device {
 	char pci[20];
-	atomic_bool attached;		/* if true, device_gpu() has found the GPU, and the
-					 * following members do not change */
+	atomic_bool attached;		/* device_gpu() has found the GPU, so the following members
+					 * do not change any more */
 	struct gpupart_gpu *gpu;	/* NULL: the GPU was refused, and the error was printed */
 	int err;			/* the reason */
 	struct gpupart_tpcset all;
@@ -216,9 +216,9 @@ static atomic_bool ready;	/* the addresses in devices[] are filled in */
 static int nr_devices;		/* a negative value is the error */
 
 /*
- * Attaches a GPU. If the mask bits were checked before, it creates no context, because programs
- * often do not use all their GPUs. Otherwise it creates a context and makes the launches that
- * check the mask bits.
+ * Attaches a GPU. If the mask bits were checked before, creates no context, because programs often
+ * do not use all their GPUs. Otherwise creates a context and makes the launches that check the mask
+ * bits.
  */
 static void device_attach(struct gpupart *gp, struct device *device)
 {
@@ -271,7 +271,7 @@ static int devices_fill(struct gpupart *gp)
 		count = SMCTRL_MAX_GPUS;
 	for (int i = 0; i < count; i++) {
 		smctrl_device_pci(i, devices[i].pci);
-		/* The mask of the variable applies to each GPU from the first call on. */
+		/* From the first call on, the mask of the variable applies to each GPU. */
 		if (cap && *cap) {
 			device_attach(gp, &devices[i]);
 			devices[i].attached = true;
@@ -281,8 +281,8 @@ static int devices_fill(struct gpupart *gp)
 }
 
 /*
- * Every function that sets a mask calls this function first. If another thread is in this
- * function, it waits for that thread. So a mask is in force when the function that sets it
+ * Every function that sets a mask calls this function first. If another thread is in this function,
+ * this thread waits for that thread. So a mask is in force when the function that sets the mask
  * returns. Returns the number of devices, or a negative errno. The error is printed only once.
  */
 static int make_ready(struct gpupart *gp)
@@ -314,7 +314,7 @@ static int make_ready_for_streams(struct gpupart *gp, struct device *device)
 	return err;
 }
 
-/* CUDA's number of the calling thread's GPU; the first GPU if it has none yet. */
+/* Returns CUDA's number of the thread's GPU. If the thread has no GPU yet, returns 0. */
 static int current_device(void)
 {
 	int device;
@@ -326,7 +326,7 @@ static int current_device(void)
 
 static pthread_key_t context_key;
 static bool context_key_made;
-/* The calling thread's context, kept because masks are set before every launch. */
+/* The thread's gpupart context. It is kept, because programs set masks before every launch. */
 static _Thread_local struct gpupart *kept;
 static _Thread_local bool ending;
 
@@ -346,7 +346,7 @@ static void context_key_make(void)
 	context_key_made = !pthread_key_create(&context_key, context_close);
 }
 
-/* NULL: change nothing. The result must be passed to end(). */
+/* Returns a context, or NULL if the call must change nothing. Pass the result to end(). */
 static struct gpupart *begin(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -457,7 +457,7 @@ static bool is_default(const void *stream)
 	return (uintptr_t)stream <= 2;
 }
 
-/* Stores for context_leave() what context_enter() has done. */
+/* This struct tells context_leave() what context_enter() has done. */
 struct entered {
 	bool pushed;
 	bool made;	/* context_enter() created the context, because the program had not
@@ -465,11 +465,10 @@ struct entered {
 };
 
 /*
- * Prepares a call on @stream. If @stream is a default stream and the thread has no current
- * context, makes the first GPU's primary context current. The CUDA runtime uses this context
- * too. But if the program has several GPUs and has not created this context, perhaps it never
- * uses the first GPU. In this case the function does not create the context and returns EINVAL.
- * Otherwise returns 0.
+ * Prepares a call on @stream. If @stream is a default stream and the thread has no current context,
+ * makes the first GPU's primary context current. The CUDA runtime uses the same context. If a
+ * program with several GPUs has not created this context, it may never use the first GPU. In this
+ * case, the function creates no context and returns EINVAL. Otherwise returns 0.
  */
 static int context_enter(const void *stream, struct entered *entered)
 {
@@ -496,7 +495,7 @@ static int context_enter(const void *stream, struct entered *entered)
 }
 
 /*
- * Undoes context_enter(). A mask exists only as long as its context. So if @keep is true and
+ * Undoes context_enter(). When a context is destroyed, its masks disappear. So if @keep is true and
  * context_enter() created the context, the first such call does not release the context.
  */
 static void context_leave(const struct entered *entered, bool keep)

@@ -9,8 +9,8 @@
 bool smctrl_stands_aside(void);
 
 /*
- * Applies LIBSMCTRL_MASK to all GPUs whose mask bits were checked before. This function is
- * called inside cuInit(), when it is not yet possible to call driver functions.
+ * Applies LIBSMCTRL_MASK to all GPUs whose mask bits were checked before. This function is called
+ * inside cuInit(). At that time, the program cannot call driver functions yet.
  */
 void smctrl_cap_early(void);
 
@@ -21,8 +21,8 @@ void smctrl_say(const char *fmt, ...);
 #define SMCTRL_MAX_GPUS 64
 
 /*
- * The driver functions that find the GPUs of the process and the GPU of a thread. libsmctrl uses
- * no other driver functions, because gpupart confines the launches.
+ * These driver functions find the GPUs of the process and the GPU of a thread. The code of
+ * libsmctrl needs no other driver functions, because gpupart confines the launches.
  */
 struct smctrl_driver {
 	int (*init)(unsigned int);
@@ -39,11 +39,11 @@ struct smctrl_driver {
 	const char *(*sim_capture)(int device);
 };
 
-/* These function pointers are valid after smctrl_driver_there() has returned true. */
+/* These function pointers become valid when smctrl_driver_there() returns true. */
 extern struct smctrl_driver smctrl_driver;
 bool smctrl_driver_there(void);
 
-/* Writes the PCI address of CUDA's device @device. Writes "" if the device has no PCI address. */
+/* Writes the PCI address of CUDA's device @device. If the device has no PCI address, writes "". */
 void smctrl_device_pci(int device, char pci[20]);
 
 #endif

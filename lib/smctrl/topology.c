@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Implements libsmctrl's functions that report the GPCs and TPCs of a GPU. In their masks a set
- * bit means that the TPC exists.
+ * Implements libsmctrl's functions that report the GPCs and TPCs of a GPU. In the masks that these
+ * functions return, a set bit means that the TPC exists.
  */
 #include <errno.h>
 #include <pthread.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The shared memory in which the processes of a program under `gpupart stat` register. */
+/*
+ * Declares the shared memory of `gpupart stat`. Each process of the measured program registers in
+ * this memory.
+ */
 #ifndef GPUPART_LIB_STAT_BLOCK_H
 #define GPUPART_LIB_STAT_BLOCK_H
 
@@ -16,20 +19,17 @@ struct stat_block {
 	struct memfd_head head;
 	atomic_uint nr_processes;	/* number of processes that requested an entry */
 	struct stat_place {
-		/*
-		 * These members are bytes instead of bools, because a program may write any
-		 * value.
-		 */
+		/* These members are bytes, not bools, because a program may write any value. */
 		atomic_uchar whole;	/* the pid, the name and the GPUs of the process
 					 * are filled in */
-		atomic_uchar seen;	/* `gpupart stat` sets this member when it has
-					 * opened the process's files */
+		atomic_uchar seen;	/* `gpupart stat` sets this member after it opened the
+					 * process's files */
 		struct gpupart_stat_process process;	/* the member @wait_ns of this copy is in
 							 * ticks */
 	} places[GPUPART_STAT_MAX_PROCESSES];
 };
 
-/* A driver function that copies memory, or in which the CPU waits. */
+/* A driver function that copies memory or makes the CPU wait. */
 struct stat_call {
 	struct driver_function fn;	/* kind of the function: enum
 					 * gpupart_stat_direction, or STAT_NO_COPY */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Creates the shared memory of block.h, and reads the entries of the program's processes. */
+/* Creates the shared memory of block.h. Reads the entries of the program's processes. */
 #include <errno.h>
 #include "lib/records/clocks.h"
 #include "lib/stat/block.h"

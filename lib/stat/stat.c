@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Runs in a process under `gpupart stat`. It registers the process with this command, so that
- * the command can read the process's records. It also counts copies and waits, because records
- * do not contain them. Any thread may call these functions.
+ * This code runs in each process that `gpupart stat` measures. It registers the process with this
+ * command, so that the command can read the process's records. The code also counts copies and
+ * waits, because records do not contain them. Any thread may call these functions.
  */
 #include <errno.h>
 #include <string.h>
@@ -13,8 +13,8 @@
 #include "lib/records/records.h"
 #include "lib/stat/block.h"
 
-#define NR_SETTLING	16	/* number of waits after which missing names of
-				 * functions are looked up */
+#define NR_SETTLING	16	/* after this number of waits, missing names of functions are looked
+				 * up */
 #define SEEN_PATIENCE	2000	/* maximum wait in ms; if the command takes longer, it must be
 				 * stopped or dead */
 
@@ -27,7 +27,7 @@ static uint64_t add(uint64_t *count, uint64_t n)
 	return __atomic_add_fetch(count, n, __ATOMIC_RELAXED);
 }
 
-/* Look up the names now. If the program is killed later, it runs no code at its end. */
+/* Look up the names now, because a killed program runs no code at its end. */
 static void end_wait(void)
 {
 	add(&process->wait_ns, records_counter() - wait_begin);
@@ -58,8 +58,8 @@ static void on_call(const struct driver_function *fn, const struct cuda_call_par
 }
 
 /*
- * Publishes the GPUs whose records other processes can read. Creates the files of these records,
- * so that the command can open them.
+ * Publishes the GPUs whose records other processes can read. Creates the files of these records for
+ * the command.
  */
 static int show_gpus(struct gpupart *gp)
 {
@@ -73,8 +73,8 @@ static int show_gpus(struct gpupart *gp)
 }
 
 /*
- * When the command has opened the files, it can read them completely, even if this process is
- * killed.
+ * Waits until the command has opened the files. From then on, the command can read them completely,
+ * even if this process is killed.
  */
 static void wait_until_seen(const struct stat_place *place)
 {

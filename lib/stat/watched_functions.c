@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * DATA: the driver functions that copy or wait. The layouts of their arguments come from
+ * This file lists the driver functions that copy or wait. The layouts of their arguments come from
  * generated_cuda_meta.h.
  */
 #include <string.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads grants. A grant contains the TPCs and the memory that root gave to a user on one of this
- * machine's GPUs. Root usually does this with a scheduler. Each grant is a file below /run. This
- * directory is empty after a boot.
+ * Reads grants. With a grant, root gives TPCs and memory of one GPU of this machine to a user. Root
+ * usually uses a scheduler for this. Each grant is a file below /run. After a boot, there are no
+ * grants.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -21,12 +21,13 @@
 
 #define GRANT_PREFIX	"0-"
 /*
- * The uid that a user namespace shows for users that it does not map. This is the kernel's
+ * A user namespace shows this uid for users that it does not map. The kernel calls it
  * DEFAULT_OVERFLOWUID.
  */
 #define UNMAPPED_UID	65534
 /*
- * The uid of a grant that may belong to the caller. The owner of the grant's link is not visible.
+ * This uid marks a grant that may belong to the caller. The owner of the grant's link is not
+ * visible.
  */
 #define HIDDEN_UID	((unsigned int)-2)
 
@@ -38,8 +39,8 @@ bool grant_is_id(const char *id)
 }
 
 /*
- * Returns the uid that the machine's root has in this user namespace, which may be UNMAPPED_UID.
- * User 0 of a namespace can mount another file system on /proc, so the function also checks the
+ * Returns the uid of the machine's root in this user namespace. The result may be UNMAPPED_UID.
+ * User 0 of a namespace can mount another file system on /proc. So the function also checks the
  * owner of the directory of grants.
  */
 static unsigned int machine_root(void)
@@ -57,10 +58,9 @@ static bool is_roots(const struct stat *st)
 }
 
 /*
- * Returns true if grants do not limit @uid. Grants do not limit the machine's root, which
- * creates and removes grants. But grants limit the root user of a container. This user cannot
- * write to the directory of grants, because the container has a read-only view of the grants
- * that apply in it.
+ * Returns true if grants do not limit @uid. Grants do not limit the machine's root, which creates
+ * and removes grants. But grants limit the root user of a container. This user cannot write to the
+ * directory of grants, because the container has a read-only view of its grants.
  */
 static bool exempts(unsigned int uid, unsigned int root)
 {
@@ -86,11 +86,10 @@ static bool maps_nobody(void)
 }
 
 /*
- * Sets the user of a grant as this user namespace sees it. Beside the file of each grant is a
- * link. The owner of the link is the grant's user, but this user cannot change the link. So the
- * uid of the link's owner is the uid of the grant's user in this namespace. In a namespace that
- * maps no user, this uid is not visible. But only the owner can set the link's times, so the
- * function tries to set these times.
+ * Sets the user of a grant to the uid in this user namespace. Each grant's file has a link beside
+ * it. The grant's user owns the link, but cannot change it. So the owner of the link has the uid of
+ * the grant's user in this namespace. If the namespace maps no user, this uid is not visible. In
+ * this case, the function tries to set the link's times, because only the owner can set them.
  */
 static void translate_user(int dir, unsigned int root, struct gpupart_grant *grant)
 {
@@ -140,8 +139,8 @@ int grant_open_dir(bool make)
 }
 
 /*
- * Returns true if all strings are terminated, the id and the name are valid, and the key has the
- * form of the keys from check_gpu().
+ * Returns true if all strings are terminated and the id and the name are valid. The key must have
+ * the form of the keys from check_gpu().
  */
 bool grant_is_valid(const struct gpupart_grant *grant)
 {
@@ -153,9 +152,9 @@ bool grant_is_valid(const struct gpupart_grant *grant)
 }
 
 /*
- * Returns true if the set of a grant is valid. The caller has checked the strings of the grant.
- * If the grant names no GPU, the set must be empty. Otherwise the set must contain only TPCs of
- * that GPU.
+ * Returns true if the set of a grant is valid. The caller has checked the strings of the grant. If
+ * the grant contains no GPU, the set must be empty. Otherwise all TPCs of the set must be in that
+ * GPU.
  */
 bool grant_set_is_valid(const struct gpupart_grant *grant)
 {
@@ -188,9 +187,7 @@ static void fill_other(const struct shared_seen *seen, struct gpupart_grant *gra
 		strcpy(grant->why, "another version of gpupart granted no TPCs");
 }
 
-/*
- * Converts bytes of the file to valid bools. A bool whose byte is neither 0 nor 1 is not valid.
- */
+/* Converts bytes of the file to valid bools. The byte of a valid bool is 0 or 1. */
 static void read_bools(struct gpupart_grant *grant)
 {
 	unsigned char strict;
@@ -200,7 +197,7 @@ static void read_bools(struct gpupart_grant *grant)
 	grant->other_version = false;
 }
 
-/* Reads the grant @id. @root is the result of machine_root(). */
+/* Reads the grant @id. The argument @root is the result of machine_root(). */
 static bool read_file(int dir, unsigned int root, const char *id, struct gpupart_grant *grant)
 {
 	enum shared_version version;
@@ -247,7 +244,7 @@ static int by_id(const void *a, const void *b)
 }
 
 /*
- * The grants that could belong to the caller. These grants are used if no grant is known to
+ * The grants that may belong to the caller. The code uses these grants if no grant is known to
  * belong to the caller.
  */
 struct hidden {
@@ -275,9 +272,9 @@ static void see_hidden(const struct gpupart_grant *grant, struct hidden *hidden)
 }
 
 /*
- * Calls @see with each grant. If no grant is known to belong to the caller, it calls @see with
- * the intersection of all grants that could belong to the caller. Returns a negative errno if
- * the directory exists and cannot be read, or -EUSERS if the candidates have no TPC in common.
+ * Calls @see with each grant. If no grant is known to belong to the caller, calls @see with the
+ * intersection of all grants that may belong to the caller. If the intersection contains no TPC,
+ * returns -EUSERS. If the directory exists but cannot be read, returns a negative errno.
  */
 static int walk(unsigned int root, void (*see)(const struct gpupart_grant *grant, void *arg),
 		void *arg)

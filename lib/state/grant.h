@@ -12,19 +12,19 @@
 #include "lib/core/shared_header.h"
 
 /*
- * Returns true if @id is the id of a grant. Other jobs cannot have such an id, because their ids
- * begin with a pid.
+ * Returns true if @id has the form of a grant's id. The id of any other job begins with a pid, so
+ * it does not have this form.
  */
 GPUPART_PRIVATE
 bool grant_is_id(const char *id);
 
-/* Reads grant @id. Returns false if there is no such grant, or if it allows no TPCs. */
+/* Reads grant @id. If there is no such grant, or if the grant allows no TPCs, returns false. */
 GPUPART_PRIVATE
 bool grant_get(const char *id, struct gpupart_grant *grant);
 
 /*
- * Opens the directory of grants. Callers can lock this descriptor. Returns a negative errno if
- * the directory does not exist.
+ * Opens the directory of grants. Callers can lock the returned descriptor. If the directory does
+ * not exist, returns a negative errno.
  */
 GPUPART_PRIVATE
 int grant_open_dir(bool make);
@@ -48,14 +48,15 @@ static inline void grant_link_name(const char *id, char *name)
 }
 
 /*
- * Opens @folder, for grant_write.c. Returns a negative errno if users other than root can write to
- * @folder.
+ * Opens @folder for grant_write.c. If users other than root can write to @folder, returns a
+ * negative errno.
  */
 GPUPART_PRIVATE
 int grant_open_folder(const char *folder);
 /*
- * grant_is_valid() returns true if the strings of a grant are valid. grant_set_is_valid()
- * returns true if the set of a grant is valid; the strings of the grant must be valid.
+ * The first function returns true if the strings of a grant are valid. The second function returns
+ * true if the set of a grant is valid. The caller must check the strings before it calls the second
+ * function.
  */
 GPUPART_PRIVATE
 bool grant_is_valid(const struct gpupart_grant *grant);
@@ -74,10 +75,10 @@ struct grant_limit {
 };
 
 /*
- * Reads the union of the grants of @uid on the GPU at @pci. If @pci is NULL, reads the union on
- * all GPUs. If a grant has the name @tenant, the memory is the memory of this grant. If no grant
- * has this name or @tenant is NULL, the memory is the sum over all grants. Returns false if no
- * grant applies to @uid.
+ * Reads the grants of @uid on the GPU at @pci. If @pci is NULL, reads the grants on all GPUs. The
+ * result contains the TPCs of all these grants. If a grant has the name @tenant, the result
+ * contains the memory of this grant. If @tenant is NULL or no grant has this name, the result
+ * contains the sum of the memory of all grants. If no grant applies to @uid, returns false.
  */
 GPUPART_PRIVATE
 bool grant_limit(unsigned int uid, const char *pci, const char *tenant, struct grant_limit *limit);

@@ -22,7 +22,7 @@ static int write_file(const char *folder, const struct gpupart_grant *grant)
 
 	if (dir < 0)
 		return dir;
-	/* A grant of another version may be replaced only if the grant allows no TPCs. */
+	/* A grant of another version must not be replaced if it allows TPCs. */
 	if (grant_read(dir, grant->id, &file.grant) && file.grant.other_version &&
 	    !gpupart_tpcset_empty(&file.grant.set))
 		return -EPROTO;
@@ -43,8 +43,8 @@ static int write_file(const char *folder, const struct gpupart_grant *grant)
 	file.grant = *grant;
 	grant_link_name(grant->id, link);
 	/*
-	 * Only root can change the owner of the link. If the caller is not root, the grant that
-	 * it writes is ignored anyway.
+	 * Only root can change the owner of the link. If the caller is not root, readers ignore the
+	 * grant anyway.
 	 */
 	if ((symlinkat("user", dir, link) && errno != EEXIST) ||
 	    (fchownat(dir, link, grant->uid, -1, AT_SYMLINK_NOFOLLOW) && errno != EPERM))

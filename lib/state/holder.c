@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds the process that owns a state page. The kernel reports which process holds the lock on
- * the file and which processes have mapped the file.
+ * Finds the process that owns a state page. The kernel reports which process holds the lock on the
+ * file, and which processes have mapped the file.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -25,8 +25,8 @@ static bool has_uid(const struct state_dir_status *status, uid_t uid)
 
 /*
  * Returns true if process @pid may be the owner of @page, a state page in @uid's directory. A
- * process has at most one state page. In the caller's own directory and in root's directory the
- * uid is not compared, because a process with a state page there may have changed its user.
+ * process has at most one state page. In the caller's own directory and in root's directory, the
+ * function does not compare the uid. A process with a state page there may have changed its user.
  */
 static bool may_be(int pid, uid_t uid, const struct shared_header *page)
 {
@@ -43,8 +43,8 @@ static bool may_be(int pid, uid_t uid, const struct shared_header *page)
 }
 
 /*
- * Returns 1 if a process has a shared mapping of the file, or 0 if it has none. Returns -1 if
- * /proc does not show the mappings or the budget of this scan is used up.
+ * If process @pid has a shared mapping of the file, returns 1. If it has no such mapping, returns
+ * 0. If /proc does not show the mappings, or if the budget of this scan is used up, returns -1.
  */
 static int has_mapped(int pid, const struct stat *st, struct holder_table *table)
 {
@@ -73,7 +73,7 @@ static int has_mapped(int pid, const struct stat *st, struct holder_table *table
 			mode[3] == 's' && inode == st->st_ino &&
 			makedev(dev_major, dev_minor) == st->st_dev;
 	}
-	/* A kernel thread has no mappings, and a process that is ending has none either. */
+	/* Kernel threads and processes that are ending have no mappings. */
 	if (maps && found < 0 && !ferror(maps) && !holder_spent(table))
 		found = 0;
 	free(line);
@@ -109,8 +109,8 @@ void holder_table_free(struct holder_table *table)
 }
 
 /*
- * Returns the pid of the process that holds the lock on the file, or 0 if the kernel does not
- * show the pid. Returns -ESRCH if no process holds the lock. This check is fast.
+ * Returns the pid of the process that holds the lock on the file. If the kernel does not show the
+ * pid, returns 0. If no process holds the lock, returns -ESRCH. This check is fast.
  */
 static int lock_pid(int fd)
 {
@@ -178,7 +178,7 @@ bool holder_namespace_gone(uint64_t pid_namespace)
 	struct state_dir_nested nested = { .made = false };
 	struct state_dir_status status;
 
-	/* /proc may be mounted so that it hides other users' processes. */
+	/* The mounted /proc may hide the processes of other users. */
 	if (!gone || !state_dir_proc_is_own() || !state_dir_read_status(1, &status))
 		return false;
 	gone = state_dir_nested_create(&nested);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Reads the files of jobs: finds the current limit of a job, and finds the jobs that are alive. */
+/* Reads the files of jobs. Finds the current limit of a job, and finds the living jobs. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -93,8 +93,8 @@ struct gpupart_tpcset job_effective(int dir, const struct job_record *record)
 }
 
 /*
- * Reads the record of job @id if this job is on the GPU at @pci. Otherwise reads the record of the
- * next outer job that is on this GPU.
+ * If job @id is on the GPU at @pci, reads the record of this job. Otherwise reads the record of the
+ * next outer job on this GPU.
  */
 static bool read_on_gpu(int dir, const char *id, const char *pci, struct job_record *record)
 {
@@ -150,9 +150,9 @@ struct gpupart_process *job_processes(unsigned int *nr)
 }
 
 /*
- * Processes that may keep a job alive. These are processes with a published state page, and
- * processes whose environment contains the id of a job. The code reads environments only if it
- * would otherwise remove a job.
+ * The processes that may keep a job alive. These are processes with a published state page, and
+ * processes whose environment contains the id of a job. Before the code removes a job, it reads the
+ * environments.
  */
 struct living {
 	struct gpupart_process *shown;
@@ -163,7 +163,8 @@ struct living {
 };
 
 /*
- * Reads the value of the first GPUPART_JOB in the environment file @path, or "" if there is none.
+ * Reads the value of the first GPUPART_JOB in the environment file @path. If there is no such
+ * variable, the result is "".
  */
 static void read_job(const char *path, char id[GPUPART_JOB_STRLEN])
 {
@@ -226,9 +227,9 @@ static void look_for_started(struct living *living)
 }
 
 /*
- * Returns true if any process of a job is alive. This may be the process that started the job,
- * or a process of the job with a published state page. It may also be a process whose
- * environment contains the job's id, because such a process could begin to use the GPU later.
+ * Returns true if any process of a job is alive. Such a process started the job, has a published
+ * state page, or has the job's id in its environment. A process with the job's id in its
+ * environment could begin to use the GPU later.
  */
 static bool job_lives(int dir, const struct job_record *record, struct living *living)
 {
@@ -277,7 +278,7 @@ static void fill(int dir, const struct job_record *record, struct gpupart_job *j
 	job->other_version = job_is_other_version(record);
 }
 
-/* Appends the grants to the list. *nr may become larger than @max. */
+/* Appends the grants to the list. The number *nr may become larger than @max. */
 static void list_node(struct gpupart_job *list, unsigned int max, unsigned int *nr)
 {
 	int nr_given = gpupart_grant_list(NULL, NULL, 0, sizeof(struct gpupart_grant));
@@ -299,8 +300,8 @@ static void list_node(struct gpupart_job *list, unsigned int max, unsigned int *
 }
 
 /*
- * Removes the temporary file of a process that died before it renamed the file. unlink() does
- * not remove directories.
+ * Removes the temporary file of a process that died before it renamed the file. The call unlink()
+ * does not remove directories.
  */
 static void sweep_unfinished(int dir, const char *file)
 {

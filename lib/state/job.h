@@ -7,9 +7,10 @@
 #include "lib/core/ctx.h"
 
 /*
- * Reads the limit of job @id, and of the jobs that contain job @id, on the GPU at @pci. A run on
- * several GPUs has one job for each GPU. The second job is inside the first job, and so on.
- * Returns false if no such job is on this GPU. The limit then comes from the environment.
+ * Reads the limit of job @id on the GPU at @pci. The limits of the jobs that contain job @id also
+ * apply. A run on several GPUs has one job for each GPU. The second job is inside the first job,
+ * and so on. If no such job is on this GPU, returns false. The limit then comes from the
+ * environment.
  */
 GPUPART_PRIVATE
 bool job_limit(const char *id, const char *pci, struct gpupart_tpcset *set);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Job records. A job consists of the process that one `gpupart run` started and all descendants
- * of this process. Each job has a file beside the state pages. When a process of the job starts,
- * it reads the job's current limit in this file.
+ * Declares job records. A job consists of the process that a `gpupart run` started, and all
+ * descendants of this process. Each job has a file beside the state pages. When a process of the
+ * job starts, it reads the job's current limit in this file.
  */
 #ifndef GPUPART_LIB_STATE_JOB_RECORD_H
 #define GPUPART_LIB_STATE_JOB_RECORD_H
@@ -17,8 +17,8 @@
 				 * after the header */
 #define JOB_PREFIX	"job-"
 /*
- * The maximum nesting of runs. Without a maximum, a reader would loop forever if a user edited
- * the records so that they form a cycle.
+ * The maximum nesting of runs. A user could edit the records so that they form a cycle. Without a
+ * maximum, a reader would then loop forever.
  */
 #define JOB_MAX_DEPTH	1000
 
@@ -34,7 +34,10 @@ static inline bool job_is_other_version(const struct job_record *record)
 	return record->header.layout != JOB_LAYOUT;
 }
 
-/* If a GPU comes from a capture, a program can only run on it with the simulated driver. */
+/*
+ * Returns true if the GPU comes from a capture. A program can run on such a GPU only with the
+ * simulated driver.
+ */
 static inline bool job_is_simulated(const char *source)
 {
 	return strcmp(source, "rm") && strcmp(source, "kernel");
@@ -49,13 +52,16 @@ static inline void job_file(char *file, size_t len, const char *id)
 GPUPART_PRIVATE
 bool job_id_good(const char *id);
 
-/* Reads the record of job @id. @id may be a member of @record, for example its parent. */
+/*
+ * Reads the record of job @id. The string @id may be a member of @record, for example its
+ * parent.
+ */
 GPUPART_PRIVATE
 bool job_read(int dir, const char *id, struct job_record *record);
 
 /*
- * Returns the limit that applies to the job of @record. This is the intersection of the job's
- * own limit and the limit of the job in which it was started.
+ * Returns the limit that applies to the job of @record. The limit is the intersection of the job's
+ * own limit and the limit of the parent job.
  */
 GPUPART_PRIVATE
 struct gpupart_tpcset job_effective(int dir, const struct job_record *record);
@@ -65,8 +71,8 @@ GPUPART_PRIVATE
 bool job_belongs(int dir, const char *id, const char *ancestor);
 
 /*
- * Returns the list of this user's processes, and their number in *nr. The caller must free the
- * list. Returns NULL if there are no processes or if memory is short.
+ * Returns a list of this user's processes. Stores their number in *nr. The caller must free the
+ * list. If there are no processes, or if memory is short, returns NULL.
  */
 GPUPART_PRIVATE
 struct gpupart_process *job_processes(unsigned int *nr);

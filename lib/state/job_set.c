@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Writes the files of jobs: starts a job, and changes the limits of a job and its processes. */
+/* Writes the files of jobs. Starts a job, and changes the limits of a job and its processes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -33,10 +33,11 @@ static int write_record(int dir, const struct job_record *record)
 }
 
 /*
- * Completes the id of @record and sets the parent. The id begins with the id of this process. A
- * process can start one job for each GPU. The second job is inside the first job, and so on.
- * @current is the innermost of these jobs, or the job in which the process was started. A second
- * job on the same GPU replaces the first job. Returns true if it replaces a job.
+ * Completes the id of @record and sets the parent. The id begins with the pid of this process. A
+ * process can start one job for each GPU. The second job is inside the first job, and so on. The
+ * argument @current is the innermost of these jobs. If the process has started no job, it is the
+ * job in which the process was started. A second job on the same GPU replaces the first job. If the
+ * new job replaces a job, returns true.
  */
 static bool find_place(int dir, const char *current, struct job_record *record)
 {
@@ -87,7 +88,7 @@ int gpupart_job_begin(struct gpupart *gp, const char *name, const struct gpupart
 		return ctx_fail(gp, -EINVAL,
 				"job name '%.80s': must be 1 to %zu characters from A-Z a-z 0-9 . _ -, not starting with '-'",
 				name, sizeof(record.header.name) - 1);
-	/* First remove the jobs that have no process left. */
+	/* First remove the jobs without processes. */
 	gpupart_job_list(gp, NULL, 0, sizeof(struct gpupart_job));
 	dir = state_dir_open(geteuid(), true);
 	if (dir < 0)
@@ -110,8 +111,8 @@ int gpupart_job_begin(struct gpupart *gp, const char *name, const struct gpupart
 }
 
 /*
- * Finds the innermost job of one process, and sets the limit of the process to the limit of this
- * job. If the process has not attached the GPU yet, sets *early and returns 0.
+ * Finds the innermost job of a process, and sets the limit of the process to the limit of this job.
+ * If the process has not attached the GPU yet, sets *early and returns 0.
  */
 static int set_process(struct gpupart *gp, int dir, const struct job_record *job,
 		       const struct gpupart_process *process, bool *early)
@@ -138,8 +139,9 @@ static int set_process(struct gpupart *gp, int dir, const struct job_record *job
 
 /*
  * Sets the limits of all processes of the job. A process with a published state page may have no
- * limit on the GPU yet. It will read the job's file, which was written before this call. The
- * function waits a short time for such a process, because the caller may check the limits next.
+ * limit on the GPU yet. Such a process will read the job's file, which was written before this
+ * call. The function waits a short time for the process, because the caller may check the limits
+ * next.
  */
 static int set_processes(struct gpupart *gp, int dir, const struct job_record *job)
 {
@@ -170,9 +172,9 @@ static int set_processes(struct gpupart *gp, int dir, const struct job_record *j
 }
 
 /*
- * Locks out other writers of limits. For grants, it locks a file that only root can open. It
- * does not lock the directory of grants, because every user can open this directory and could
- * keep it locked. Returns the locked descriptor, or a negative errno.
+ * Acquires a lock against other writers of limits. For grants, the function locks a file that only
+ * root can open. It does not lock the directory of grants, because every user could lock this
+ * directory. Returns the locked descriptor, or a negative errno.
  */
 static int lock_jobs(struct gpupart *gp, int dir, const char *id, bool node)
 {
@@ -199,8 +201,8 @@ static int check_job_set(struct gpupart *gp, const char *id, const struct gpupar
 }
 
 /*
- * Only root can change a grant. Other users may pass only the limit that the grant already has.
- * This limit is then applied to the user's processes.
+ * Only root can change a grant. If another user passes a set, the set must be equal to the limit of
+ * the grant. The caller then applies this limit to the user's processes.
  */
 static int write_limit(struct gpupart *gp, int dir, struct job_record *record,
 		       const struct gpupart_tpcset *set)
@@ -250,8 +252,8 @@ int gpupart_job_limit_set(struct gpupart *gp, const char *id, const struct gpupa
 	if (before)
 		*before = job_effective(dir, &record);
 	/*
-	 * Write the record first. If a process is starting now, then either it reads the new
-	 * record, or the code below finds it.
+	 * Write the record first. A process that is starting now either reads the new record, or
+	 * the code below finds the process.
 	 */
 	err = write_limit(gp, dir, &record, set);
 	if (!err && node) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Reads and writes the limit of a process in shared memory: see limit.h. */
+/* Reads and writes the limit of a process in shared memory. See limit.h. */
 #include <string.h>
 #include "lib/state/limit.h"
 
@@ -18,8 +18,8 @@ void words_write(_Atomic uint64_t *words, const struct gpupart_tpcset *set, unsi
 }
 
 /*
- * Reads the slot that the word @published selects. The result is consistent if the word has not
- * changed since.
+ * Reads the slot that the word @published selects. If the word has not changed after the read, the
+ * result is consistent.
  */
 static inline void read_parts(const struct limit *limit, uint64_t published,
 			      struct limit_sets *sets)
@@ -49,9 +49,9 @@ bool limit_get(const struct limit *limit, struct limit_sets *sets)
 }
 
 /*
- * Changes one part and computes the intersection of both parts. Words above @nr_words are 0. The
- * code calls no functions, because it takes most of the time that is needed to set a limit.
- * Returns false if the set is refused.
+ * Changes one part, and computes the intersection of both parts. Words above @nr_words are 0. Most
+ * of the time for setting a limit is spent here, so this code calls no functions. If the set is
+ * refused, returns false.
  */
 static inline __attribute__((always_inline))
 bool combine(struct limit_sets *sets, enum limit_part part, const struct gpupart_tpcset *set,
@@ -88,8 +88,8 @@ void write_slot(struct limit *limit, uint64_t next, const struct limit_sets *set
 }
 
 /*
- * Returns the next number after @now for a writer inside the process or for a writer outside the
- * process.
+ * Returns the next number after @now. If @outside is true, the number is for a writer outside the
+ * process. Otherwise it is for a writer inside the process.
  */
 static uint64_t next_number(uint64_t now, bool outside)
 {
@@ -100,7 +100,7 @@ static uint64_t next_number(uint64_t now, bool outside)
 	return next;
 }
 
-/* Returns false if another writer was faster. @now is then the current number. */
+/* If another writer was faster, returns false and sets *now to the current number. */
 static bool publish(struct limit *limit, uint64_t *now, uint64_t next)
 {
 	return atomic_compare_exchange_strong_explicit(&limit->published, now, next,
@@ -108,8 +108,8 @@ static bool publish(struct limit *limit, uint64_t *now, uint64_t next)
 }
 
 /*
- * Returns true if the number has changed. Then the data that was read under the old number may be a
- * mix of old and new words.
+ * Returns true if the number has changed. The data that was read before may then be a mix of old
+ * and new words.
  */
 static bool is_news(const struct limit *limit, uint64_t *now)
 {

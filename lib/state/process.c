@@ -45,8 +45,8 @@ static void show_gpu(const struct state_page *page, struct gpupart_process *proc
 	}
 	process->nr_gpus = state_nr_gpus(page);
 	/*
-	 * The process had a problem with the limit in its environment. But another program has
-	 * set a limit since then, so the problem no longer matters.
+	 * The process had a problem with the limit in its environment. Later, another program set a
+	 * limit, so the problem no longer matters.
 	 */
 	if (all_limited)
 		process->problem[0] = 0;
@@ -71,7 +71,10 @@ void process_show_other(struct gpupart_process *process, const struct shared_gpu
 	gpupart_tpcset_format_list(&gpu->tpcs, process->limit, sizeof(process->limit));
 }
 
-/* Like describe(), but for a state page of another version. Uses only the header of the page. */
+/*
+ * Does the same as describe(), but for a state page of another version. Of this page, the function
+ * uses only the header.
+ */
 static void describe_other(const struct shared_seen *seen, int pid, uid_t uid,
 			   struct gpupart_process *process)
 {
@@ -120,7 +123,7 @@ static bool copy_page(int fd, struct state_page *page)
 
 /*
  * Parses the file name of a state page. The name contains the pid and the pid namespace of the
- * owner, even if the contents of the page are incomplete.
+ * owner. It is complete even if the contents of the page are incomplete.
  */
 static bool parse_name(const char *file, int *pid, uint64_t *pid_namespace)
 {
@@ -135,17 +138,17 @@ static bool parse_name(const char *file, int *pid, uint64_t *pid_namespace)
 }
 
 /*
- * Maximum number of bytes of /proc/PID/maps that one scan of another user's directory reads. A
- * limit is needed, because a process can have many mappings. A line of such a file has at least
- * 50 bytes. So the limit is about the size of the maps of one process with the maximum number of
- * mappings (vm.max_map_count is 65530), or of some dozens of ordinary processes.
+ * The maximum number of bytes that a scan of another user's directory reads from /proc/PID/maps. A
+ * maximum is needed, because a process can have many mappings. Each line of such a file has at
+ * least 50 bytes. One process can have 65530 mappings (vm.max_map_count). So this maximum is enough
+ * for about one such process or for some dozens of ordinary processes.
  */
 #define MAX_MAPS	(4u << 20)
 #define OTHERS_LIMITS	"4 MiB of maps, 1 s of CPU time"
 
 /*
- * Deletes the files of a process. It deletes the state page last, because other scans delete a
- * records file as an orphan if its state page does not exist.
+ * Deletes the files of a process. The function deletes the state page last. If a records file has
+ * no state page, other scans delete the records file as an orphan.
  */
 static void sweep(int dir, const char *file)
 {
@@ -157,8 +160,8 @@ static void sweep(int dir, const char *file)
 }
 
 /*
- * Deletes a records file if its state page does not exist. A user may have removed the state
- * page, or a process may have died in sweep().
+ * If the state page of a records file does not exist, deletes the records file. A user may have
+ * removed the state page, or a process may have died in sweep().
  */
 static void sweep_orphan(int dir, const char *file)
 {
@@ -183,10 +186,10 @@ struct look {
 };
 
 /*
- * Reads one state page into *process. Returns false if the owner of the page has ended or is not
- * found. In this case it deletes the file, unless a process has the file open. If root reads
- * another user's directory, the files in it are not trusted: root must not map a file, and must
- * not wait for a file.
+ * Reads one state page into *process. If the owner of the page has ended or is not found, returns
+ * false. In this case, if no process has the file open, the function deletes the file. If root
+ * reads another user's directory, the files in this directory are not trusted. Root must not map
+ * such a file, and must not wait for it.
  */
 static bool read_page(struct look *look, const char *file, struct gpupart_process *process)
 {
@@ -239,12 +242,12 @@ static int by_pid(const void *a, const void *b)
 }
 
 /*
- * Fills a row for the part of the directory that the scan left out. If the maps of a process
- * were not read, the process is listed with its limit nevertheless, so the TPCs of this limit
- * count as used. But the contents of files that were not opened are unknown, so this row has no
- * TPCs. If all TPCs counted as used instead, one user could keep all other users off the GPU. It
- * does no harm that the row has no TPCs. A user can hide processes anyway by deleting their
- * files, and grants are in files that belong to root.
+ * Fills in a row for the part of the directory that the scan left out. If the scan did not read the
+ * maps of a process, it still lists the process with its limit. So the TPCs of this limit count as
+ * used. But the contents of unopened files are unknown, so this row has no TPCs. If all TPCs
+ * counted as used instead, one user could keep all other users off the GPU. The missing TPCs do no
+ * harm. A user can delete the files of processes to hide them anyway. Grants are in files that
+ * belong to root.
  */
 static void describe_rest(const struct look *look, struct gpupart_process *process)
 {
@@ -265,8 +268,8 @@ static void add_row(struct gpupart_process *list, unsigned int max, unsigned int
 }
 
 /*
- * Appends the processes of a directory to the list. *nr may become larger than @max, but the
- * function writes at most @max rows. The caller uses the same @table for all directories. One
+ * Appends the processes of a directory to the list. The number *nr may become larger than @max, but
+ * the function writes at most @max rows. The caller uses the same @table for all directories. One
  * user can have thousands of uids (see subuid(5)), and each of these uids can have a directory.
  */
 static void list_dir(uid_t uid, struct holder_table *table, struct gpupart_process *list,
@@ -329,8 +332,8 @@ static int list_processes(struct gpupart *gp, const void *arg, void *rows, unsig
 	if (!folders.root && errno != ENOENT)
 		return ctx_fail(gp, -errno, "/dev/shm cannot be read: %s", strerror(errno));
 	/*
-	 * List root's own directory first. Otherwise the processes of other users could fill the
-	 * list.
+	 * List root's own directory first. If it were listed later, the processes of other users
+	 * could already have filled the list.
 	 */
 	list_dir(0, &table, list, max, &nr);
 	while (state_dirs_next(&folders, &uid))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions inside the library that read the state pages of other processes. */
+/* Declares the library's private functions that read the state pages of other processes. */
 #ifndef GPUPART_LIB_STATE_PROCESS_H
 #define GPUPART_LIB_STATE_PROCESS_H
 
@@ -8,8 +8,8 @@
 #include "lib/state/state_page.h"
 
 /*
- * Like gpupart_process_list(), but lists only the processes of this user. Deletes the state
- * pages of processes that have ended.
+ * Does the same as gpupart_process_list(), but lists only the processes of this user. Also deletes
+ * the state pages of processes that have ended.
  */
 unsigned int process_list_own(struct gpupart_process *list, unsigned int max);
 
@@ -26,13 +26,13 @@ unsigned int process_list_own(struct gpupart_process *list, unsigned int max);
 GPUPART_PRIVATE
 void process_show(const struct state_gpu *gpu, const struct gpupart_tpcset *limit,
 		  struct gpupart_process *process);
-/* Like process_show(), but for a GPU in a state page of another version. */
+/* Does the same as process_show(), but for a GPU in a state page of another version. */
 GPUPART_PRIVATE
 void process_show_other(struct gpupart_process *process, const struct shared_gpu *gpu);
 
 /*
- * Reads the current state page of process @pid in the directory of @uid. Returns false if there
- * is no such page.
+ * Reads the current state page of process @pid in the directory of @uid. If there is no such page,
+ * returns false.
  */
 GPUPART_PRIVATE
 bool process_read(int pid, uid_t uid, struct gpupart_process *now);

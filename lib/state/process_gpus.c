@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Lists the GPUs of a process, one row for each. */
+/* Lists the GPUs of a process. Each GPU has one row. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,9 +17,9 @@ static bool is_of(const struct shared_header *header, const struct gpupart_proce
 }
 
 /*
- * Copies the state page of a process in this pid namespace. Returns NULL if the page cannot be
- * read. Also returns NULL if the page has another version, but then stores its GPUs in @seen.
- * The page may belong to another user, so this function neither maps it nor waits for it.
+ * Copies the state page of a process in this pid namespace. If the page cannot be read, returns
+ * NULL. If the page has another version, stores its GPUs in @seen and returns NULL. The page may
+ * belong to another user, so this function does not map it or wait for it.
  */
 static struct state_page *read_listed(const struct gpupart_process *process,
 					struct shared_seen *seen)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Sends a signal to a process from the list of processes, if its pid still belongs to that process.
+ * Sends a signal to a process from the list of processes. If another process has the pid now, sends
+ * no signal.
  */
 #include <errno.h>
 #include <string.h>
@@ -20,7 +21,7 @@ int gpupart_process_signal(struct gpupart *gp, const struct gpupart_process *pro
 				"process %d was not signalled: pidfd_open: %s; without a pidfd the signal could reach another process",
 				process->pid, strerror(errno));
 	/*
-	 * If the process ends and another process gets its pid from now on, pidfd_send_signal()
+	 * From now on, if the process ends and another process gets its pid, pidfd_send_signal()
 	 * fails.
 	 */
 	if (pidfd < 0 || !process_read(process->pid, process->uid, &now) ||

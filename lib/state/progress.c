@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A program reports its progress, and this code writes the progress into the program's state
- * page. Reads the progress of another process.
+ * Writes the progress that a program reports into the program's state page. Also reads the progress
+ * of another process.
  */
 #include <string.h>
 #include "lib/core/clock.h"
@@ -13,9 +13,9 @@
 _Static_assert(STATE_NR_LATENCIES == GPUPART_NR_LATENCIES, "the state page has room for all");
 
 /*
- * Returns the index of the counter, in the histogram, that counts a given time. Each time below
- * 16 ns has a separate counter. Above 16 ns, each octave has 16 counters. The last counter
- * counts all longer times.
+ * Each counter of the histogram counts times. This function returns the index of the counter for
+ * the time @ns. Each time below 16 ns has a separate counter. Above 16 ns, each octave has 16
+ * counters. The last counter counts all longer times.
  */
 static unsigned int place_of(uint64_t ns)
 {
@@ -47,8 +47,8 @@ void gpupart_progress_add(uint64_t units)
 	__atomic_fetch_add(&progress->units, units, __ATOMIC_RELAXED);
 	__atomic_store_n(&progress->reported_ns, now, __ATOMIC_RELAXED);
 	/*
-	 * Write this member last. If a reader finds the same value before and after it reads the
-	 * other members, these members belong to the same report.
+	 * Write this member last. If a reader reads the same value before and after the other
+	 * members, the other members belong to the same report.
 	 */
 	__atomic_fetch_add(&progress->reports, 1, __ATOMIC_RELEASE);
 }

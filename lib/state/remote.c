@@ -41,8 +41,8 @@ static int access_page(void *arg)
 }
 
 /*
- * Calls @act, which accesses the state page. Returns the result of @act, or -ESRCH if another
- * process truncated the page.
+ * Calls @act, which accesses the state page. Returns the result of @act. If another process
+ * truncated the page, returns -ESRCH.
  */
 static int with_page(struct gpupart *gp, struct gpupart_remote *remote,
 		      int (*act)(struct gpupart *gp, struct gpupart_remote *remote, void *arg),
@@ -64,9 +64,9 @@ static void close_page(struct gpupart_remote *remote)
 }
 
 /*
- * Returns the version of the state page in @file, or SHARED_NONE if the page does not belong to
- * @pid. This function does not open the file for writing, because a process that deletes orphans
- * would then take this process for the owner.
+ * Returns the version of the state page in @file. If the page does not belong to @pid, returns
+ * SHARED_NONE. This function does not open the file for writing. If it did, a process that deletes
+ * orphans would take this process for the owner.
  */
 static enum shared_version is_page_of(int dir, const char *file, int pid,
 				       struct holder_table *table, struct stat *st)
@@ -85,8 +85,8 @@ static enum shared_version is_page_of(int dir, const char *file, int pid,
 }
 
 /*
- * Opens the state page in @file if the page belongs to @pid. If it does not, returns -ESRCH. If
- * the page has another version, returns -EPROTO.
+ * If the state page in @file belongs to @pid, opens it. If the page does not belong to @pid,
+ * returns -ESRCH. If the page has another version, returns -EPROTO.
  */
 static int open_page(int dir, const char *file, int pid, struct holder_table *table,
 		      struct gpupart_remote *remote)
@@ -135,8 +135,8 @@ static int find_page(struct gpupart *gp, struct gpupart_remote *remote)
 }
 
 /*
- * Locks the state page, so that only one process writes to it at a time. If a process dies, the
- * kernel releases its lock.
+ * Locks the state page, so only one process writes to it at a time. If a process dies, the kernel
+ * releases its lock.
  */
 static int lock_page(struct gpupart *gp, const struct gpupart_remote *remote)
 {
@@ -170,8 +170,8 @@ static int check_outside(struct gpupart *gp, int pid, const struct state_gpu *gp
 }
 
 /*
- * Checks that the grants of this user allow the set. If *set is NULL, no limit was requested,
- * and *set becomes the set of all granted TPCs.
+ * Checks that the grants of this user allow the set. If *set is NULL, no limit was requested. In
+ * this case, the function sets *set to the set of all granted TPCs.
  */
 static int keep_given(struct gpupart *gp, int pid, const struct state_gpu *gpu,
 		      const struct gpupart_tpcset **set, struct grant_limit *given)
@@ -218,7 +218,7 @@ int gpupart_remote_open(struct gpupart *gp, int pid, const char *pci,
 		return ctx_fail(gp, -ENOMEM,
 				"out of memory while opening the state page of process %d", pid);
 	new->pid = pid;
-	/* Check this only once, because the check takes longer than setting a limit. */
+	/* Check this one time, because the check takes longer than the change of a limit. */
 	new->exempt = gpupart_grant_exempts(geteuid());
 	err = find_page(gp, new);
 	if (err)

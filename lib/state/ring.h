@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A set that can be replaced while launches read it. Writers of a ring need a lock. The ring in
- * limit.h is an exception. Readers need no lock.
+ * Declares a ring, which stores a set. A writer can replace the set while launches read it. Readers
+ * need no lock. Writers need a lock, except for the ring in limit.h.
  */
 #ifndef GPUPART_LIB_STATE_RING_H
 #define GPUPART_LIB_STATE_RING_H
@@ -41,9 +41,9 @@ void ring_slot_write(struct ring_slot *slot, const struct tmd_allow *allow,
 		     const struct gpupart_tpcset *set, unsigned int nr_words)
 {
 	/*
-	 * A reader may still be reading the slot's previous words. If the reader reads one of
-	 * the new words, it must also see the new count. The same is true for the words of TPCs,
-	 * which limit_get() reads without a lock.
+	 * A reader may still be reading the slot's previous words. If the reader reads a new word,
+	 * it must also see the new count. The same is true for the words of TPCs, because
+	 * limit_get() reads them without a lock.
 	 */
 	for (unsigned int i = 0; i < nr_words; i++)
 		atomic_store_explicit(&slot->tmd_bits[i], allow->tmd_bits[i], memory_order_release);
@@ -62,8 +62,8 @@ static inline void ring_publish(struct ring *ring, const struct tmd_allow *allow
 }
 
 /*
- * Copies the set in force. *any is set to 0 if there is no set. Returns false if seven sets were
- * published during the copy, because the copy may then be a mix of two sets.
+ * Copies the set in force. If there is no set, the function sets *any to 0. If seven sets were
+ * published during the copy, the copy may be a mix of two sets, and the function returns false.
  */
 static inline __attribute__((always_inline))
 bool ring_try(const _Atomic uint64_t *published, unsigned int nr_slots, unsigned int nr_words,
@@ -91,9 +91,9 @@ bool ring_try(const _Atomic uint64_t *published, unsigned int nr_slots, unsigned
 }
 
 /*
- * Like ring_try(), but tries again if the copy may be a mix of two sets. It tries at most 64
- * times, because a launch must not wait forever. The first try is outside the loop, so that a
- * usual launch needs no loop. Returns false if there is no set.
+ * Does the same as ring_try(). If the copy may be a mix of two sets, tries again. The function
+ * tries at most 64 times, because a launch must not wait forever. The first try is outside the
+ * loop, so a usual launch needs no loop. If there is no set, returns false.
  */
 static inline __attribute__((always_inline))
 bool ring_read(const _Atomic uint64_t *published, unsigned int nr_slots, unsigned int nr_words,

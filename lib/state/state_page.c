@@ -13,7 +13,7 @@
 #include "lib/core/fsize.h"
 #include "lib/state/state_page.h"
 
-/* A multiple of every page size up to 64 KiB. */
+/* This size is a multiple of every page size up to 64 KiB. */
 #define STATE_PAGE	65536
 #define STATE_SIZE	\
 	((sizeof(struct state_page) + STATE_PAGE - 1) / STATE_PAGE * STATE_PAGE)
@@ -25,8 +25,8 @@
 #define MAX_COUNT	(1ull << 48)
 
 /*
- * The state page that is used until something must be stored. It is also used if memory is
- * short. It is never published.
+ * This state page is used until something must be stored. It is also used if memory is short. This
+ * page is never published.
  */
 static struct state_page unseen;
 struct state_page *state_page_own = &unseen;
@@ -42,9 +42,8 @@ static struct {
 } own = { .fd = -1 };
 
 /*
- * After a fork, the child uses this memory for its state page. This memory is allocated when
- * this process's page is published, so a child always has the memory. The parent does not write
- * to this memory.
+ * The child of a fork uses this memory for its state page. The memory is allocated when this
+ * process's page is published, so a child always has it. The parent does not write to this memory.
  */
 static void *child_page;
 
@@ -87,8 +86,8 @@ static unsigned int lane_number(const struct state_lane *lane)
 }
 
 /*
- * Called when a thread ends. The counts in its lane are kept. The next thread that gets this lane
- * adds to them.
+ * This function is called when a thread ends. The counts in its lane are kept. The next thread that
+ * gets this lane adds to these counts.
  */
 static void lane_leave(void *mark)
 {
@@ -114,8 +113,8 @@ static void lane_take(void)
 	if (!~taken)
 		return;
 	/*
-	 * Without this key, no callback would run at the end of the thread, and the lane would
-	 * never become free.
+	 * The key makes a callback run at the end of the thread. Without the callback, the lane
+	 * would never become free.
 	 */
 	pthread_once(&lane_once, lane_key_make);
 	if (!lane_key_made || pthread_setspecific(lane_key, &state_lane))
@@ -188,7 +187,7 @@ bool state_page_is_own(int dir, const char *file)
 
 /*
  * Returns true if the descriptor still belongs to this process's file. Some programs close all
- * descriptors that they do not know.
+ * unknown descriptors.
  */
 static bool is_own_fd(void)
 {
@@ -252,10 +251,10 @@ int state_file_publish(void)
 }
 
 /*
- * In the child of a fork, replaces the mapping of the parent's state page by a private copy. A
- * process with too many mappings cannot move pages, but it can replace pages. If the kernel
- * refuses both to move and to replace the page, the function unmaps the page. Then the next
- * access ends the child, because the child must not count in its parent's page.
+ * In the child of a fork, replaces the mapping of the parent's state page with a private copy. A
+ * process with too many mappings cannot move pages, but it can replace pages. If the kernel refuses
+ * both, the function unmaps the page. Then the child's next access to the page kills the child.
+ * This is necessary, because the child must not count in its parent's page.
  */
 static void after_fork(void)
 {
@@ -357,16 +356,16 @@ void state_publish_map(struct state_gpu *gpu, const struct tmd_map *map)
 }
 
 /*
- * Maps the file over the state page. Then renames the file from @file to the same name without
- * the dot. If other threads count something between the copy and the mapping, these counts are
- * lost. Limits are not lost, because the caller locks out their writers.
+ * Maps the file over the state page. Then removes the dot from the file name @file. If other
+ * threads count something between the copy and the mapping, these counts are lost. Limits are not
+ * lost, because the caller holds the lock that writers of limits need.
  */
 static int move_into(int fd, int dir, const char *file)
 {
 	ssize_t written;
 	/*
-	 * Allocate all pages now. If a page could not be allocated at the first write to it, the
-	 * kernel would kill the program.
+	 * Allocate all pages now. If the kernel could not allocate a page at the first write to it,
+	 * the kernel would kill the program.
 	 */
 	int err = posix_fallocate(fd, 0, STATE_SIZE);
 
@@ -418,8 +417,8 @@ int state_page_publish(const char *name, const char *job)
 	snprintf(header->name, sizeof(header->name), "%s", name ? name : "");
 	snprintf(header->id, sizeof(header->id), "%s", job ? job : "");
 	/*
-	 * Scans ignore file names that begin with a dot. Until this process has the file open
-	 * for writing, a scan would take the file for that of a dead process and delete it.
+	 * Scans ignore file names that begin with a dot. If no process has the file open for
+	 * writing, a scan would delete the file, because its process seems to be dead.
 	 */
 	snprintf(file, sizeof(file), ".%d.%llx", getpid(),
 		 (unsigned long long)header->pid_namespace);
@@ -449,9 +448,9 @@ unguard:
 }
 
 /*
- * Other writers hold the lock for a very short time. But a writer may have been stopped. A
- * stopped writer must not prevent this program from using its GPU, so this program waits only as
- * long as writers wait for each other.
+ * Other writers hold the lock for a very short time. But a writer may have been stopped. A stopped
+ * writer must not prevent this program from using its GPU. So this program waits no longer than
+ * writers wait for each other.
  */
 void state_page_lock(void)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The state page of a process contains its counters, its problem, and the limits that other
- * processes may change. Each process has one state page. It is a file below /dev/shm with mode
- * 0600, in a directory of the process's user with mode 0700.
+ * Declares the state page. The state page of a process contains its counters, its problem, and the
+ * limits that other processes may change. Each process has one state page. The page is a file with
+ * mode 0600 in a directory below /dev/shm. This directory belongs to the process's user and has
+ * mode 0700.
  */
 #ifndef GPUPART_LIB_STATE_STATE_PAGE_H
 #define GPUPART_LIB_STATE_STATE_PAGE_H
@@ -16,8 +17,8 @@
 #include "lib/state/limit.h"
 
 /*
- * Increase this number with every change of the state page, except for changes of the header:
- * see shared_header.h.
+ * Increase this number with every change of the state page. Changes of the header are an exception.
+ * See shared_header.h.
  */
 #define STATE_LAYOUT	12
 
@@ -49,16 +50,16 @@ enum state_counter {
 /*
  * The counts of one thread. Other threads do not write them. If threads shared a counter, the
  * callback would need a locked instruction. Such an instruction waits until everything that the
- * driver has just written for the GPU is in memory. This wait takes 2 % of the time of a launch,
- * as measured in Documentation/results/h200-spine.md. Threads without a lane use lane 0.
+ * driver has just written for the GPU is in memory. This wait took 2 % of the time of a launch in
+ * the measurement of Documentation/results/h200-spine.md. Threads without a lane use lane 0.
  */
 #define STATE_NR_LANES 64
 
 struct state_lane {
 	_Alignas(128) uint64_t counters[STATE_NR_COUNTERS];
 	/*
-	 * 1: the thread is in the launch callback. It may already use a set although its launch
-	 * has no record number yet.
+	 * The value 1 means that the thread is in the launch callback. The thread may already use a
+	 * set, but its launch has no record number yet.
 	 */
 	uint64_t launching;
 	uint64_t graphs;	/* odd: the thread is in a function that launches a graph */
@@ -71,8 +72,7 @@ _Static_assert(sizeof(struct state_lane) == 128, "a lane has two cache lines");
  * check launches.
  */
 #define STATE_USED 1
-#define STATE_USED_LENDS 8	/* a different run needs a report of each launch, see
-				 * report_busy() */
+#define STATE_USED_LENDS 8	/* another run needs a report of each launch; see report_busy() */
 
 /* One attached GPU. The members that the callback reads are first. */
 struct state_gpu {
@@ -83,8 +83,8 @@ struct state_gpu {
 	char source[512];		/* the source of the topology */
 	uint64_t topology_hash;
 	/*
-	 * The number of TPCs of the proven map. 0: the map is not proven yet, so other processes
-	 * cannot set a limit.
+	 * The number of TPCs in the proven map. If the map is not proven yet, the number is 0, and
+	 * other processes cannot set a limit.
 	 */
 	atomic_uint nr_tpcs;
 	uint16_t bit_of_tpc[GPUPART_MAX_TPCS];
@@ -96,15 +96,15 @@ struct state_gpu {
 struct state_progress {
 	_Alignas(128) uint64_t units;
 	uint64_t reports;		/* number of calls of gpupart_progress_add() */
-	/* Times of the last report of units and of the last report of a latency. */
+	/* times at which units and a latency were last reported */
 	uint64_t reported_ns, answered_ns;
 	uint64_t latencies[STATE_NR_LATENCIES];
 };
 
 /*
- * Records of launches on one GPU: see lib/records and Documentation/internals/state-page.md.
- * Only the thread that launches on the stream of a ring writes the counts of the ring. But
- * @folded and @last_end are written by the thread that folds records into the totals.
+ * The records of launches on one GPU. See lib/records and Documentation/internals/state-page.md.
+ * The thread that launches on the stream of a ring writes the counts of the ring. But the thread
+ * that folds records into the totals writes @folded and @last_end.
  */
 #define STATE_NR_RINGS	65	/* 64 rings of streams and 1 ring of graphs */
 #define STATE_NR_GAPS		32
@@ -136,7 +136,7 @@ struct state_ring {
 struct state_graph {
 	uint64_t issued;	/* number of launches of all executable graphs that have used this
 				 * entry */
-	/* CPU counter at the first launch of the current series of launches; 0: no series */
+	/* CPU counter at the first launch of the current series; 0: no series */
 	uint64_t since;
 	uint32_t kernels;	/* for each launch: the number of kernels that the GPU counts in
 				 * the entry's cell */
@@ -146,8 +146,8 @@ struct state_graph {
 
 struct state_function {
 	/*
-	 * Address of the driver's function. If it is odd, another function may now have this
-	 * address. If it is 0, the entry is free.
+	 * The address of the driver's function. If the address is odd, another function may now
+	 * have this address. If the address is 0, the entry is free.
 	 */
 	uint64_t key;
 	uint64_t count, ns, longest_ns;
@@ -155,8 +155,8 @@ struct state_function {
 };
 
 /*
- * Converts a value c of the CPU counter to ns: @ns + (c - @counter) * @scale >> 32. To get GPU
- * ns, add @offset.
+ * Converts the CPU counter to a time. If the counter has the value c, the CPU's time in ns is @ns +
+ * (c - @counter) * @scale >> 32. To get the GPU's time in ns, add @offset.
  */
 struct state_clock {
 	uint64_t counter, ns, scale;
@@ -179,7 +179,10 @@ struct state_records {
 	/* The following members are written by one thread at a time, while @version is odd. */
 	_Alignas(64) uint64_t version;
 	uint64_t untimed, busy_ns, kernels_ns, late_ns, last_end;
-	/* A GPU time in ns. busy_ns includes all times before it, except the times in @gaps. */
+	/*
+	 * A GPU time in ns. The member busy_ns includes all times before this time, except the
+	 * times in @gaps.
+	 */
 	uint64_t covered;
 	uint64_t horizon;	/* gaps before this time were dropped */
 	uint64_t nr_gaps;
@@ -216,8 +219,7 @@ extern _Thread_local struct state_lane *state_lane;
 struct state_page *state_page_location(void);
 
 /*
- * Assigns a free lane to the thread and counts in this lane. If no lane is free, it counts in
- * lane 0.
+ * Assigns a free lane to the thread, and counts in this lane. If no lane is free, counts in lane 0.
  */
 void state_count_first(enum state_counter which);
 
@@ -241,19 +243,20 @@ static inline void state_count(enum state_counter which)
 }
 
 /*
- * Called at a launch of a thread that has no lane yet. Returns the thread's lane. If no lane is
- * free, the function marks lane 0 permanently and returns @spare, a lane outside the state page
- * in which the launch can count. The caller then passes @spare to state_lane_add().
+ * If a thread without a lane makes a launch, this function is called. Returns the thread's new
+ * lane. If no lane is free, the function marks lane 0 permanently and returns @spare. The lane
+ * @spare is outside the state page, and the launch counts in this lane. The caller then passes
+ * @spare to state_lane_add().
  */
 struct state_lane *state_lane_first(struct state_lane *spare);
 /* Adds the counts of @spare to lane 0. */
 void state_lane_add(const struct state_lane *spare);
 
 /*
- * These functions mark the thread of @lane as being in the launch callback. The mark is set
- * before the callback reads a set, and it is removed at the end of the callback.
- * lib/records/drain.c reads this mark. The functions make no fence, because a reader makes a
- * fence for all threads.
+ * These functions mark the thread of @lane as being in the launch callback. The mark is set before
+ * the callback reads a set, and it is removed at the end of the callback. The code in
+ * lib/records/drain.c reads this mark. The functions make no fence, because a reader makes a fence
+ * for all threads.
  */
 static inline void state_launch_begin(struct state_lane *lane)
 {
@@ -279,7 +282,10 @@ void state_graph_end(void);
  * Only one thread at a time may call this function.
  */
 struct state_gpu *state_add_gpu(const struct gpupart_gpu_info *info, uint64_t topology_hash);
-/* Called if the GPU that was added last could not be attached. Removes this GPU. */
+/*
+ * Removes the most recently added GPU. This function is called if this GPU could not be
+ * attached.
+ */
 void state_remove_gpu(struct state_gpu *gpu);
 /* Publishes @map. After this call, other processes can set the limit of @gpu. */
 void state_publish_map(struct state_gpu *gpu, const struct tmd_map *map);
@@ -288,11 +294,10 @@ void state_publish_map(struct state_gpu *gpu, const struct tmd_map *map);
 struct state_records *state_records(const struct state_gpu *gpu);
 
 /*
- * Creates a new file of this process beside its state page. The file is deleted together with
- * the state page. Returns a descriptor, -ENOENT if the state page is not published, or another
- * negative errno. When the contents of the file are complete, the caller calls
- * state_file_publish(), which renames the file to the state page's name followed by
- * STATE_RECORDS.
+ * Creates a new file of this process beside its state page. The file is deleted together with the
+ * state page. Returns a descriptor or a negative errno. If the state page is not published, returns
+ * -ENOENT. When the contents of the file are complete, the caller calls state_file_publish(). This
+ * function renames the file. The new name is the name of the state page, followed by STATE_RECORDS.
  */
 #define STATE_RECORDS ".records"
 int state_file_create(void);
@@ -305,14 +310,14 @@ int state_file_publish(void);
 int state_page_publish(const char *name, const char *job);
 
 /*
- * Acquire and release the lock of this process's outer limit. Other processes hold the lock
- * while they write the limit. This process holds the lock while it determines its limit.
- * state_page_lock() waits for at most 5 s.
+ * These functions acquire and release the lock of this process's outer limit. Other processes hold
+ * the lock while they write the limit. This process holds the lock while it determines its limit.
+ * The function state_page_lock() waits for at most 5 s.
  */
 void state_page_lock(void);
 void state_page_unlock(void);
 
-/* Returns true if @file is this process's own state page. Opens no descriptor. */
+/* Returns true if @file is this process's own state page. This function opens no descriptor. */
 GPUPART_PRIVATE
 bool state_page_is_own(int dir, const char *file);
 /*

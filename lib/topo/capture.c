@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Contains the table that describes the format of captures, and writes captures. */
+/*
+ * Contains the table that describes the format of captures. Also contains the functions that write
+ * captures.
+ */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -17,8 +20,8 @@
 
 /*
  * The writer always writes the keys that are not optional. If a value is unknown, it writes the
- * value "unknown" or omits the key. A reader rejects keys that it does not know. So keys that
- * were added later are optional.
+ * value "unknown" or omits the key. A reader rejects unknown keys, so all keys that were added to
+ * the format later are optional.
  */
 static const struct value keys[] = {
 	{ "name", FORM_TEXT, MEMBER(capture_gpu, info.name) },
@@ -88,7 +91,10 @@ const struct section capture_sections[NR_SECTIONS] = {
 #undef VALUES
 };
 
-/* The output. @text is NULL in the first pass, because this pass only counts bytes. */
+/*
+ * The output of the writer. The first pass only counts bytes, so @text is NULL in the first
+ * pass.
+ */
 struct out {
 	char *text;
 	size_t len, at;

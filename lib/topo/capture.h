@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Declares the text format of captures, which are saved topologies. The reader and the writer
- * share this table.
+ * Declares the text format of captures, which are saved topologies. The reader and the writer share
+ * this table.
  *
- * A capture has a first line, sections, and a last line with the checksum of all bytes before
- * that line. A section has lines of the form "key = value", and then rows. The section's
- * "columns" line names the fields of a row, which are separated by blanks. "-" or "unknown"
- * marks an unknown value. Empty lines and lines that begin with '#' are comments.
+ * A capture has a first line, sections, and a last line with the checksum of all bytes before that
+ * line. A section begins with lines of the form "key = value". Its rows follow these lines. The
+ * line "columns" of a section lists the names of the fields of a row. Blanks separate the fields.
+ * "-" or "unknown" marks an unknown value. Empty lines and lines that begin with '#' are comments.
  */
 #ifndef GPUPART_LIB_TOPO_CAPTURE_H
 #define GPUPART_LIB_TOPO_CAPTURE_H
@@ -31,8 +31,8 @@ struct value {
 	size_t offset, size;
 	const char *wrong;	/* message for an invalid value */
 	/*
-	 * For 32-bit numbers only: the text of an unknown value, and the number that represents
-	 * this value.
+	 * The next two members are used only for 32-bit numbers. They contain the text that marks
+	 * an unknown value, and the number that represents an unknown value.
 	 */
 	const char *none;
 	int none_is;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads captures. It checks the whole file before it uses any part of it. Its error sentences
- * contain the number of the line.
+ * Reads captures. The code checks the whole file before it uses any part of the file. Each error
+ * message contains the number of a line.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,8 +19,8 @@
 #define MAX_VALUES 11 /* maximum number of values of a section */
 
 /*
- * NVIDIA's PTOP registers, which contain the design maxima. If a capture contains these
- * registers, it needs no keys for the maxima.
+ * NVIDIA's PTOP registers contain the design maxima of a chip. A capture with these registers needs
+ * no keys for the maxima.
  */
 #define REG_MAX_GPCS	     0x22430
 #define REG_MAX_TPCS_PER_GPC 0x22434
@@ -43,7 +43,7 @@ struct reader {
 	struct rows rows[NR_SECTIONS];
 };
 
-/* Reports an error in the line that was read last. */
+/* Reports an error in the most recently read line. */
 #define refuse(r, err, fmt, ...) \
 	ctx_fail((r)->gp, err, "%s: line %u: " fmt, (r)->path, (r)->line, ##__VA_ARGS__)
 
@@ -92,8 +92,8 @@ static bool read_text(const struct value *v, const char *text, char *field)
 }
 
 /*
- * Stores field @column of a line in @row, in the member for this column. Columns are counted
- * from 1.
+ * Stores field number @column of a line. The field is stored in the column's member of @row.
+ * Columns are counted from 1.
  */
 static int read_value(struct reader *r, const struct value *v, unsigned int column,
 		      const char *text, void *row)
@@ -376,10 +376,7 @@ static int read_all(struct reader *r, const char *text, size_t len)
 	return err;
 }
 
-/*
- * If the value of a register begins with 0xbad, the register could not be read. No chip has such
- * a large maximum.
- */
+/* If a register cannot be read, its value begins with 0xbad. No chip has such a large maximum. */
 static void take_maximum(const struct reader *r, uint32_t offset, unsigned int most,
 			 unsigned int *maximum)
 {
@@ -391,7 +388,7 @@ static void take_maximum(const struct reader *r, uint32_t offset, unsigned int m
 			*maximum = reg[i].value;
 }
 
-/* These checks are only possible when the whole file was parsed. */
+/* These checks need the whole parsed file. */
 static int check_whole(struct reader *r)
 {
 	const struct rows *rm = &r->rows[IN_RM], *bits = &r->rows[IN_BITS];

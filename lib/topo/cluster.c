@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds the number of thread block clusters that fit into a set of TPCs, and finds sets that can
- * hold a cluster. A cluster needs an SM for each of its blocks. All these SMs must be in one
- * virtual GPC. At a launch, lib/tmd/fit.c counts clusters in the same way.
+ * Computes how many thread block clusters fit into a set of TPCs. Also finds sets that can hold a
+ * cluster. A cluster needs one SM for each block. All these SMs must be in one virtual GPC. At a
+ * launch, lib/tmd/fit.c counts clusters in the same way.
  */
 #include <errno.h>
 #include "lib/topo/cluster.h"
@@ -51,9 +51,9 @@ unsigned int gpupart_set_cluster(const struct gpupart_topology *topo,
 }
 
 /*
- * Adds TPCs of @from to @set until @set has @nr TPCs. It handles the virtual GPCs in the order
- * of their number of TPCs in @from, beginning with the largest number. In each virtual GPC it
- * adds the lowest TPCs first.
+ * Adds TPCs of @from to @set until @set has @nr TPCs. The function begins with the virtual GPC that
+ * has the most TPCs in @from. It ends with the virtual GPC that has the fewest. In each virtual
+ * GPC, it adds the lowest TPCs first.
  */
 static void fill(const struct gpupart_topology *topo, const struct gpupart_tpcset *from,
 		 unsigned int nr, struct gpupart_tpcset *set)

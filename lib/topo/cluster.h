@@ -6,9 +6,9 @@
 #include "lib/topo/topology.h"
 
 /*
- * Returns the TPCs of @set that are in the virtual GPC with the most TPCs of @set. If several
- * virtual GPCs have equally many TPCs of @set, chooses the lowest virtual GPC. All TPCs of @set
- * must be in @topo.
+ * Chooses the virtual GPC that contains the most TPCs of @set. If several virtual GPCs contain
+ * equally many, chooses the lowest virtual GPC. Returns the TPCs of @set in this virtual GPC. All
+ * TPCs of @set must be in @topo.
  */
 struct gpupart_tpcset cluster_tpcs(const struct gpupart_topology *topo,
 				   const struct gpupart_tpcset *set);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Samples the runlists of a GPU and counts which TSG is on each engine. The samples come from
- * one of three sources. These are the kernel module, NVIDIA's driver (which reads registers only
- * for root), and a file of registers.
+ * Samples the runlists of a GPU. Counts in how many samples each TSG was on each engine. The
+ * samples come from the kernel module, from NVIDIA's driver, or from a file. NVIDIA's driver reads
+ * registers only for root.
  *
- * The file has lines "0xOFFSET 0xVALUE", which set registers. A line "sample" follows the
- * register lines of each sample. Lines that begin with '#' are comments.
+ * Each line "0xOFFSET 0xVALUE" of the file sets a register. A line "sample" ends each sample. Lines
+ * that begin with '#' are comments.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -33,13 +33,14 @@ struct source {
 	struct kernel_conn kernel;	/* used if its sock is not NULL */
 	struct rm_conn *rm;		/* used if it is not NULL */
 	FILE *file;
-	u32 *regs;		/* registers of the file at the current sample: all of BAR0, each
-				 * XORed with NO_SUCH_ADDRESS, so that 0 means absent */
+	u32 *regs;		/* All registers of BAR0 at the current sample of the file. Each
+				 * value is XORed with NO_SUCH_ADDRESS, so 0 means that the register
+				 * is absent. */
 	struct gpu_engines engines;
 	u32 bases[MAX_RUNLISTS];	/* bases[0] belongs to the graphics runlist */
 	unsigned int nr_bases;
 	u32 base;		/* the runlist that is read now; 0: the bases are being listed */
-	unsigned int nr_read;	/* how many of its engines were read */
+	unsigned int nr_read;	/* number of engines of this runlist that were read */
 	struct gpupart_engine_use *list;
 	unsigned int nr;
 };
@@ -62,7 +63,7 @@ static struct gpupart_engine_use *use_of(struct source *s, const struct gpu_runl
 	return use;
 }
 
-/* Counts the sample of an engine on the runlist s->base. @id: the runlist's id. */
+/* Counts one sample of engine @e. The engine is on the runlist at s->base, which has the id @id. */
 static void count(struct source *s, const struct gpu_runlist_engine *e, unsigned int id)
 {
 	struct gpupart_engine_use *use = use_of(s, e, id);
@@ -107,8 +108,8 @@ static int rd32(struct topo_reader *reader, u32 offset, u32 *value)
 }
 
 /*
- * Reads the lines up to the next line "sample", and sets the registers in these lines. Returns
- * 1, 0 at the end of the file, or an error.
+ * Reads the lines up to the next line "sample", and sets the registers in these lines. Returns 1
+ * after a sample, 0 at the end of the file, or a negative errno.
  */
 static int next_sample(struct source *s)
 {
@@ -145,7 +146,7 @@ static int file_open(struct source *s)
 	return ret ? ret : ctx_fail(s->gp, -EBADMSG, "%s has no line \"sample\"", s->name);
 }
 
-/* Reads the table of engines, and takes the bases of the runlists from it. */
+/* Reads the table of engines. The table contains the bases of the runlists. */
 static int find_runlists(struct source *s)
 {
 	struct gpu_id id;
@@ -290,7 +291,7 @@ static int open_source(struct source *s, const char *gpu)
 
 	if (!s->name || !strcmp(s->name, "kernel")) {
 		err = kernel_conn_select(s->gp, gpu, s->info, &s->kernel);
-		/* If the module is loaded but refuses the request, that is the error. */
+		/* If the module is loaded but refuses the request, return the module's error. */
 		if (!err)
 			return ask_module(s);
 		s->kernel.sock = NULL;
@@ -339,8 +340,9 @@ int gpupart_engine_uses(struct gpupart *gp, const char *gpu, const char *source,
 int gpupart_engine_owner(struct gpupart *gp, const char *pci)
 {
 	/*
-	 * Compute, 3D, 2D and memory classes of Ampere to Hopper, which run on the graphics engine:
-	 * open-gpu-kernel-modules, class/cl{c6,c7,c9,cb}{c0,97}.h, cl902d.h, cla140.h.
+	 * The compute, 3D, 2D and memory classes of Ampere to Hopper. These classes run on the
+	 * graphics engine. Sources in open-gpu-kernel-modules: class/cl{c6,c7,c9,cb}{c0,97}.h,
+	 * cl902d.h, cla140.h.
 	 */
 	static const uint32_t classes[] = { 0xc6c0, 0xc7c0, 0xc9c0, 0xcbc0, 0xc697, 0xc797, 0xc997,
 					    0xcb97, 0x902d, 0xa140 };

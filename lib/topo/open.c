@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Opens a topology from a live source, a sample or a file. A live source is selected by its
- * name. Without a name, all live sources are tried in turn.
+ * Opens a topology from a live source, a sample or a file. The caller can select a live source by
+ * its name. If there is no name, all live sources are tried in turn.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -23,8 +23,8 @@ static const struct source {
 
 /*
  * Asks the live source @name. If @name is NULL, asks each live source in turn until a source
- * answers. If @topo is not NULL, opens the topology; otherwise lists the GPUs. Returns -ENOENT
- * without an error sentence if @name is not a live source.
+ * answers. If @topo is not NULL, opens the topology. If @topo is NULL, lists the GPUs. If @name is
+ * not a live source, returns -ENOENT and sets no error message.
  */
 static int ask_sources(struct gpupart *gp, const char *name, const char *gpu,
 		       struct gpupart_topology **topo, struct gpupart_gpu_info *list,
@@ -71,8 +71,8 @@ int gpupart_topology_open(struct gpupart *gp, const char *source, const char *gp
 	if (!source || is_source(source)) {
 		err = ask_sources(gp, source, gpu, topo, NULL, 0);
 		/*
-		 * The kernel module does not report virtual GPCs. But virtual GPCs are needed,
-		 * because they determine where clusters run.
+		 * The kernel module does not report virtual GPCs. The library needs them, because
+		 * they determine where clusters run.
 		 */
 		if (!err && !source && !(*topo)->end_vgpc &&
 		    !topo_rm_open(NULL, (*topo)->info.pci, &rm)) {

@@ -63,7 +63,7 @@ static const struct rm_status rm_statuses[] = {
 	  "the source \"kernel\" would help, or MIG off where it is on" },
 };
 
-/* This entry is used if a system call failed, or if the status is not in the table. */
+/* This entry is used for failed system calls and for each status that is not in the table. */
 static const struct rm_status rm_status_other = {
 	.err = -EOPNOTSUPP,
 	.help = "the kernel log may say more, and the source \"kernel\" may work",
@@ -262,8 +262,8 @@ static int rm_find_gpus(struct rm_conn *s)
 			break;
 	}
 	/*
-	 * It is not an error if these two calls fail, because a GPU is attached anyway while its
-	 * device node is open.
+	 * A failure of these two calls is not an error. While the device node of a GPU is open, the
+	 * GPU is attached anyway.
 	 */
 	if (!status && probed.ids[0] != RM_INVALID_ID) {
 		memcpy(attach.ids, probed.ids, sizeof(attach.ids));

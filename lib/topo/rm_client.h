@@ -20,12 +20,12 @@ struct rm_conn {
 	struct rm_gpu gpus[RM_MAX_GPUS];	/* sorted by PCI address */
 	char driver[32];
 	/*
-	 * The first problem that made a GPU unavailable. If necessary, an error sentence reports
-	 * this problem.
+	 * The first problem that made a GPU unavailable. An error message reports this problem if
+	 * no GPU can be used.
 	 */
 	int trouble_err;
 	char trouble[224];
-	/* The answer of RM to the query for the order of SMs, with its form and its values. */
+	/* RM's answer to the query for the order of SMs. */
 	uint16_t sm_order[sizeof(struct rm_sm_order_9) / 2];
 	const struct sm_order_form *form;
 	unsigned int nr_sms, nr_tpcs;
@@ -33,12 +33,11 @@ struct rm_conn {
 	struct rm_fs_info fs_info;
 };
 
-/* The meaning of a status of RM for callers. */
+/* The meaning of one status value of RM. */
 struct rm_status {
 	int64_t status;
 	int err;
-	bool about_size;	/* this status means that params_size was wrong; driver 580
-				 * reports such an error as 0x1f */
+	bool about_size;	/* params_size was wrong; driver 580 reports 0x1f in this case */
 	const char *name, *help;
 };
 
@@ -58,24 +57,25 @@ __attribute__((format(printf, 3, 4)))
 void rm_trouble(struct rm_conn *s, int err, const char *fmt, ...);
 
 /*
- * Reads a small text file into @text. The text is terminated with 0 and cut to @len bytes.
- * Returns the length of the text, or 0 if the file cannot be read.
+ * Reads a small text file into @text. The text is terminated with 0. If the file is longer than
+ * @text, the rest of the file is ignored. Returns the length of the text, or 0 if the file cannot
+ * be read.
  */
 size_t rm_read_text(const char *path, char *text, size_t len);
 
-/* Returns the driver's version for error sentences. */
+/* Returns the driver's version for error messages. */
 const char *rm_driver(const struct rm_conn *s);
 
 /*
- * These functions return 0, a positive status of RM, or -errno if the ioctl failed. rm_alloc()
- * lets RM choose the handle of the new object.
+ * These functions return 0, a positive status of RM, or -errno if the ioctl failed. RM chooses the
+ * handle of an object that rm_alloc() creates.
  */
 int64_t rm_control(struct rm_conn *s, uint32_t object, uint32_t cmd, void *params, uint32_t size);
 int64_t rm_alloc(struct rm_conn *s, uint32_t parent, uint32_t class_id, void *params,
 		 uint32_t size, uint32_t *object);
 void rm_free(struct rm_conn *s, uint32_t parent, uint32_t *object);
 
-/* Frees the device and the subdevice that were allocated most recently. */
+/* Frees the device object and the subdevice object that were allocated most recently. */
 void rm_gpu_put(struct rm_conn *s);
 
 /* Opens the device nodes and a client, and finds the GPUs. */

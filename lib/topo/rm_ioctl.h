@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Declares the ioctls of NVIDIA's resource manager (RM). Also declares a control that only other
- * programs issue; gpupart reads the answers that these programs get. This header contains data
- * only.
+ * Declares the ioctls of NVIDIA's resource manager (RM). Also declares one control that gpupart
+ * never issues. Other programs issue this control, and gpupart reads the answers. This header
+ * contains data only.
  *
- * The source is NVIDIA/open-gpu-kernel-modules, tags 515.43.04 to 595.45.04, unless stated
- * otherwise.
+ * The source is NVIDIA/open-gpu-kernel-modules, tags 515.43.04 to 595.45.04. Comments mention other
+ * sources.
  */
 #ifndef GPUPART_LIB_TOPO_RM_IOCTL_H
 #define GPUPART_LIB_TOPO_RM_IOCTL_H
@@ -28,8 +28,8 @@ struct rm_control {
 };
 
 /*
- * Drivers before 535 have no params_size. In the struct of these drivers, the status is in this
- * place, and the last word of the struct is padding that the driver returns unchanged. Both
+ * Drivers before 535 have no params_size. In their struct, the status is at the offset of
+ * params_size. The last word of their struct is padding, which the driver returns unchanged. Both
  * forms are in gVisor, pkg/abi/nvgpu.
  */
 struct rm_alloc {
@@ -56,9 +56,10 @@ _Static_assert(sizeof(struct rm_alloc) == 32, "NVOS21");
 #define RM_CONTROL_SERIALIZED	0x4u
 
 /*
- * The processes that use a subdevice's GPU. The source is NV2080_CTRL_GPU_GET_PIDS_PARAMS in
- * ctrl/ctrl2080/ctrl2080gpu.h. The pids belong to the caller's pid namespace. If the driver does
- * not support namespaces, the pids belong to the first pid namespace.
+ * This control lists the processes that use a subdevice's GPU. Its struct is
+ * NV2080_CTRL_GPU_GET_PIDS_PARAMS in ctrl/ctrl2080/ctrl2080gpu.h. The pids belong to the caller's
+ * pid namespace. If the driver does not support namespaces, the pids belong to the first pid
+ * namespace.
  */
 #define RM_GPU_GET_PIDS		0x2080018d
 #define RM_GPU_PIDS_MAX		950

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Numbers and structures of the queries to NVIDIA's resource manager (RM). This header contains
- * data only. rm_client.c and source_rm.c include it; rm_ioctl.h has the ioctls.
+ * Declares the numbers and structures of the queries to NVIDIA's resource manager (RM). This header
+ * contains data only. The files rm_client.c and source_rm.c include it. The ioctls are in
+ * rm_ioctl.h.
  *
- * The source is NVIDIA/open-gpu-kernel-modules, tags 515.43.04 to 595.45.04. "ctrl/" below
- * stands for its folder src/common/sdk/nvidia/inc/ctrl/. The headers of each branch were
- * compiled to compare the sizes of the structures.
+ * The source is NVIDIA/open-gpu-kernel-modules, tags 515.43.04 to 595.45.04. "ctrl/" below stands
+ * for its folder src/common/sdk/nvidia/inc/ctrl/. The headers of each branch were compiled to
+ * compare the sizes of the structures.
  */
 #ifndef GPUPART_LIB_TOPO_RM_LAYOUT_H
 #define GPUPART_LIB_TOPO_RM_LAYOUT_H
@@ -46,7 +47,7 @@ struct rm_attached_ids {
 };
 _Static_assert(sizeof(struct rm_attached_ids) == 128, "GET_ATTACHED_IDS");
 
-/* The struct of older branches ends before the flags. */
+/* In older branches, this struct ends before the flags. */
 struct rm_probed_ids {
 	uint32_t ids[RM_MAX_GPUS], excluded_ids[RM_MAX_GPUS], flags[RM_MAX_GPUS];
 };
@@ -77,8 +78,8 @@ struct rm_pci_info {
 _Static_assert(sizeof(struct rm_pci_info) == 12, "GET_PCI_INFO");
 
 /*
- * A control of a device: see ctrl/ctrl0080/ctrl0080gpu.h. If the caller passes no list, the
- * control returns the number of classes.
+ * This control of a device is declared in ctrl/ctrl0080/ctrl0080gpu.h. If the caller passes no
+ * list, the control returns the number of classes.
  */
 #define RM_GPU_GET_CLASSLIST	0x800201
 #define RM_CLASS_COMPUTE	0xc0	/* every compute class since Fermi has this low byte, see
@@ -126,9 +127,9 @@ struct rm_gpu_info_list {
 _Static_assert(sizeof(struct rm_gpu_info_list) == 16, "GPU_GET_INFO");
 
 /*
- * This control is for drivers that do not have the list form. NV2080_CTRL_GPU_INFO_MAX_LIST_SIZE
- * became larger in newer drivers. The values below come from published headers and are tried one
- * after the other.
+ * This control is for drivers that do not have the list form. The length of its list is
+ * NV2080_CTRL_GPU_INFO_MAX_LIST_SIZE, which is larger in newer drivers. The values below come from
+ * published headers. The code tries them one after the other.
  */
 struct rm_gpu_info_v2 {
 	uint32_t nr;
@@ -197,7 +198,7 @@ struct rm_tpc_mask {
 };
 _Static_assert(sizeof(struct rm_tpc_mask) == 24, "GR_GET_TPC_MASK");
 
-/* Words of an entry of GR_GET_GLOBAL_SM_ORDER, in the order in which NVIDIA added them. */
+/* The words of an entry of GR_GET_GLOBAL_SM_ORDER. NVIDIA added the words in this order. */
 enum {
 	SM_GPC, SM_LOCAL_TPC, SM_LOCAL_SM, SM_TPC, SM_VGPC, SM_TPC_IN_VGPC,
 	SM_UGPU,
@@ -220,8 +221,8 @@ _Static_assert(sizeof(struct rm_sm_order_7) == 7192, "GR_GET_GLOBAL_SM_ORDER");
 _Static_assert(sizeof(struct rm_sm_order_9) == 9240, "GR_GET_GLOBAL_SM_ORDER");
 
 /*
- * The forms are tried in this order. A driver accepts only the size for which it was built. So
- * the version of the driver need not be known.
+ * The code tries the forms in this order. Each driver accepts only one size, so the code need not
+ * know the version of the driver.
  */
 static const struct sm_order_form {
 	uint32_t size;

@@ -43,9 +43,9 @@ static bool mapped_file(const void *address, char *path, size_t len)
 }
 
 /*
- * Finds the directory of this library or, if it is statically linked, of the program. The
- * loader's path of this file may be relative. It is then relative to the directory that was the
- * current directory when the file was loaded.
+ * Finds the directory of this library. If the library is statically linked, finds the directory of
+ * the program. The loader may store a relative path. Such a path is relative to the current
+ * directory at the time when the file was loaded.
  */
 static bool library_folder(char *folder, size_t len)
 {
@@ -61,8 +61,8 @@ static bool library_folder(char *folder, size_t len)
 }
 
 /*
- * Returns directory number @nr of the directories that may contain samples. Returns false if
- * there is no directory with this number.
+ * Stores the path of directory number @nr in @folder. Several directories may contain samples. If
+ * there is no directory with this number, returns false.
  */
 static bool sample_folder(unsigned int nr, char *folder, size_t len)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Parses the text form of sets. A set is written as a list or a mask of TPC numbers, or as a sum
- * of terms for parts of a GPU.
+ * Parses the text form of sets. A set is written as a list of TPC numbers, as a mask of TPC
+ * numbers, or as a sum of terms. Each term describes a part of a GPU.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -10,7 +10,10 @@
 #include <strings.h>
 #include "lib/core/ctx.h"
 
-/* The unit to which the numbers of a list refer. It is needed for bounds and error sentences. */
+/*
+ * The kind of units that a list contains, such as TPCs. The code needs it for bounds and error
+ * messages.
+ */
 struct list_kind {
 	const char *noun; /* "TPC" */
 	unsigned int nr; /* numbers 0 .. nr-1 exist */
@@ -20,7 +23,10 @@ struct list_kind {
 
 static const struct list_kind any_tpc = { "TPC", GPUPART_MAX_TPCS, false };
 
-/* A piece of the user's text for an error sentence. It is shortened, printable and in quotes. */
+/*
+ * A piece of the user's text for an error message. The piece is shortened, printable and in
+ * quotes.
+ */
 struct quoted {
 	char text[64];
 };
@@ -50,7 +56,7 @@ static struct quoted quote(const char *text, size_t len)
 	return q;
 }
 
-/* Reads digits from @at on. A number that is too large becomes the largest int. */
+/* Reads the digits that begin at offset @at. If the number is too large, stores the largest int. */
 static size_t read_number(const char *text, size_t len, size_t at, unsigned int *number)
 {
 	unsigned int value = 0;
@@ -89,7 +95,7 @@ static int tpc_not_there(struct gpupart *gp, const struct list_kind *kind, unsig
 	return not_there(gp, kind, number, len);
 }
 
-/* The parser stopped at @at in @piece. Explains the error at this place. */
+/* Explains the error at offset @at in @piece, where the parser stopped. */
 static int stray(struct gpupart *gp, const struct list_kind *kind, const char *piece, size_t len,
 		 size_t at)
 {
@@ -192,9 +198,8 @@ static int parse_list(struct gpupart *gp, const struct list_kind *kind, const ch
 }
 
 /*
- * As in the kernel's masks, commas must separate groups of 8 digits, counted from the right.
- * Without this rule, some programs would read "1,1" as 0x11 and other programs would read it as
- * 0x100000001.
+ * Commas must separate groups of 8 digits, like in the kernel's masks. The groups are counted from
+ * the right. If other groups were allowed, "1,1" could mean 0x11 or 0x100000001.
  */
 static int parse_hex(struct gpupart *gp, const struct list_kind *kind, const char *text, size_t len,
 		     struct gpupart_tpcset *set)
@@ -282,7 +287,7 @@ static int add_units(struct gpupart *gp, const struct gpupart_topology *topo, bo
 	return 0;
 }
 
-/* Parses one term between plus signs and adds it to @set. */
+/* Parses one term between plus signs, and adds the TPCs of the term to @set. */
 static int parse_term(struct gpupart *gp, const struct gpupart_topology *topo, const char *term,
 		      size_t len, struct gpupart_tpcset *set)
 {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads the topology from the kernel module gpupart by generic netlink. The module reads fuses
- * and the table of the work distributor. So it reports the GPCs, the TPCs and their order. It
- * does not report virtual GPCs and CPCs, because only NVIDIA's driver knows their numbers.
+ * Reads the topology from the kernel module gpupart by generic netlink. The module reads fuses and
+ * the table of the work distributor. From this data the module computes the GPCs, the TPCs and the
+ * order of the TPCs. Only NVIDIA's driver knows the numbers of virtual GPCs and CPCs, so the module
+ * does not report them.
  */
 #include <errno.h>
 #include <linux/genetlink.h>
@@ -18,7 +19,10 @@
 
 #define KERNEL_MAX_GPUS 64
 
-/* While a GPU wakes up, the query is repeated at this interval, up to this number of times. */
+/*
+ * While a GPU wakes up, the query is repeated. These are the interval and the maximum number of
+ * queries.
+ */
 #define WAKE_POLL_NS	20000000L
 #define WAKE_POLLS	3000
 
@@ -45,8 +49,8 @@ struct kernel_topology {
 };
 
 /*
- * Stores the kernel's error message, which libnl would drop. @at: the offset of the error
- * message in the netlink message.
+ * Stores the kernel's error message, because libnl would drop it. The error message is at offset
+ * @at in the netlink message.
  */
 static void keep_refusal(struct kernel_conn *conn, struct nlmsghdr *whole, int error, size_t at)
 {
@@ -184,7 +188,7 @@ static int parse_gpu(struct nl_msg *msg, void *user)
 		 nla_get_string(a[GPUPART_A_GPU_BUS_NAME]));
 	snprintf(gpu->info.source, sizeof(gpu->info.source), "kernel");
 	gpu->info.mig = -1;
-	/* If the value has more bits than a chip id, the chip is unknown. */
+	/* If the value is larger than any chip id, the chip is unknown. */
 	if (a[GPUPART_A_GPU_CHIP_ID] && nla_get_u32(a[GPUPART_A_GPU_CHIP_ID]) <= TOPO_MAX_CHIP_ID)
 		gpu->info.chip_id = nla_get_u32(a[GPUPART_A_GPU_CHIP_ID]);
 	gpu->unreadable = a[GPUPART_A_GPU_UNREADABLE];
@@ -198,8 +202,8 @@ static int parse_gpu(struct nl_msg *msg, void *user)
 }
 
 /*
- * Reads an array of at most @max bytes. Returns the number of bytes. If there are more than
- * @max, the message is malformed.
+ * Reads an array of at most @max bytes. Returns the number of bytes. If there are more than @max
+ * bytes, the message is malformed.
  */
 static unsigned int take_bytes(struct kernel_topology *t, struct nlattr *a, uint8_t *bytes,
 			       unsigned int max)
@@ -299,10 +303,7 @@ static int list_gpus(struct kernel_conn *conn, struct kernel_gpus *list)
 	return err;
 }
 
-/*
- * Waits until all GPUs that the list shows as asleep are awake. Returns false if no GPU was
- * asleep.
- */
+/* Waits until all sleeping GPUs of the list are awake. If no GPU was asleep, returns false. */
 static bool wait_for_gpus(struct kernel_conn *conn, const struct kernel_gpus *list)
 {
 	struct kernel_topology t;
@@ -318,9 +319,9 @@ static bool wait_for_gpus(struct kernel_conn *conn, const struct kernel_gpus *li
 }
 
 /*
- * Opens a connection and lists the GPUs that the kernel knows. If @wake is true, wakes those that
- * the module has not identified. After a return of 0 the caller must free conn->sock
- * and *@gpus.
+ * Opens a connection and lists the GPUs that the kernel knows. If @wake is true, wakes the GPUs
+ * that the module has not identified. If the result is 0, the caller must free conn->sock and
+ * *@gpus.
  */
 static int open_gpus(struct gpupart *gp, struct kernel_conn *conn, struct kernel_gpus **gpus,
 		     bool wake)
@@ -378,7 +379,7 @@ static int build(struct gpupart *gp, struct gpupart_gpu_info *info, const struct
 	for (tpc = 0; tpc < t->nr_tpcs; tpc++) {
 		gpc = t->tpc_gpc[tpc];
 		for (i = 0; i < t->sms_per_tpc; i++, sm++) {
-			/* On every chip with two SMs per TPC, adjacent SMs are in the same TPC. */
+			/* If a chip has two SMs in each TPC, adjacent SMs are in the same TPC. */
 			sm->gpc = gpc;
 			sm->tpc = tpc;
 			sm->local_sm = i;
@@ -409,7 +410,7 @@ static int build(struct gpupart *gp, struct gpupart_gpu_info *info, const struct
 	return err;
 }
 
-/* Opens a connection, which the caller must free, and finds the GPU that @gpu selects. */
+/* Opens a connection, and finds the GPU that @gpu selects. The caller must free the connection. */
 static int open_gpu(struct gpupart *gp, const char *gpu, bool wake, struct kernel_conn *conn,
 		    struct kernel_gpu *found)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Reads the topology from NVIDIA's driver. It issues only controls that change nothing. */
+/* Reads the topology from NVIDIA's driver. The code issues only controls that change nothing. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,8 +23,8 @@ static void text_value(const char *text, const char *key, char *value, size_t le
 }
 
 /*
- * Converts a name for captures. Removes blanks at the start and at the end. A name that is not
- * valid text becomes "".
+ * Converts a name to the form that captures contain. Removes blanks at the start and at the end. If
+ * the name is not valid text, stores "".
  */
 static void take_name(char *name, size_t len, char *text)
 {
@@ -41,8 +41,8 @@ static void take_name(char *name, size_t len, char *text)
 }
 
 /*
- * Finds the address, the UUID and the name of the GPU. It asks RM first. If RM does not answer,
- * it reads RM's text file under /proc.
+ * Finds the address, the UUID and the name of the GPU. The function asks RM first. If RM does not
+ * answer, the function reads RM's text file under /proc.
  */
 static void rm_gpu_identify(struct rm_conn *s, const struct rm_gpu *gpu,
 			    struct gpupart_gpu_info *info)
@@ -110,7 +110,10 @@ static bool rm_gpu_get(struct rm_conn *s, const struct rm_gpu *gpu,
 	return true;
 }
 
-/* NV2080_CTRL_GPU_INFO_GPU_SMC_MODE_*. A pending change of the MIG mode is not in force yet. */
+/*
+ * Converts a value NV2080_CTRL_GPU_INFO_GPU_SMC_MODE_*. If a change of the MIG mode is pending, the
+ * old mode is still in force.
+ */
 static int rm_mig_state(uint32_t smc_mode)
 {
 	static const int state[] = { [0] = 0, [1] = 1, [2] = 0, [3] = 0, [4] = 1 };
@@ -150,8 +153,8 @@ static uint32_t rm_ask_chip_id(struct rm_conn *s)
 }
 
 /*
- * Returns the compute class (0x..c0) that the device lists. Returns 0 if the device lists no
- * compute class or several.
+ * Returns the device's compute class (0x..c0). If the device has no compute class or more than one,
+ * returns 0.
  */
 static unsigned int rm_ask_compute_class(struct rm_conn *s)
 {
@@ -206,10 +209,7 @@ static int sm_index(uint16_t word)
 	return word == 0xffff ? -1 : word;
 }
 
-/*
- * If RM reports 0xff as a virtual id, the id is invalid: see ctrl2080gr.h. But 255 is a valid
- * global TPC number.
- */
+/* A virtual id of 0xff is invalid, as ctrl2080gr.h says. But 255 is a valid global TPC number. */
 static int sm_virtual_index(uint16_t word)
 {
 	return word == 0xff ? -1 : sm_index(word);
@@ -223,8 +223,8 @@ static void sm_decode(const struct sm_order_form *form, const uint16_t *entry, s
 	sm->tpc = sm_index(entry[SM_TPC]);
 	sm->vgpc = sm_virtual_index(entry[SM_VGPC]);
 	/*
-	 * This number counts within the virtual GPC. So it has no meaning if there is no virtual
-	 * GPC.
+	 * This is the number of the TPC in its virtual GPC. If there is no virtual GPC, the number
+	 * has no meaning.
 	 */
 	sm->tpc_in_vgpc = sm->vgpc < 0 ? -1 : sm_virtual_index(entry[SM_TPC_IN_VGPC]);
 	sm->ugpu = form->entry_words > SM_UGPU ? sm_virtual_index(entry[SM_UGPU]) : -1;
@@ -282,7 +282,10 @@ static int rm_ask_sm_order(struct rm_conn *s, const struct gpupart_gpu_info *inf
 				    form->size);
 		if (!status)
 			break;
-		/* Only one of the sizes is right. Report the driver's error for that size. */
+		/*
+		 * Only one of the sizes is right, so report the driver's error for the right
+		 * size.
+		 */
 		if (!worst || rm_status_find(worst)->about_size)
 			worst = status;
 	}
@@ -305,7 +308,7 @@ static int rm_ask_sm_order(struct rm_conn *s, const struct gpupart_gpu_info *inf
 
 /*
  * Stores the logical number of each physical GPC in gpc_of[]. The number is -1 if it is unknown.
- * Returns false if the answer contradicts itself or contradicts @present.
+ * Returns false if the answer is inconsistent or contradicts @present.
  */
 static bool rm_ask_gpc_ids(struct rm_conn *s, unsigned int nr_gpcs, uint32_t present,
 			   int gpc_of[GPUPART_MAX_GPCS])
@@ -429,10 +432,7 @@ static int rm_gpu_topology(struct rm_conn *s, struct gpupart_gpu_info *info,
 	return 0;
 }
 
-/*
- * Sets the error sentence for the case that no GPU can be used. @there: a list of the GPUs that
- * exist.
- */
+/* Sets the error message if no GPU can be used. The string @there lists the GPUs that exist. */
 static int rm_no_gpu(struct rm_conn *s, const char *gpu, const char *there)
 {
 	const char *colon = s->trouble_err ? "; " : "";
@@ -530,7 +530,7 @@ int topo_rm_list(struct gpupart *gp, struct gpupart_gpu_info *list, unsigned int
 			list[nr] = info;
 		nr++;
 	}
-	/* An empty list is a valid answer only if no problem made a GPU unavailable. */
+	/* If a problem made a GPU unavailable, an empty list is an error. */
 	err = nr || !s->trouble_err ? (int)nr : rm_no_gpu(s, NULL, "");
 	rm_conn_close(s);
 	return err;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Builds the topology object from the data that a source reports, checks this data, answers
- * queries, and matches GPU selectors.
+ * Checks the data that a source reports, and builds the topology object from this data. Also
+ * answers queries about the topology, and matches GPU selectors.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include "lib/topo/topology.h"
 
 /*
- * The range of each index of an SM, and whether the index must be the same for all SMs of a
+ * Describes an index of an SM. If @of_tpc is true, the index must be the same for all SMs of a
  * TPC.
  */
 static const struct sm_field {
@@ -62,7 +62,7 @@ static int check_ranges(struct gpupart *gp, const struct topo_sm *sm, unsigned i
 	return 0;
 }
 
-/* Adds SM @smid to its TPC. @first is set to the first SM of that TPC. */
+/* Adds SM @smid to its TPC. Sets @first to the first SM of this TPC. */
 static int add_sm(struct gpupart *gp, struct gpupart_topology *topo, unsigned int smid,
 		  const struct topo_sm *first)
 {
@@ -97,7 +97,7 @@ static int add_sm(struct gpupart *gp, struct gpupart_topology *topo, unsigned in
 	return 0;
 }
 
-/* Returns an SM of the TPC, for error sentences about the TPC. */
+/* Returns an SM of the TPC. Error messages about the TPC contain this SM. */
 static const struct topo_sm *tpc_sm(const struct gpupart_topology *topo, unsigned int tpc)
 {
 	return &topo->sms[topo->tpcs[tpc].sms[0]];
@@ -424,7 +424,7 @@ struct gpupart_tpcset gpupart_topology_all(const struct gpupart_topology *topo)
 }
 
 /*
- * Returns the TPCs for which the member at @offset of struct gpupart_tpc is @value. If @value is
+ * Returns the TPCs whose member at @offset in struct gpupart_tpc has the value @value. If @value is
  * -1, the result is empty.
  */
 static struct gpupart_tpcset tpcs_with(const struct gpupart_topology *topo, size_t offset,
@@ -521,7 +521,7 @@ static bool read_pci(const char *text, uint32_t address[4])
 	return !text[end];
 }
 
-/* Accepts the address of a GPU on PCI only in the form that contains all digits. */
+/* Accepts the address of a PCI GPU in the form with all digits. Rejects all shorter forms. */
 static bool pci_address(const char *text, char address_text[20])
 {
 	size_t domain = strspn(text, "0123456789abcdefABCDEF");
@@ -536,8 +536,8 @@ static bool pci_address(const char *text, char address_text[20])
 }
 
 /*
- * Parses the address of an integrated GPU in the form that the kernel writes. It consists of the
- * address of the GPU's registers, a dot and a name.
+ * Parses the address of an integrated GPU in the form that the kernel writes. The form consists of
+ * the address of the GPU's registers, a dot and a name.
  */
 static bool platform_address(const char *text, char address_text[20])
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The topology object behind gpupart_topology_*(), and the functions with which a source fills
- * it in.
+ * Declares the topology object of gpupart_topology_*(), and the functions with which a source fills
+ * in this object.
  */
 #ifndef GPUPART_LIB_TOPO_TOPOLOGY_H
 #define GPUPART_LIB_TOPO_TOPOLOGY_H
@@ -13,13 +13,13 @@
 #define TOPO_MAX_CHIP_ID 0x3ff	/* six bits of architecture above four bits of implementation */
 
 /*
- * One SM, as RM control 0x2080121B reports it. A value that was not reported is -1. The index of
- * the row is %smid.
+ * One SM, in the form that RM control 0x2080121B reports. If a value was not reported, it is -1.
+ * The index of the row is %smid.
  */
 struct topo_sm {
 	int gpc;		/* logical number */
-	int local_tpc;		/* NVIDIA's number of the TPC in its GPC, not
-				 * tpc_in_gpc; the numbers may have gaps */
+	int local_tpc;		/* NVIDIA's number of the TPC in its GPC; unlike tpc_in_gpc, these
+				 * numbers may have gaps */
 	int local_sm;
 	int tpc;		/* global number, without gaps */
 	int vgpc;
@@ -59,10 +59,10 @@ struct gpupart_topology {
 };
 
 /*
- * Builds the object from the data that a source reported: @sms (with @nr_sms rows), @gpc_map
- * (with @nr_gpc_map rows) and @info. Checks three conditions: TPC numbers have no gaps, the
- * indices of a TPC's SMs agree, and no index is out of range. If a check fails, returns -EINVAL,
- * and the error sentence contains the SM and the value.
+ * Builds the object from the data that a source reported. The array @sms has @nr_sms rows, and
+ * @gpc_map has @nr_gpc_map rows. The function checks that TPC numbers have no gaps and that each
+ * index is in its range. It also checks that the indices of a TPC's SMs agree. If a check fails,
+ * returns -EINVAL with the SM and the value in the error message.
  */
 GPUPART_PRIVATE
 int topo_build(struct gpupart *gp, const struct gpupart_gpu_info *info,
@@ -71,16 +71,16 @@ int topo_build(struct gpupart *gp, const struct gpupart_gpu_info *info,
 	       struct gpupart_topology **topo);
 
 /*
- * The row that topo_build_blame() rejected. The value is the number of an SM or of a row of the
- * GPC map. -1: the error is not in a row of this kind.
+ * The row that topo_build_blame() rejected. Each member is the number of an SM or of a row of the
+ * GPC map. If the error is not in a row of this kind, the member is -1.
  */
 struct topo_blame {
 	int sm, gpc_row;
 };
 
 /*
- * Like topo_build(), but also reports the rejected row, for a source that can report the position
- * of a row.
+ * Does the same as topo_build(), and also reports the rejected row. It is for sources that know the
+ * positions of rows.
  */
 GPUPART_PRIVATE
 int topo_build_blame(struct gpupart *gp, const struct gpupart_gpu_info *info,
@@ -95,15 +95,21 @@ int topo_build_blame(struct gpupart *gp, const struct gpupart_gpu_info *info,
 GPUPART_PRIVATE
 void topo_take_vgpcs(struct gpupart_topology *topo, const struct gpupart_topology *other);
 
-/* Returns the number of SMs in @set. @set is a set of TPCs of @topo. */
+/* Returns the number of SMs in @set, a set of TPCs of @topo. */
 GPUPART_PRIVATE
 unsigned int topo_sms_in(const struct gpupart_topology *topo, const struct gpupart_tpcset *set);
 
-/* Returns the smallest number of SMs that any TPC has. A cluster can rely on this number. */
+/*
+ * Returns the number of SMs of the smallest TPC. Each TPC has at least this number of SMs for a
+ * cluster.
+ */
 GPUPART_PRIVATE
 unsigned int topo_sms_per_tpc(const struct gpupart_topology *topo);
 
-/* The sources. Each function opens one GPU. @gpu: a selector as in gpupart.h, or NULL. */
+/*
+ * Each of these functions opens one GPU of one source. The argument @gpu is a selector, which
+ * gpupart.h describes, or NULL.
+ */
 int topo_kernel_open(struct gpupart *gp, const char *gpu, struct gpupart_topology **topo);
 int topo_kernel_list(struct gpupart *gp, struct gpupart_gpu_info *list, unsigned int max);
 GPUPART_PRIVATE
@@ -111,9 +117,9 @@ int topo_rm_open(struct gpupart *gp, const char *gpu, struct gpupart_topology **
 GPUPART_PRIVATE
 int topo_rm_list(struct gpupart *gp, struct gpupart_gpu_info *list, unsigned int max);
 /*
- * These functions read registers of the GPU that @gpu selects, through NVIDIA's driver. The
- * driver allows this only to root. Other users get -EACCES, and *@value is then the driver's
- * status. The caller closes *conn with rm_conn_close().
+ * These functions use NVIDIA's driver to read registers of the GPU that @gpu selects. The driver
+ * reads registers only for root. Other users get -EACCES and, in *@value, the driver's status. The
+ * caller closes *conn with rm_conn_close().
  */
 struct rm_conn;
 GPUPART_PRIVATE
@@ -132,28 +138,28 @@ void topo_source_set(struct gpupart_gpu_info *info, const char *path);
 int topo_file_open(struct gpupart *gp, const char *path, const char *gpu,
 		   struct gpupart_topology **topo);
 /*
- * Like topo_file_open(), but reads the capture from memory. @path is used only in error
- * sentences.
+ * Does the same as topo_file_open(), but reads the capture from memory. The function uses @path
+ * only in error messages.
  */
 int topo_file_parse(struct gpupart *gp, const char *path, const char *text, size_t len,
 		    struct gpupart_topology **topo);
 /*
  * Finds the installed file of "sample:NAME". Returns 0 and the path of this file. If there is no
- * such sample, returns -ENOENT with a list of the names of the samples.
+ * such sample, returns -ENOENT, and the error message lists the names of the samples.
  */
 int topo_file_sample(struct gpupart *gp, const char *name, char *path, size_t len);
 
 /*
- * Returns true if @selector selects this GPU, which has the index @index. A selector is an index
- * in PCI order, a PCI address in any usual form, or a UUID with or without "GPU-".
+ * Returns true if @selector selects this GPU, which has the index @index. A selector is an index in
+ * PCI order, a PCI address in any usual form, or a UUID. The prefix "GPU-" of a UUID is optional.
  */
 GPUPART_PRIVATE
 bool topo_selects(const char *selector, const struct gpupart_gpu_info *info, unsigned int index);
 
 /*
- * Appends to the text in @text, a buffer of @len bytes. @text may be NULL. *at is the length of
- * the text without the terminating 0. Even if the buffer is too short, *at is increased by the
- * whole length.
+ * Appends to the text in the buffer @text, which has @len bytes. The buffer may be NULL. The length
+ * of the text without the terminating 0 is in *at. Even if the buffer is too short, the function
+ * adds the whole appended length to *at.
  */
 GPUPART_PRIVATE
 __attribute__((format(printf, 4, 5)))
@@ -164,10 +170,11 @@ GPUPART_PRIVATE
 bool topo_is_uuid(const char *text);
 
 /*
- * Converts a GPU's address to the form that the library writes. For a GPU on PCI, @text is the
- * full DOMAIN:BUS:DEVICE.FUNCTION with 4 to 8 domain digits, in upper or lower case. The result
- * looks like "0000:0d:00.0". For an integrated GPU, @text and the result are the kernel's name
- * of the GPU's platform device, such as "17000000.gpu". Returns false if @text has neither form.
+ * Converts a GPU's address to the form that the library writes. For a GPU on PCI, @text is the full
+ * DOMAIN:BUS:DEVICE.FUNCTION with 4 to 8 domain digits, in upper or lower case. The result looks
+ * like "0000:0d:00.0". For an integrated GPU, @text and the result are the kernel's name of the
+ * GPU's platform device, such as "17000000.gpu". If @text does not have one of these two forms,
+ * returns false.
  */
 GPUPART_PRIVATE
 bool topo_address_read(const char *text, char address[20]);

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include "lib/verify/verify.h"
 
-#define MAX_TRIES 4	/* more than one try is needed, because a launch may run no block on an SM
-			 * that another program keeps busy */
+#define MAX_TRIES 4	/* Another program may keep an SM busy, and a launch then runs no block on
+			 * this SM. So several tries may be needed. */
 
 void verify_detail(struct verify *v, const char *fmt, ...)
 {

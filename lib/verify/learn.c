@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds the mask bit of each TPC by launches, for GPUs for which no formula is known. Each
- * launch disables one bit and shows which TPC ran no block. This code runs only in a process
- * that requested it, before other threads attach.
+ * Finds the mask bit of each TPC with launches. This is needed if no formula for the GPU is known.
+ * In each launch, one bit disables a TPC, and this TPC runs no block. A process must request this
+ * code, and the code runs before other threads attach.
  */
 #include <errno.h>
 #include "lib/confine/self_check.h"
@@ -13,8 +13,8 @@
 static unsigned int *learn_launches;
 
 /*
- * Stores in *tpc the TPC that bit number @nth of the map disables, or -1 if the bit disables
- * none.
+ * Finds the TPC that bit number @nth of the map disables, and stores the TPC in *tpc. If the bit
+ * disables no TPC, stores -1.
  */
 static int learn_bit(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *probe,
 		     void *stream, unsigned int nth, int *tpc)
@@ -58,8 +58,8 @@ static int learn_map(struct gpupart *gp, struct gpupart_gpu *gpu, struct probe *
 		unsigned int nth = bit % topo->nr_tpcs;
 
 		/*
-		 * A map has exactly one bit for each TPC. So to test more bits, build another
-		 * map with the next bits.
+		 * A map has exactly one bit for each TPC. If there are more bits to test, build
+		 * another map with the next bits.
 		 */
 		for (unsigned int i = 0; !nth && i < topo->nr_tpcs; i++)
 			asked[i] = (bit + i) % nr_bits;

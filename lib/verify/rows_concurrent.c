@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The row that proves that two streams on disjoint sets run at the same time. */
+/* This row proves that two streams with disjoint sets run at the same time. */
 #include "lib/verify/verify.h"
 
 struct span {
@@ -77,7 +77,7 @@ static int row_concurrent(struct verify *v)
 
 	for (int i = 0; !err && i < 2; i++)
 		err = gpupart_stream_set(v->gp, v->gpu, stream[i], &set[i]);
-	/* The first round only warms up the GPU. The second round is the measurement. */
+	/* The first round warms up the GPU. The second round is the measurement. */
 	for (int turn = 0; !err && turn < 2; turn++)
 		err = pair_ran(v, stream, set, false, alone);
 	for (int tries = 0; !err && !holds && tries < 5; tries++) {

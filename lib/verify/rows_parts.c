@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The rows about the topology, and about sets that contain a part of the GPU. */
+/* These rows test the topology, and sets that contain one part of the GPU. */
 #include <errno.h>
 #include <string.h>
 #include "lib/confine/self_check.h"
@@ -82,8 +82,7 @@ static int row_parts(struct verify *v)
 		} else if (v->row->flags & NEEDS_CLUSTERS) {
 			/*
 			 * Clusters of two blocks fill every set that has an even number of SMs.
-			 * With clusters of four blocks or more, the driver itself does not use
-			 * the singletons.
+			 * With larger clusters, the driver itself does not use the singletons.
 			 */
 			launch.cluster = nr_sms % 2 ? 1 : 2;
 			launch.blocks = nr_sms * 4;

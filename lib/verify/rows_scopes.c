@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The rows about the scopes that can have a set. They also test which of several sets applies. */
+/* These rows test the scopes that can have a set. They also test which of several sets applies. */
 #include "lib/verify/verify.h"
 
 static int row_process(struct verify *v)
@@ -56,7 +56,7 @@ static int row_next(struct verify *v)
 	if (ran)
 		return ran;
 	ran = verify_ran(v, v->stream[VERIFY_NON_BLOCKING], &next, &next);
-	/* The set applies to only one launch. The next launch gets the process's set again. */
+	/* The set applies to one launch. The next launch gets the process's set again. */
 	return ran == 1 ? verify_ran(v, v->stream[VERIFY_NON_BLOCKING], &process, NULL) : ran;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The row about virtual GPCs. All blocks of a cluster run in one virtual GPC, so launches can
- * find out which SMs are in the same virtual GPC.
+ * This row tests virtual GPCs. All blocks of a cluster run in one virtual GPC, so launches can find
+ * out which SMs are in the same virtual GPC.
  */
 #include <errno.h>
 #include "lib/verify/verify.h"
@@ -14,8 +14,8 @@ static unsigned int group_of(unsigned int *group, unsigned int sm)
 }
 
 /*
- * Makes one launch with clusters and without a mask. If clusters of this size do not fit on the
- * GPU, returns 1. Otherwise returns 0.
+ * Makes one launch with clusters and without a mask. Returns 0, or 1 if clusters of this size do
+ * not fit on the GPU.
  */
 static int cluster_launch(struct verify *v, unsigned int size, unsigned int *group)
 {

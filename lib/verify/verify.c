@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
 /*
- * Proves on the GPU that sets work. It runs the rows and then restores the program's sets. To
- * set the sets of scopes, it uses the public interface, like a program.
+ * Proves on the GPU that sets work. The code runs the rows and then restores the program's sets. It
+ * sets the sets of scopes with the public interface, like a program.
  */
 #include <errno.h>
 #include "lib/confine/self_check.h"
 #include "lib/confine/stream.h"
 #include "lib/verify/verify.h"
 
-/* Returns the reason why a row cannot run here, or NULL. */
+/* If a row cannot run here, returns the reason. Otherwise returns NULL. */
 static const char *row_skip(const struct verify *v, unsigned int needs, unsigned int flags)
 {
 	/*
-	 * If the mask bits are wrong, a set might allow no TPC at all, and a launch with this
-	 * set would never end.
+	 * If the mask bits are wrong, a set might allow no TPC. A launch with this set would never
+	 * end.
 	 */
 	if (v->disproven)
 		return "the mask bits are wrong: no further launch is masked";
@@ -68,16 +68,15 @@ static int rows_run(struct verify *v, unsigned int flags,
 
 /*
  * The handles of default streams. The streams belong to the probe's context. If the caller's
- * context is on this GPU, the probe uses this context too.
+ * context is on this GPU, the probe uses the caller's context.
  */
 static void *const default_stream[] = { CUDA_STREAM_LEGACY, CUDA_STREAM_PER_THREAD };
 
 #define NR_DEFAULT_STREAMS (sizeof(default_stream) / sizeof(default_stream[0]))
 
 /*
- * The program's sets that would apply to the launches of the rows. The program's sets for
- * functions and for its own streams are not included, because they do not apply to these
- * launches.
+ * The program's sets that would apply to the launches of the rows. The program's sets for functions
+ * and for its own streams are absent, because they do not apply to these launches.
  */
 struct kept {
 	struct limit_sets limit;
@@ -107,9 +106,9 @@ static void sets_take(struct gpupart_gpu *gpu, const struct cuda_api *cuda, stru
 }
 
 /*
- * Restores the program's sets without checking them. These sets were valid before. If the mask
- * bits turned out to be wrong, the checks would refuse all sets. If the function cannot restore
- * a set, it still restores the other sets. The error sentence describes the first failure.
+ * Restores the program's sets without checking them. These sets were valid before. If the mask bits
+ * turned out to be wrong, the checks would refuse all sets. If the function cannot restore a set,
+ * it still restores the other sets. The error message describes the first failure.
  */
 static int sets_put_back(struct gpupart *gp, struct gpupart_gpu *gpu, const struct cuda_api *cuda,
 			 const struct kept *kept)
@@ -146,9 +145,9 @@ static int sets_put_back(struct gpupart *gp, struct gpupart_gpu *gpu, const stru
 }
 
 /*
- * Rows launch on the default streams, and read their results in the order of these streams. This
- * would end a capture of the program. If the captured stream does not wait for the default
- * streams, the capture is not affected.
+ * Rows launch on the default streams, and read their results in stream order. This would end a
+ * capture in the program if the captured stream waits for the default streams. Other captures are
+ * not affected.
  */
 static int nothing_captured(struct gpupart *gp, const struct cuda_api *cuda)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Declarations that the groups of rows of `gpupart verify` share. A row is a claim about sets.
- * The row tests this claim with launches that record the SMs on which they ran.
+ * Launches test this claim. Each launch records the SMs on which it ran.
  */
 #ifndef GPUPART_LIB_VERIFY_VERIFY_H
 #define GPUPART_LIB_VERIFY_VERIFY_H
@@ -14,8 +14,8 @@ struct verify {
 	struct probe *probe;
 	const struct cuda_api *cuda;
 	const struct gpupart_topology *topo;
-	struct gpupart_tpcset all;	/* the TPCs that may be used: all TPCs, or the
-					 * TPCs of the outer limit */
+	struct gpupart_tpcset all;	/* the usable TPCs, which are all TPCs or the TPCs of the
+					 * outer limit */
 	bool outer;			/* there is an outer limit */
 	bool disproven;	/* the mask bits differ from the table, so no more launches are masked */
 	void *stream[5];		/* indexed by enum verify_stream */
@@ -34,7 +34,10 @@ struct verify_row {
 					 * false, or -errno */
 	unsigned int flags;
 	enum verify_stream stream, other;	/* the streams, for a row about streams */
-	/* For a row about parts of the GPU: the TPCs of part @i, and the noun for the parts. */
+	/*
+	 * These members are for a row about parts of the GPU. They return the TPCs of part @i, and
+	 * contain the noun for the parts.
+	 */
 	struct gpupart_tpcset (*part)(const struct gpupart_topology *topo, unsigned int i);
 	const char *nouns;
 };
@@ -51,25 +54,22 @@ struct verify_row {
 extern const struct verify_row verify_rows_parts[], verify_rows_scopes[], verify_rows_vgpcs[],
 	verify_rows_concurrent[];
 
-/* Sets the detail, which is the text for the user about the measurement. */
+/* Sets the detail of the row. The detail is a text about the measurement, for the user. */
 __attribute__((format(printf, 2, 3)))
 void verify_detail(struct verify *v, const char *fmt, ...);
 
 /*
- * Makes one launch and checks whether exactly the SMs of @expected ran blocks. Returns 1 if this
- * is true. If it is not true, sets the detail and returns 0. Returns -errno if the launch
- * failed. @next: the set for the next launch, or NULL. The function sets it again before each
- * try.
+ * Makes one launch and checks whether exactly the SMs of @expected ran blocks. If this is true,
+ * returns 1. If it is false, sets the detail and returns 0. If the launch failed, returns -errno.
+ * If @next is not NULL, it is a set for the next launch, and the function sets it before each try.
  */
 int verify_ran_as(struct verify *v, struct probe_launch *launch,
 		  const struct gpupart_tpcset *expected, const struct gpupart_tpcset *next);
-/* Like verify_ran_as(), but launches on @stream, with twice as many blocks as SMs. */
+/* Does the same as verify_ran_as(), but launches on @stream, with twice as many blocks as SMs. */
 int verify_ran(struct verify *v, void *stream, const struct gpupart_tpcset *expected,
 	       const struct gpupart_tpcset *next);
 
-/*
- * Returns set number @n of three disjoint sets. Each set has every third TPC that may be used.
- */
+/* Returns set number @n of three disjoint sets. Each set has every third usable TPC. */
 struct gpupart_tpcset verify_third(const struct verify *v, unsigned int n);
 
 #endif
