@@ -56,7 +56,7 @@ int gpupart_open(struct gpupart **gp);
 void gpupart_close(struct gpupart *gp);
 
 /*
- * Returns the error sentence of the last failed call with @gp. If no call with @gp has failed,
+ * Returns the error message of the last failed call with @gp. If no call with @gp has failed,
  * the result is "". The string belongs to @gp and is valid until the next call with @gp.
  */
 const char *gpupart_error(const struct gpupart *gp);
@@ -76,7 +76,7 @@ const char *gpupart_version(void);
  * Parses the list form of taskset(1). Examples are "0,5,8-11" and "0-10:2", a list with a stride
  * of 2. The items of a list may overlap and may be in any order. A list must not contain blanks.
  * The numbers in a list are 0 to 255. An empty string is an error. If @gp is NULL, no error
- * sentence is stored. -EINVAL: @text is not a valid list. The error sentence names the wrong
+ * sentence is stored. -EINVAL: @text is not a valid list. The error message names the wrong
  * item.
  */
 int gpupart_tpcset_parse_list(struct gpupart *gp, const char *text, struct gpupart_tpcset *set);
@@ -165,7 +165,7 @@ struct gpupart_tpcset gpupart_topology_all(const struct gpupart_topology *topo);
  * Parses the text form of a set. The text form consists of terms that are joined by "+". A term
  * is "LIST", "tpc:LIST", "gpc:LIST", "ugpu:LIST" or "hex:MASK", for example "gpc:1,2+40-43". The
  * numbers are logical TPCs, logical GPCs and uGPUs. -EINVAL: the text has a syntax error, the
- * text names a TPC, GPC or uGPU that does not exist, or the result is empty. The error sentence
+ * text names a TPC, GPC or uGPU that does not exist, or the result is empty. The error message
  * names the wrong value.
  */
 int gpupart_set_parse(struct gpupart *gp, const struct gpupart_topology *topo,
@@ -241,7 +241,7 @@ struct gpupart_attach_options {
  *
  * @gpu: an index in PCI order ("0"), a PCI address, a UUID, or "cuda:N", where N is CUDA's number
  * of the GPU. If @gpu is NULL, the function attaches CUDA's device 0.
- * @gp: the context for the error sentence, or NULL to store no error sentence.
+ * @gp: the context for the error message, or NULL to store no error message.
  * @options: the options; NULL means that all options are 0.
  *
  * If the GPU is already attached, the function returns the same object again. The object exists
@@ -257,7 +257,7 @@ struct gpupart_attach_options {
  * context is being captured. The attach would read launch records and so invalidate the capture;
  * try again after the capture. The function does not detect a capture that another thread begins
  * during the call. -EPROTO: the mask bits of this GPU differ from the table or could not be
- * proven; the error sentence names the TPC. -EINVAL: @options->size is too small, or a member has
+ * proven; the error message names the TPC. -EINVAL: @options->size is too small, or a member has
  * an invalid value. -E2BIG: @options->size is larger than the library's struct, and a member that
  * the library does not know is not 0.
  */

@@ -63,7 +63,7 @@ struct gpupart_tpcset gpupart_topology_vgpc(const struct gpupart_topology *topo,
 
 /*
  * Returns 0 if @set is valid for @topo. -EINVAL: @set is empty or has a TPC that does not exist.
- * The error sentence gives the number of this TPC.
+ * The error message gives the number of this TPC.
  */
 int gpupart_set_check(struct gpupart *gp, const struct gpupart_topology *topo,
 		      const struct gpupart_tpcset *set);
@@ -240,7 +240,7 @@ struct gpupart_plan {
  * -EINVAL: a demand contradicts itself or names a tenant that does not exist. An example of a
  * contradiction is a tenant that asks for GPCs of each uGPU but is bound to one uGPU.
  * -EOPNOTSUPP: a demand needs uGPUs and the source does not report uGPUs. -ENOSPC: a demand
- * cannot be met. The error sentence names the tenant, and it lists changes of the tenant's
+ * cannot be met. The error message names the tenant, and it lists changes of the tenant's
  * demand that make a plan possible. The function has tested each listed change: it made a plan
  * with the change. The list does not contain changes for which planning takes too long. -E2BIG:
  * the search was not finished after 100 million steps, which take about half a second. If the
@@ -258,7 +258,7 @@ int gpupart_plan_make(struct gpupart *gp, const struct gpupart_topology *topo,
 
 /*
  * Checks whether a plan was made for @topo. @topology_hash is the hash in the plan. Returns 0,
- * or -ESTALE if the hash of @topo is different; the error sentence gives both hashes.
+ * or -ESTALE if the hash of @topo is different; the error message gives both hashes.
  */
 int gpupart_plan_check(struct gpupart *gp, const struct gpupart_topology *topo,
 		       uint64_t topology_hash);
@@ -531,7 +531,7 @@ void gpupart_records_close(struct gpupart_records_reader *reader);
  * one after the other. The library does not count untimed, late_ns and graphs for each stream, so
  * these members contain the values of the whole process. all_known is false for the same reasons
  * as for the process. The list of functions is empty. -EOPNOTSUPP: there are no records; the
- * error sentence gives the reason. -EINVAL: @stream is a default stream or does not exist.
+ * error message gives the reason. -EINVAL: @stream is a default stream or does not exist.
  */
 int gpupart_records_stream(struct gpupart *gp, struct gpupart_gpu *gpu, void *stream,
 			   struct gpupart_records *records, size_t size);

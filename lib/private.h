@@ -333,7 +333,7 @@ const struct gpupart_report_process *gpupart_report_end(void);
  * Returns 0 if a tool that subscribes to the driver after this call will get its callbacks.
  * GPUPART_PROFILE=1 or the option profilers of gpupart_attach() requests this. -ENOENT: this was
  * not requested, or no GPU is attached. -EACCES: the library cannot pass callbacks to tools; the
- * error sentence gives the reason. Any thread may call this function.
+ * error message gives the reason. Any thread may call this function.
  */
 int gpupart_profilers(struct gpupart *gp);
 
@@ -383,7 +383,7 @@ void gpupart_records_watched(struct gpupart_records_reader *reader,
  * process's set have ended. Call gpupart_records_drain() after the change, and then
  * gpupart_records_drained() repeatedly. gpupart_records_drained() returns 1 if no outstanding
  * launch can use TPCs outside the new set, and 0 if there is such a launch. It returns -ENODATA,
- * with the reason in the error sentence, if the library cannot know this. It returns -ESRCH if
+ * with the reason in the error message, if the library cannot know this. It returns -ESRCH if
  * the process has ended, because its launches have then ended too. Some launches after the
  * change can use TPCs outside the new set, for example launches of a graph that cannot be built
  * again. The functions treat such launches like launches before the change.
@@ -409,7 +409,7 @@ int gpupart_strict_start(struct gpupart *gp, bool refuse);
  * possible over uGPUs. If @nr is at least 4 and @from allows it, the set of "spread" has room
  * for a cluster of GPUPART_PORTABLE_CLUSTER blocks, even if the TPCs are then less evenly
  * distributed. The same arguments always give the same result. -ENOSPC: @from has no such set.
- * The error sentence gives the numbers of TPCs that are possible. -EOPNOTSUPP: the source does
+ * The error message gives the numbers of TPCs that are possible. -EOPNOTSUPP: the source does
  * not report uGPUs.
  */
 enum gpupart_shape {
@@ -425,7 +425,7 @@ int gpupart_set_shape(struct gpupart *gp, const struct gpupart_topology *topo,
 
 const char *gpupart_shape_name(enum gpupart_shape shape);
 /*
- * Converts the name of a shape to its value. -EINVAL: there is no such shape; the error sentence
+ * Converts the name of a shape to its value. -EINVAL: there is no such shape; the error message
  * lists the names.
  */
 int gpupart_shape_parse(struct gpupart *gp, const char *text, enum gpupart_shape *shape);

@@ -254,7 +254,7 @@ static int find_listed(struct gpupart *gp, const struct cuda_api *cuda, bool ear
 
 /*
  * Parses a set in @words. If @words contains one set per GPU, the function parses set number @n.
- * Returns 0 or -EINVAL. The error sentence then contains the name @variable.
+ * Returns 0 or -EINVAL. The error message then contains the name @variable.
  */
 static int set_of_words(struct gpupart *gp, const struct gpupart_gpu *gpu, const char *variable,
 			const char *words, int n, struct gpupart_tpcset *set)
@@ -510,7 +510,7 @@ int gpupart_attach(struct gpupart *gp, const char *selector,
 		return err;
 	if (!err)
 		return gpupart_strict_start(gp, false);
-	/* The error sentence of @gp already says why the GPU cannot be attached. */
+	/* The error message of @gp already says why the GPU cannot be attached. */
 	if (gpupart_strict_start(&strict, true))
 		return ctx_fail_because(gp, err,
 					"gpupart cannot make unconfined launches fail (%.200s)",

@@ -10,7 +10,7 @@
 /*
  * Starts observing launches on attached GPUs. The function may be called several times, and
  * before cuInit. If the driver reports launches in an unexpected way, the function returns
- * -EOPNOTSUPP. The error sentence then describes the difference.
+ * -EOPNOTSUPP. The error message then describes the difference.
  */
 int launch_watch(struct gpupart *gp, const struct cuda_api *api);
 

@@ -54,7 +54,7 @@ static bool was_proven(const char *name)
 	       !memcmp(text, PROVEN, sizeof(PROVEN) - 1);
 }
 
-/* Returns 0 if @gpu can have records. Otherwise the error sentence of @gp gives the reason. */
+/* Returns 0 if @gpu can have records. Otherwise the error message of @gp gives the reason. */
 static int allowed(struct gpupart *gp, const struct gpupart_gpu *gpu)
 {
 	if (environment_read().no_records)

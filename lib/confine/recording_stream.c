@@ -9,7 +9,7 @@
 /*
  * Stores the ring of @stream on @gpu in *ring. If the stream has no ring yet, stores NULL. If the
  * program did not create @stream, returns -EINVAL. If there are no records, returns -EOPNOTSUPP,
- * and the error sentence gives the reason.
+ * and the error message gives the reason.
  */
 static int ring_of(struct gpupart *gp, struct gpupart_gpu *gpu, void *stream,
 		   const struct records_ring **ring)

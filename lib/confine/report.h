@@ -103,7 +103,7 @@ static inline void report_busy(uint64_t counter)
 
 /*
  * Called after the library tried to attach a GPU. If @err is 0, the GPU of @info is attached.
- * Otherwise @gp has the error sentence.
+ * Otherwise @gp has the error message.
  */
 void report_attached(struct gpupart *gp, int err, const struct gpupart_gpu_info *info);
 

@@ -268,7 +268,7 @@ bool scope_effective_set(const struct gpupart_gpu *gpu, struct gpupart_tpcset *s
 
 /*
  * Gives @set to the thread's next launch on @gpu. If @set is NULL, the function removes the
- * next-launch set. Returns 0, or -ENOMEM with an error sentence.
+ * next-launch set. Returns 0, or -ENOMEM with an error message.
  */
 int scope_next_set(struct gpupart *gp, struct gpupart_gpu *gpu, const struct gpupart_tpcset *set);
 /*
@@ -302,7 +302,7 @@ void scope_lend_begin(struct scope_lend *lend);
 
 /*
  * Gives @set to the calling thread. If @set is NULL, the function removes the thread's set.
- * Returns 0, or -ENOMEM with an error sentence.
+ * Returns 0, or -ENOMEM with an error message.
  */
 GPUPART_PRIVATE
 int scope_set_thread(struct gpupart *gp, struct gpupart_gpu *gpu,
@@ -321,7 +321,7 @@ GPUPART_PRIVATE
 bool scope_set_known(struct gpupart_gpu *gpu, struct scope_table *table, const struct scope_id *id,
 		     const struct gpupart_tpcset *set);
 /*
- * Adds an entry with a set. The error sentence contains the plural noun @what, for example
+ * Adds an entry with a set. The error message contains the plural noun @what, for example
  * "streams".
  */
 int scope_add(struct gpupart *gp, struct gpupart_gpu *gpu, struct scope_table *table,

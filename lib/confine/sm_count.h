@@ -11,7 +11,7 @@
 
 /*
  * Starts or stops changing the driver's answers about @gpu. Returns 0, or -EOPNOTSUPP with an
- * error sentence.
+ * error message.
  */
 int smcount_report(struct gpupart *gp, struct gpupart_gpu *gpu, bool on);
 

@@ -35,7 +35,7 @@ void stream_on_thread_end(void (*fn)(const void *thread));
 bool stream_is_captured(const struct cuda_api *cuda, void *stream);
 
 /*
- * Returns -EBUSY with an error sentence if a launch into @stream would become a graph node or end
+ * Returns -EBUSY with an error message if a launch into @stream would become a graph node or end
  * a capture. Here, @stream must be a default stream of the current context. Usually the program
  * captures @stream itself. If @stream is the legacy default stream, the capture may be on any
  * stream for which the legacy default stream waits.

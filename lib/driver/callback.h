@@ -99,7 +99,7 @@ struct driver_observer {
  * Registers @observer. If this process has no subscription, the function subscribes. The observer
  * must never be freed. Further calls with the same observer do nothing. The function can be
  * called before cuInit. If the driver refuses the subscription or is unknown, the function
- * returns -EOPNOTSUPP, and the error sentence gives the details. If @observer must be the first
+ * returns -EOPNOTSUPP, and the error message gives the details. If @observer must be the first
  * observer but another observer is already registered, the function returns -EBUSY. If there are
  * too many observers, the function returns -ENOSPC.
  */
@@ -123,7 +123,7 @@ int driver_watch_resource(enum driver_resource kind);
  * Ends the subscription. After that, no observer is called. But if another thread is already in a
  * call of an observer, this call continues. The process cannot subscribe again, because it would
  * have missed events, so driver_observe() returns -ESHUTDOWN. If an observer has @stays set,
- * driver_release() returns -EBUSY, and the error sentence names the observer. If the driver
+ * driver_release() returns -EBUSY, and the error message names the observer. If the driver
  * refuses to end the subscription, the function returns -EIO.
  */
 int driver_release(struct gpupart *gp);

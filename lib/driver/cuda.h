@@ -318,9 +318,9 @@ struct cuda_api {
 
 /*
  * The first call in a process opens libcuda.so.1 and keeps it open. The function does not call
- * cuInit. If libcuda cannot be opened, the function returns -ENOENT, and the error sentence has
+ * cuInit. If libcuda cannot be opened, the function returns -ENOENT, and the error message has
  * the loader's message. If an entry point is missing, the function returns -EOPNOTSUPP, and the
- * error sentence names the entry point.
+ * error message names the entry point.
  */
 int cuda_open(struct gpupart *gp, const struct cuda_api **api);
 

@@ -97,7 +97,7 @@ unsigned int tmd_compute_class(uint32_t chip_id, unsigned int listed);
 
 /*
  * Finds the layout of a TMD that the driver built for @compute_class. Returns 0 if exactly one
- * row matches. Otherwise returns -EOPNOTSUPP, and the error sentence describes the TMD.
+ * row matches. Otherwise returns -EOPNOTSUPP, and the error message describes the TMD.
  */
 int tmd_identify(struct gpupart *gp, unsigned int compute_class, const void *tmd,
 		 const struct tmd_layout **layout);
