@@ -48,9 +48,9 @@ const char *args_source_from(const struct args *args);
 int args_simulate(struct args *args);
 
 /*
- * Prints the reason @why: the GPU cannot be used. If -i is absent and NVIDIA's driver is missing,
- * also prints advice. Converts @err, which is a -errno, to an error of message.h, and returns this
- * error.
+ * Prints an error message for a GPU that cannot be used. The reason is @why. If -i is absent and
+ * NVIDIA's driver is missing, also prints advice. Converts @err, which is a -errno, to an error of
+ * message.h, and returns this error.
  */
 int args_fail_gpu(const struct args *args, int err, const char *why);
 
