@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The list of commands for the table in gpupart.c, and the rule for the values that functions
- * return.
+ * Lists the commands for the table in gpupart.c. Explains the return values of functions in cli/.
  */
 #ifndef GPUPART_CLI_CMD_H
 #define GPUPART_CLI_CMD_H
@@ -11,12 +10,11 @@
 #include "cli/util/message.h"
 
 /*
- * The rule is for functions of the command that can fail, except functions that return a count,
- * a descriptor or -errno. The value 0 means continue. Any other value is an error of message.h,
- * or CMD_ENDED with an exit status, such as the exit status of a program. The message of an
- * error was printed on stderr already. The caller returns the value unchanged. main() converts
- * the value with cmd_exit_status(). A child that failed to execute a program also converts its
- * value in this way.
+ * Most functions in cli/ that can fail return a value with the following meaning. Other functions
+ * return a count, a descriptor or -errno. If the value is 0, the caller continues. Any other value
+ * is an error of message.h, or CMD_ENDED with an exit status. The error message was already printed
+ * on stderr. The caller returns the value unchanged. At the end, main() calls cmd_exit_status() to
+ * convert the value to an exit status. A child that fails to execute a program does the same.
  */
 struct cmd {
 	const char *name;

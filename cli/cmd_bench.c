@@ -86,7 +86,7 @@ const struct bench_part bench_parts[] = {
 
 const unsigned int bench_nr_parts = sizeof(bench_parts) / sizeof(bench_parts[0]);
 
-/* The answer of a child that examines the GPU before anything is measured. */
+/* The result of a child process that examines the GPU before the measurements. */
 struct probe_answer {
 	int err;
 	char why[512];
@@ -125,7 +125,9 @@ struct part_call {
 	const struct bench_part *part;
 };
 
-/* Runs in the child. Writes the part's report as JSON text. Writes "" if the report is too long. */
+/*
+ * Runs in the child. Writes the part's report as JSON text. If the report is too long, writes "".
+ */
 static void be_part(void *arg, void *result)
 {
 	struct part_call *call = arg;
@@ -173,8 +175,8 @@ static json_t *measure(const struct session *s, const struct bench_part *part)
 /* ---------------------------------------------------------------------- files */
 
 /*
- * Returns the path that a new file has while it is being written. When the file is complete, it
- * replaces the old file.
+ * Returns the temporary path of a new file. When the new file is complete, it replaces the old
+ * file.
  */
 static void new_path(const struct session *s, const char *name, char *path, size_t len)
 {
@@ -210,7 +212,7 @@ static void file_done(const struct session *s, FILE *file, const char *name, int
 	unlink(path);
 }
 
-/* Creates the directory if needed, and checks that it is writable before parts run. */
+/* If the directory is missing, creates the directory. Checks that the directory is writable. */
 static int check_dir(const struct session *s)
 {
 	int status = 0;
@@ -286,8 +288,8 @@ static int write_part(const struct session *s, json_t *report)
 }
 
 /*
- * Returns the report of @part from this run. If this run has none, returns the report from the
- * file of an earlier run, or NULL.
+ * Returns the report of @part from this run. If this run has no such report, returns the report
+ * from the file of an earlier run. If there is no such file, returns NULL.
  */
 static json_t *report_of(const struct session *s, const struct bench_part *part, bool *earlier)
 {
@@ -309,9 +311,7 @@ static json_t *report_of(const struct session *s, const struct bench_part *part,
 	return NULL;
 }
 
-/*
- * Writes the name of the GPU of the earlier run, which may be another GPU or the simulated GPU.
- */
+/* Writes the name of the GPU that the earlier run used. This run may use a different GPU. */
 static void index_earlier(FILE *file, const json_t *report)
 {
 	const json_t *gpu = json_object_get(report, "gpu");
@@ -349,7 +349,9 @@ static void index_part(FILE *file, json_t *report, bool earlier)
 		fprintf(file, "\n![%s](%s)\n", report_at(words, "title"), report_at(words, "file"));
 }
 
-/* Writes the index of all reports in the directory. Called after each part. */
+/*
+ * Writes an index of all reports in the directory. The caller calls this function after each part.
+ */
 static int write_index(const struct session *s)
 {
 	int status = 0;
@@ -378,7 +380,7 @@ static int write_index(const struct session *s)
 	return status;
 }
 
-/* Writes the reports of all parts of this run in one file. */
+/* Writes all reports of this run to one file. */
 static int write_whole(const struct session *s)
 {
 	json_t *root = json_head(s);
@@ -516,7 +518,7 @@ static int probe(struct session *s)
 	return 0;
 }
 
-/* arguments of the part peers; NULL: absent */
+/* arguments of the part "peers", or NULL */
 struct peers_words {
 	const char *a, *b, *seconds, *rounds;
 	struct peers_options options;
@@ -584,8 +586,8 @@ int cmd_bench(int argc, char **argv)
 	s.dir = args.output;
 	s.bench.quick = quick;
 	/*
-	 * Set this variable before CUDA starts, so that each stream gets its own hardware queue
-	 * if possible.
+	 * Set this variable before CUDA starts. If possible, CUDA then gives each stream its own
+	 * hardware queue.
 	 */
 	setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
 	status = args_gpu(&args, &s.bench.selector) ?: probe(&s);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * gpupart cdi: writes devices of the Container Device Interface. Containers with such a device run
- * inside a set (github.com/cncf-tags/container-device-interface, SPEC.md). A child checks the GPU;
- * this process does not use CUDA.
+ * gpupart cdi: writes devices of the Container Device Interface (CDI). A container with such a
+ * device runs inside a set. A child process checks the GPU. The parent process does not use CUDA.
+ * The specification of CDI is SPEC.md in github.com/cncf-tags/container-device-interface.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -27,19 +27,19 @@
 #include "cli/util/tunables_value.h"
 
 /*
- * The lowest version of CDI that permits all features used here. Earlier versions do not permit
- * a device name with a digit at its start. The runtimes of current distributions, such as podman
- * 4.3, reject higher versions.
+ * The lowest version of CDI that permits all features used here. Earlier versions do not permit a
+ * device name that begins with a digit. Current container runtimes, such as podman 4.3, reject
+ * higher versions.
  */
 #define CDI_VERSION "0.5.0"
 #define VENDOR "gpupart.dev"
 #define CLASS "set"
-/* Simulated devices have another kind. Therefore no container gets a simulated set by mistake. */
+/* Simulated devices have a separate kind, so no container gets a simulated set by mistake. */
 #define CLASS_SIMULATED "simulated"
 #define KIND VENDOR "/" CLASS
 #define KIND_SIMULATED VENDOR "/" CLASS_SIMULATED
 
-/* Directory in the container. No package uses it, so an image may have its own gpupart. */
+/* A path in the container. No package uses this path, so an image may have its own gpupart. */
 #define INSIDE "/usr/lib/gpupart-host"
 #define INSIDE_PACKAGE INSIDE "/gpupart"
 #define INSIDE_SIM INSIDE_PACKAGE "/" PATHS_SIM
@@ -126,7 +126,9 @@ struct cdi {
 
 /* ------------------------------------------------------------------- options */
 
-/* A device name by the rules of CDI. podman 4 crashes on a name of one character. */
+/*
+ * The rules of CDI for device names. A name of one character is rejected, because podman crashes.
+ */
 #define DEVICE_NAME_MOST 250	/* characters, with the tenant's name that a plan appends */
 
 static bool is_device_name(const char *name)
@@ -146,7 +148,7 @@ static bool parse_uid(const char *text, char end, const char **rest, uid_t *uid)
 
 	errno = 0;
 	value = strtoul(text, &after, 10);
-	/* (uid_t)-1 is not a user id, because system calls use this value for "none". */
+	/* System calls use (uid_t)-1 for "none", so this value is not a user id. */
 	if (*text < '0' || *text > '9' || errno || value >= (uid_t)-1 || (*after && *after != end))
 		return false;
 	*rest = after;
@@ -172,7 +174,7 @@ static int take_uid(struct cdi *cdi, const char *text)
 #define DEVICE_NAME_RULE \
 	"must be 2 to 250 letters, digits, '_', '-', '.' or ':', and begin and end with a letter or digit"
 
-/* Reads --mem, which needs --name because a quota belongs to a tenant. Returns 0 or an error. */
+/* Reads --mem. It needs --name, because a quota belongs to a tenant. Returns 0 or an error. */
 static int take_mem(struct cdi *cdi)
 {
 	if (!cdi->name)
@@ -199,14 +201,14 @@ static int take_tenant(struct cdi *cdi, const struct plan_file_tenant *tenant)
 	return rules_check(share->texts);
 }
 
-/* Called after args_simulate(), which may restart this process: stdin can be read only once. */
+/* Call this after args_simulate(), which may restart this process. Stdin can be read only once. */
 static int take_plan(struct cdi *cdi, struct args *args)
 {
 	int status = plan_file_read(cdi->plan, cdi->file);
 
 	for (unsigned int i = 0; i < cdi->file->nr && !status; i++)
 		status = take_tenant(cdi, &cdi->file->tenants[i]);
-	/* cmd_run.c handles the GPU of a plan in the same way. */
+	/* The code in cmd_run.c handles the GPU of a plan in the same way. */
 	if (!args->gpu && !args->simulated && *cdi->file->pci)
 		args->gpu = cdi->file->pci;
 	return status;
@@ -258,7 +260,7 @@ static json_t *mount_of(const char *path, const char *inside, bool written)
 			 options);
 }
 
-/* Mounts the host's @path at @inside in the container, writable only if @written is true. */
+/* Mounts the host's @path at @inside. If @written is true, the container can write to @inside. */
 static int add_mount(struct cdi *cdi, const char *path, const char *inside, bool written)
 {
 	if (!json_array_append_new(cdi->mounts, mount_of(path, inside, written)))
@@ -280,7 +282,7 @@ static int add_package(struct cdi *cdi, const char *name, const char *inside)
 
 static int add_node(struct cdi *cdi, const char *path)
 {
-	/* The runtime itself reads the type and numbers of the node. */
+	/* The container runtime itself reads the type and the numbers of the device node. */
 	if (access(path, F_OK))
 		return failure("%s: %s", path, strerror(errno));
 	json_array_append_new(cdi->nodes, json_pack("{s:s, s:s}", "path", path,
@@ -314,7 +316,7 @@ static int add_nodes(struct cdi *cdi)
 	return status ?: add_node(cdi, path);
 }
 
-/* Mounts the injected library and libgpupart, which it needs and this command has loaded. */
+/* Mounts the injected library and libgpupart. The injected library needs libgpupart. */
 static int add_libraries(struct cdi *cdi)
 {
 	char path[PATH_MAX];
@@ -351,7 +353,9 @@ static int add_simulated(struct cdi *cdi)
 	char *sim = NULL, *before;
 	int err, status = add_package(cdi, PATHS_SIM "/" LIBCUDA, INSIDE_SIM "/" LIBCUDA);
 
-	/* The position of a capture is the PCI address of its GPU: keep all, in this order. */
+	/*
+	 * The position of a capture determines its GPU's PCI address. So keep all, in this order.
+	 */
 	while (captures && *captures && !status) {
 		snprintf(one, sizeof(one), "%.*s", (int)strcspn(captures, ":"), captures);
 		captures += strcspn(captures, ":");
@@ -378,7 +382,7 @@ static bool has_quota(const struct cdi *cdi)
 	return false;
 }
 
-/* Adds the directory of the node's MPS daemon, and the variable that names it to clients. */
+/* Adds the directory of the node's MPS daemon, and a variable with its path for clients. */
 static int add_mps(struct cdi *cdi)
 {
 	struct mps_daemon daemon = { .why = "" };
@@ -389,7 +393,7 @@ static int add_mps(struct cdi *cdi)
 	return add_mount(cdi, MPS_DAEMON_NODE, MPS_DAEMON_NODE, false);
 }
 
-/* The library that answers NVML calls with the quota and reads the real use of a process. */
+/* Adds the library that reports the quota of a tenant in place of the GPU's memory size. */
 static int add_nvml(struct cdi *cdi)
 {
 	int status = add_package(cdi, PATHS_NVML, INSIDE_PACKAGE "/" PATHS_NVML);
@@ -408,7 +412,7 @@ static int add_all(struct cdi *cdi)
 		alloc_failed();
 	add_env(cdi->env, "GPUPART_GPU=%s", cdi->pci);
 	add_env(cdi->env, "GPUPART_CHECKED=%s", cdi->key);
-	/* A container cannot see the node's configuration file, so pass the setting on. */
+	/* A container cannot read the node's configuration file, so pass the setting. */
 	if (cdi->strict)
 		add_env(cdi->env, "GPUPART_STRICT=1");
 	add_env(cdi->env, "CUDA_INJECTION64_PATH=" INSIDE_PACKAGE "/" PATHS_INJECT);
@@ -422,7 +426,7 @@ static int add_all(struct cdi *cdi)
 		status = cdi->args->simulated ? add_simulated(cdi) : add_nodes(cdi);
 	if (!status && cdi->mps)
 		status = add_mps(cdi);
-	/* Do this last, because it creates a directory. */
+	/* Call add_blocks() last, because it creates a directory. */
 	return status ?: add_blocks(cdi);
 }
 
@@ -436,7 +440,7 @@ static void hold_path(const struct cdi *cdi, const struct share *share, char fol
 	snprintf(folder, PATH_MAX, HOLD_ROOT "/%s/%s", class_of(cdi), share->device);
 }
 
-/* Writes the grant that forces containers of @share into its set. Returns 0 or an error. */
+/* Writes the grant that confines containers of @share. Returns 0 or an error. */
 static int hold_share(const struct cdi *cdi, struct share *share)
 {
 	struct gpupart_grant grant = {
@@ -524,7 +528,7 @@ static char *text_of(const struct cdi *cdi, json_t *devices)
 	return line;
 }
 
-/* Writes the file and then the grants. Removes the new grants if anything fails. */
+/* Writes the file, and then writes the grants. If a step fails, removes the new grants. */
 static int write_out(struct cdi *cdi)
 {
 	const char *path = cdi->args->output;
@@ -556,8 +560,8 @@ static int write_out(struct cdi *cdi)
 }
 
 /*
- * Sets the device name. The default is "tpc" followed by the list. The name has '_' instead of
- * ',', because device names may not contain a comma.
+ * Sets the device name. The default is "tpc" followed by the list of TPCs. Device names may not
+ * contain a comma, so the name contains '_' instead.
  */
 static void name_device(const struct cdi *cdi, struct share *share)
 {
@@ -628,8 +632,8 @@ static int specify(struct cdi *cdi, const struct gpupart_topology *topo)
 {
 	const struct args *args = cdi->args;
 	/*
-	 * A capture may lack the PCI address of the simulated GPU. cmd_run.c handles this case in
-	 * the same way.
+	 * A capture may lack the PCI address of the simulated GPU. The code in cmd_run.c handles
+	 * this case in the same way.
 	 */
 	const char *gpu = !args->simulated ? gpupart_topology_info(topo)->pci :
 			  args->gpu ? args->gpu : "0";

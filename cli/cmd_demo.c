@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* gpupart demo: shows sets and the TPCs on which launches run, on a real or a simulated GPU. */
+/*
+ * gpupart demo: makes launches in sets, on a real or a simulated GPU. Shows which TPCs ran the
+ * launches.
+ */
 #include <string.h>
 #include <unistd.h>
 #include "cli/cmd.h"
@@ -37,7 +40,10 @@ struct demo {
 	json_t *launches;	/* for JSON; NULL for text */
 };
 
-/* Makes one launch inside @set (NULL: all TPCs), prints it with @label, and counts it. */
+/*
+ * Makes one launch inside @set. If @set is NULL, uses all TPCs. Prints the launch with the label
+ * @label, and counts the launch.
+ */
 static int launch(struct demo *demo, const struct gpupart_tpcset *set, const char *label)
 {
 	struct gpupart_tpcset part, seen_tpcs, *seen = &seen_tpcs;
@@ -86,7 +92,7 @@ static void show_set(struct demo *demo, const char *words, const struct gpupart_
 
 	fprintf(demo->out.file, "A set of whole GPCs, as 'gpupart run %s' makes it:\n", words);
 	out_set(text, sizeof(text), demo->topo, set);
-	/* Print the GPCs on a separate line, so that they are not wrapped. */
+	/* Print the GPCs on a separate line, so that the list of GPCs is not wrapped. */
 	whole = strstr(text, " (GPC ");
 	if (whole)
 		*whole++ = 0;

@@ -58,7 +58,7 @@ struct doctor {
 	const char *gpu;	/* --gpu, or NULL */
 	struct out out;
 	json_t *rows;		/* for JSON; NULL: rows are printed at once */
-	json_t *launching;	/* processes that may launch from the GPU, for JSON or NULL */
+	json_t *launching;	/* for JSON: processes that may launch from the GPU; or NULL */
 	char launching_text[512];
 	const struct question *question;	/* the question of the current row */
 	struct check check;	/* result of attaching to the GPU */
@@ -71,10 +71,10 @@ struct question {
 	const char *name;
 	void (*ask)(struct doctor *d);	/* NULL: print @note */
 	const char *advice;		/* for rows "bad" and "note" */
-	const char *simulated;		/* reason to skip it on the simulated GPU, or NULL */
+	const char *simulated;		/* reason to skip on a simulated GPU, or NULL */
 	bool launches;			/* skipped with --no-launch */
 	const char *note, *good;
-	size_t lack; /* offset in struct check: why the feature is missing, or "" */
+	size_t lack; /* offset in struct check: reason for a missing feature, or "" */
 };
 
 /*
@@ -93,7 +93,7 @@ static void say(struct doctor *d, enum result result, const char *advice, const 
 	va_start(ap, fmt);
 	vsnprintf(answer, sizeof(answer), fmt, ap);
 	va_end(ap);
-	/* Names of processes, the environment and paths may contain any byte. */
+	/* Process names, environment variables and paths may contain any byte. */
 	out_clean(answer);
 	d->nr[result]++;
 	if (d->rows) {
@@ -270,7 +270,7 @@ static void ask_mask_bits(struct doctor *d)
 		    check->layout, check->nr_proven, check->nr_launches);
 }
 
-/* Reports whether the feature of the row works. check_attach_tools() has tried it. */
+/* Reports whether the feature of the row works. Before, check_attach_tools() tried the feature. */
 static void ask_feature(struct doctor *d)
 {
 	const char *lack = (const char *)&d->check + d->question->lack;
@@ -331,7 +331,7 @@ static void ask_slot(struct doctor *d)
 		say(d, NOTE, NULL, "CUDA_INJECTION64_PATH is set to %s by another tool", taken);
 }
 
-/* Checks the library that a memory quota needs in addition to the injected library. */
+/* Checks the library for memory quotas. A quota needs this library and the injected library. */
 static void ask_nvml(struct doctor *d)
 {
 	const char *others = getenv("LD_AUDIT");
@@ -348,7 +348,7 @@ static void ask_nvml(struct doctor *d)
 		say(d, OK, NULL, "%s", text);
 }
 
-/* Checks the directory in which the library records checked maps, or would create the record. */
+/* Checks the cache directory. The library stores checked maps in this directory. */
 static void ask_cache(struct doctor *d)
 {
 	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -379,7 +379,7 @@ static void ask_cache(struct doctor *d)
 		say(d, OK, NULL, "%s can be written", path);
 }
 
-/* Checks the state directory. Programs run confined even if this directory cannot be used. */
+/* Checks the state directory. Even if this directory cannot be used, programs run confined. */
 static void ask_blocks(struct doctor *d)
 {
 	char why[256];
@@ -404,7 +404,7 @@ static void ask_mps(struct doctor *d)
 	glob_t found;
 
 	if (!glob("/proc/[0-9]*/comm", GLOB_NOSORT, NULL, &found)) {
-		/* The kernel shortens names of processes to 15 letters. */
+		/* The kernel shortens the name of a process to 15 characters. */
 		for (size_t i = 0; i < found.gl_pathc && !runs; i++)
 			runs = paths_read_line(found.gl_pathv[i], comm, sizeof(comm)) &&
 			       !strcmp(comm, "nvidia-cuda-mps");
@@ -415,7 +415,7 @@ static void ask_mps(struct doctor *d)
 	    "MPS runs: %smid has other values in clients of MPS, so gpupart takes mask bits from its table without a check");
 }
 
-/* Checks the node's MPS daemon, which serves all users and Slurm's jobs. */
+/* Checks the node's MPS daemon. This daemon serves all users and all Slurm jobs. */
 static void ask_node_mps(struct doctor *d)
 {
 	static struct mps_daemon daemon;
@@ -448,7 +448,7 @@ static void ask_environment(struct doctor *d)
 
 #define DEVICE_LAUNCHES_ADVICE "see gpupart-device-launches(7)"
 
-/* Stores @p for the last row, which lists launches from the GPU. */
+/* Stores @p for the last row. The last row lists processes that may launch kernels from the GPU. */
 static void remember_launching(struct doctor *d, const struct gpupart_process *p)
 {
 	if (!p->counters.device_launches)
@@ -465,8 +465,8 @@ static void remember_launching(struct doctor *d, const struct gpupart_process *p
 #define COUNTER(name)	offsetof(struct gpupart_counters, name)
 
 /*
- * The first counter in this list that is not 0 determines the result of a process. The worst result
- * is first.
+ * These counters determine the result of a process. The list begins with the worst result. The
+ * first counter that is not 0 gives the result.
  */
 static const struct {
 	size_t counter;
@@ -504,7 +504,7 @@ static enum result judge(const struct gpupart_counters *counters, const char **a
 	return counters->launches ? OK : NOTE;
 }
 
-/* Formats the limit of a process. Adds the whole GPCs in the limit if the topology can be read. */
+/* Formats the limit of a process. If the topology can be read, adds the whole GPCs in the limit. */
 static const char *limit_text(struct doctor *d, const struct gpupart_process *p, char *text,
 			      size_t len)
 {
@@ -691,7 +691,7 @@ int cmd_doctor(int argc, char **argv)
 		return status;
 	doctor.simulated = args.simulated;
 	doctor.may_launch = !no_launch;
-	/* If CUDA_VISIBLE_DEVICES hides all GPUs, the rows report this. */
+	/* If CUDA_VISIBLE_DEVICES hides all GPUs, the rows report this fact. */
 	doctor.gpu = args.gpu;
 	status = EXIT_FAILED;
 	if (args.gpu || !getenv("CUDA_VISIBLE_DEVICES") || !args_gpu(&args, &doctor.gpu))

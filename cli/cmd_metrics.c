@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* gpupart metrics: writes metrics of running programs for Prometheus once, or serves them. */
+/* gpupart metrics: writes Prometheus metrics of running programs once, or serves the metrics. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <netdb.h>
@@ -51,13 +51,13 @@ static struct metrics metrics;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /*
- * A list of processes may be reused for this number of seconds: LIST_AGE between requests,
- * LIST_MOST for a request.
+ * The maximum ages, in seconds, of a process list that is used again. LIST_AGE applies between
+ * requests. LIST_MOST applies during a request.
  */
 #define LIST_AGE	5
 #define LIST_MOST	60
 
-/* Collects the metrics. @text may be NULL; the caller frees it. Returns 0 or an error. */
+/* Collects the metrics. If @text is not NULL, the caller must free *text. Returns 0 or an error. */
 static int look_now(char **text, bool openmetrics, int age)
 {
 	int status;
@@ -70,7 +70,10 @@ static int look_now(char **text, bool openmetrics, int age)
 	return status;
 }
 
-/* Raises each counter to its value in the file at @path, if this value is larger. */
+/*
+ * Compares each counter with its value in the file at @path. If the value in the file is larger,
+ * sets the counter to that value.
+ */
 static void raise_to_last(const char *path)
 {
 	FILE *file = metrics_open(path);
@@ -78,8 +81,8 @@ static void raise_to_last(const char *path)
 	size_t room = 0;
 
 	/*
-	 * Read up to a zero byte, which reads the whole file because such a file contains no
-	 * zero byte.
+	 * The file contains no zero byte. So this call, which reads up to a zero byte, reads the
+	 * whole file.
 	 */
 	if (file && getdelim(&text, &room, 0, file) > 0)
 		metrics_raise(&metrics, text);
@@ -91,7 +94,7 @@ static void raise_to_last(const char *path)
 static int write_once(const struct args *args, bool openmetrics)
 {
 	struct stat st;
-	/* FILE.totals stores the counts of ended processes, but only if FILE is a regular file. */
+	/* If FILE is a regular file, FILE.totals stores the counts of ended processes. */
 	bool keep = args->output && (stat(args->output, &st) ? errno == ENOENT :
 							      S_ISREG(st.st_mode));
 	char *totals = alloc_text("%s.totals", args->output ?: ""), *text;
@@ -103,7 +106,7 @@ static int write_once(const struct args *args, bool openmetrics)
 	else if (err)
 		remark("%s: %s: counts of ended processes are lost", totals,
 		       err == -EPERM ? "is not a file of this user" : atomic_file_strerror(err));
-	/* Do not write FILE.totals either, because it may be a FIFO without a reader. */
+	/* In this case, do not write FILE.totals. It may be a FIFO without a reader. */
 	keep = keep && err != -EPERM;
 	status = look_now(NULL, openmetrics, 0);
 	if (!status && keep)
@@ -132,7 +135,7 @@ static void look(void)
 	look_now(NULL, false, LIST_AGE);
 }
 
-/* Returns the metrics, or NULL if they could not be read. */
+/* Returns the metrics. If the metrics cannot be read, returns NULL. */
 static char *text_now(bool openmetrics)
 {
 	char *text;
@@ -149,8 +152,8 @@ static bool is_path(const char *where)
 }
 
 /*
- * Returns whether the socket is left over from a server that was killed, so that no server
- * answers.
+ * Returns true if no server answers at the socket. In this case the server was killed and left the
+ * socket file.
  */
 static bool is_stale(const struct sockaddr_un *address)
 {
@@ -164,7 +167,7 @@ static bool is_stale(const struct sockaddr_un *address)
 	return stale;
 }
 
-/* Returns a descriptor that listens at @path, or -errno. */
+/* Creates a socket that listens at @path. Returns the descriptor, or -errno. */
 static int listen_path(const char *path)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -248,7 +251,7 @@ static int serve_at(const char *where)
 				   err || access(path, F_OK) ? METRICS_HTTP
 					   " was not built: the build needs libmicrohttpd-dev"
 							     : dlerror());
-	/* Do this before listening: if it fails, no client has connected yet. */
+	/* Do this before listening. Then no client has connected yet if this step fails. */
 	status = look_now(NULL, false, 0) ?: listen_at(where, &fd);
 	if (status)
 		return status;

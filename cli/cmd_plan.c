@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* gpupart plan: makes sets from demands and writes them as text, JSON, SVG or shell lines. */
+/*
+ * gpupart plan: computes sets from demands. Writes the sets as text, JSON, SVG or shell commands.
+ */
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
@@ -64,14 +66,14 @@ const char plan_help[] =
 "  gpupart run --plan plan.json:llm -- ./serve\n"
 "  env=$(gpupart plan -f tenants.yaml --only llm --of env) && eval \"$env\" && ./serve\n";
 
-/* The options of plan except the demands. */
+/* The options of `gpupart plan`, without the demands. */
 struct wishes {
 	const char *file, *form, *only;
 	bool beside;
 	struct args_texts tenants;
 };
 
-/* The input of all output formats. */
+/* The input of the functions that write the output. */
 struct result {
 	const struct args *args;
 	const struct gpupart_topology *topo;
@@ -81,8 +83,8 @@ struct result {
 	const char *only, *gpu;		/* --only or NULL; PCI address or "" */
 	bool svg;			/* draw SVG instead of text */
 	struct gpupart_tpcset within;
-	const struct gpupart_tpcset *limit;	/* limit of the run around this process, or NULL */
-	char key[20];			/* key of the checked mask bits, or "" */
+	const struct gpupart_tpcset *limit;	/* limit of the outer run, or NULL */
+	char key[20];			/* key of the check of the mask bits, or "" */
 };
 
 static bool is_shown(const struct result *r, unsigned int tenant)
@@ -152,7 +154,10 @@ static int write_text(struct out *out, const struct result *r)
 
 /* --------------------------------------------------------------------- env */
 
-/* Prints an export line. Single quotes around @value protect all its characters. */
+/*
+ * Prints a shell command that exports a variable. Puts @value in single quotes, because @value may
+ * contain special characters.
+ */
 static void print_variable(struct out *out, const char *name, const char *value)
 {
 	fprintf(out->file, "export %s='", name);
@@ -165,9 +170,8 @@ static void print_variable(struct out *out, const char *name, const char *value)
 }
 
 /*
- * Prints the variables that 'gpupart run' would set, so that the next program that the shell
- * starts is confined. Unsets GPUPART_JOB, because otherwise the set of the job around the shell
- * would apply.
+ * Prints the variables that 'gpupart run' would set. With these variables, the next program of the
+ * shell is confined. Also unsets GPUPART_JOB. Otherwise the set of the shell's own job would apply.
  */
 static int write_one(struct out *out, const struct result *r, const struct gpupart_plan_tenant *t)
 {
@@ -175,7 +179,7 @@ static int write_one(struct out *out, const struct result *r, const struct gpupa
 	int err = paths_package(PATHS_INJECT, path, sizeof(path));
 
 	/*
-	 * For a tenant with a quota, 'gpupart run' also prepares files. Variables cannot replace
+	 * If a tenant has a quota, 'gpupart run' also prepares files. Variables cannot replace
 	 * these files.
 	 */
 	if (r->mem[t - r->plan->tenants])
@@ -201,7 +205,7 @@ static int write_one(struct out *out, const struct result *r, const struct gpupa
 	return 0;
 }
 
-/* Converts a tenant's name, such as "llm.1", to a part of a variable's name. */
+/* Converts the name of a tenant, such as "llm.1", so that a variable's name can contain it. */
 static void variable_part(const char *name, char *part)
 {
 	for (; *name; name++)
@@ -272,7 +276,7 @@ static int draw(struct out *out, const struct result *r)
 	return 0;
 }
 
-/* Output formats. write() returns 0 or an error. */
+/* The output formats. The function write() returns 0 or an error. */
 static const struct form {
 	const char *name;
 	int (*write)(struct out *out, const struct result *r);
@@ -328,9 +332,9 @@ static bool is_here(const struct args *args)
 }
 
 /*
- * Finds the TPCs to plan. A plan for a capture uses all TPCs of the GPU. A plan for this machine
- * uses the limit of the run around this process. With --beside, the plan does not use the TPCs
- * of other programs. Returns 0 or an error.
+ * Finds the TPCs that the plan may use. A plan for a capture uses all TPCs of the GPU. A plan for
+ * this machine uses the limit of the outer run. With --beside, the plan does not use the TPCs of
+ * other programs. Returns 0 or an error.
  */
 static int find_room(const struct wishes *wishes, struct result *r, struct gpupart_tpcset *limit)
 {
@@ -376,8 +380,8 @@ static void note_clusters(const struct result *r)
 }
 
 /*
- * Checks the quotas against the GPU's memory. A capture does not contain the size of the memory.
- * Returns 0 or an error.
+ * Checks that the quotas fit in the GPU's memory. A capture does not contain the size of the
+ * memory. Returns 0 or an error.
  */
 static int check_memory(const struct args *args, const char *gpu, const struct demands *demands)
 {

@@ -60,8 +60,7 @@ const char ps_help[] =
 struct samples {
 	struct gpupart_gpu_info info;
 	struct gpupart_engine_use list[GPUPART_MAX_ENGINES];
-	int nr, owner;		/* the owner of the TSGs on the graphics engine; 0: the owner is
-				 * unknown */
+	int nr, owner;		/* owner of the TSGs on the graphics engine; 0: unknown */
 	double seconds;
 };
 
@@ -145,8 +144,8 @@ static void find_owner(void *pci, void *owner)
 }
 
 /*
- * Asks a child for the owner, because NVIDIA's driver can hang. Called after a sample, because
- * this query would wake an idle GPU.
+ * Gets the owner from a child process, because NVIDIA's driver can hang. Call this function only
+ * after a sample, because the query would wake an idle GPU.
  */
 static void ask_owner(void *user)
 {
@@ -171,7 +170,10 @@ static int engines_show(struct args *args, double seconds)
 	status = samples.nr < 0 ? failure("%s", gpupart_error(cmd_gp)) : out_open(&out, args);
 	if (status)
 		return status;
-	/* The owner is known only if it is the same before and after the samples. */
+	/*
+	 * If the owner before the samples and the owner after the samples differ, the owner is
+	 * unknown.
+	 */
 	owner = samples.owner;
 	if (owner)
 		ask_owner(&samples);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* gpupart qos: its help and options, and the choice of the subcommand. */
+/* gpupart qos: parses the options, prints the help, and calls the subcommand. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -73,7 +73,7 @@ const char qos_help[] =
 "  gpupart qos sim qos-burst --log run.log && gpupart qos replay run.log\n";
 
 /*
- * @wants is the name of the argument. @wants is NULL for a subcommand that reads the file of -f.
+ * @wants is the name of the argument. For a subcommand that reads the file of -f, @wants is NULL.
  */
 static const struct command {
 	const char *name;
@@ -88,8 +88,8 @@ static const struct command {
 };
 
 /*
- * If an option was given that this subcommand does not accept, returns that option. Otherwise
- * returns NULL.
+ * Returns an option that the user gave and that this subcommand does not accept. If there is no
+ * such option, returns NULL.
  */
 static const char *misplaced(const struct command *command, const struct qos_options *o)
 {
@@ -114,7 +114,7 @@ static bool same_file(const char *a, const char *b)
 	return a && b && paths_same(a, b) && !stat(a, &st) && S_ISREG(st.st_mode);
 }
 
-/* Rejects an output file that is also an input file. Returns 0 or an error. */
+/* If an output file is also an input file, returns an error. Otherwise returns 0. */
 static int check_files(const struct args *args, const struct command *command,
 		       const struct qos_options *options)
 {
@@ -203,7 +203,10 @@ int cmd_qos(int argc, char **argv)
 	if (!command && strcmp(argv[1], "--help"))
 		return usage_error("'%s' is not a subcommand of qos: see 'gpupart qos --help'",
 				   argv[1]);
-	/* Do not change argv: for the simulated GPU, the command is executed again with argv. */
+	/*
+	 * Do not change argv, because the command may be executed again with argv. This happens for
+	 * the simulated GPU.
+	 */
 	words = alloc_zeroed(argc, sizeof(*words));
 	memcpy(words, argv + 1, (argc - 1) * sizeof(*words));
 	words[0] = argv[0];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * gpupart run: checks the options, then runs the program as a child or replaces itself by the
- * program.
+ * gpupart run: checks the options and runs the program. The program runs in a child process or in
+ * this process.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -124,12 +124,12 @@ const char run_help[] =
 "  gpupart run -n 16 --name batch -- make bench\n"
 "  gpupart run --name train --mem 20G -- python3 train.py\n";
 
-/* Reads the quota of --mem. Returns 0 or an error. */
+/* Reads the quota from the option --mem. Returns 0 or an error. */
 static int take_mem(struct run_wishes *wishes)
 {
 	const char *tenant = getenv("GPUPART_TENANT"), *quota = getenv("GPUPART_MEM");
 
-	/* A process belongs to one tenant only, and this tenant's quota applies. */
+	/* A process belongs to exactly one tenant. The quota of this tenant applies. */
 	if (tenant && *tenant && quota && *quota)
 		return failure(
 			"--mem %s: this process belongs to tenant %s, and that tenant's quota applies: change the quota with 'gpupart set %s --mem'",
@@ -137,7 +137,7 @@ static int take_mem(struct run_wishes *wishes)
 	return args_memory(wishes->mem, &wishes->mem_bytes);
 }
 
-/* Reads SET, --name and --gpu from the plan's tenant. Returns 0 or an error. */
+/* Gets the values of SET, --name and --gpu from the plan's tenant. Returns 0 or an error. */
 static int take_plan(struct args *args, struct run_wishes *wishes, struct plan_file *file)
 {
 	const struct plan_file_tenant *tenant;
@@ -161,13 +161,16 @@ static int take_plan(struct args *args, struct run_wishes *wishes, struct plan_f
 	}
 	for (unsigned int i = 0; i < tenant->rules.nr && wishes->rules.nr < ARGS_MAX_TERMS; i++)
 		wishes->rules.texts[wishes->rules.nr++] = tenant->rules.texts[i];
-	/* With a capture, the GPU is the simulated GPU, so ignore the address in the plan. */
+	/* A capture means that the GPU is simulated. So ignore the address in the plan. */
 	if (!args->gpu && !args->source && !getenv("GPUPART_SIM") && *file->pci)
 		args->gpu = file->pci;
 	return 0;
 }
 
-/* Finds out whether the run is strict, and whether the run can be strict. Returns 0 or an error. */
+/*
+ * Finds out whether the run must be strict. If the run must be strict but cannot be, returns an
+ * error. Otherwise returns 0.
+ */
 static int check_strict(struct run_wishes *wishes, bool left_out)
 {
 	const char *asked = getenv("GPUPART_STRICT"), *who = "--strict", *node;
@@ -188,8 +191,8 @@ static int check_strict(struct run_wishes *wishes, bool left_out)
 		who = NULL;
 	wishes->strict = who;
 	/*
-	 * Set the variable even if the run is not strict, so that the processes of the run do
-	 * not read the setting.
+	 * Set the variable even if the run is not strict. Otherwise the processes of the run would
+	 * read the setting.
 	 */
 	setenv("GPUPART_STRICT", who ? "1" : "0", 1);
 	if (!who)
@@ -246,8 +249,8 @@ int cmd_run(int argc, char **argv)
 	if (status)
 		return status;
 	/*
-	 * Set this variable before the check of the mask bits, because the check also tests this
-	 * feature.
+	 * Set this variable before the check of the mask bits. The check also tests the feature
+	 * that the variable enables.
 	 */
 	if (wishes.no_device_launch)
 		setenv("GPUPART_NO_DEVICE_LAUNCH", "1", 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* gpupart set: changes or shows the limit of a running process or of a job. */
+/* gpupart set: changes or shows the limit of a running process or job. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -74,7 +74,7 @@ struct target {
 	char name[64], pci[20], source[512];
 	bool simulated;
 	bool elsewhere;			/* a job in another pid namespace */
-	bool other_version;		/* another version of gpupart: cannot be changed */
+	bool other_version;		/* has another version of gpupart; cannot be changed */
 	bool several;			/* there are targets on other GPUs */
 	unsigned int uid;		/* owner */
 	struct gpupart_topology *topo;	/* of the GPU */
@@ -83,7 +83,7 @@ struct target {
 
 struct targets {
 	const struct args *args;
-	bool all, show;			/* -a was given; show the sets instead of changing them */
+	bool all, show;			/* @all: -a was given; @show: change no set */
 	bool wait;			/* wait for earlier launches */
 	uint64_t wait_ns;		/* time limit in ns; 0 for none */
 	struct target *list;
@@ -92,7 +92,7 @@ struct targets {
 	char others[256];		/* GPUs that --gpu does not select */
 	struct gpupart_process *processes;
 	int nr_processes;
-	struct gpupart_process *rows;	/* for jobs: one entry for each process and GPU */
+	struct gpupart_process *rows;	/* for jobs: an entry for each GPU of each process */
 	int nr_rows;
 	struct gpupart_job *jobs;	/* all jobs, as listed before the first change */
 	int nr_jobs;
@@ -106,7 +106,10 @@ static struct target *add_target(struct targets *t)
 	return memset(&t->list[t->nr++], 0, sizeof(*t->list));
 }
 
-/* Whether --gpu is absent or selects this GPU, number @index of its program. */
+/*
+ * Returns true if --gpu is absent or selects this GPU. @index is the index of the GPU in its
+ * program.
+ */
 static bool is_meant(struct targets *t, const char *pci, const char *source, bool simulated,
 		     unsigned int index)
 {
@@ -174,7 +177,7 @@ static int list_processes(struct targets *t)
 	return 0;
 }
 
-/* Adds the jobs with this name or id. Without @name, adds the job that @pid started. */
+/* Adds the jobs with the name or id @name. If @name is NULL, adds the job that @pid started. */
 static int find_jobs(struct targets *t, const char *name, int pid)
 {
 	struct gpupart_job *jobs;
@@ -198,7 +201,7 @@ static bool has_job(const struct targets *t, const char *job)
 	return false;
 }
 
-/* Reports that --gpu selects no GPU of @whose. */
+/* Returns an error: the option --gpu selects no GPU of @whose. */
 static int fail_gpu(const struct targets *t, const char *whose)
 {
 	return usage_error("--gpu %s: %s runs on GPU %s", t->args->gpu, whose, t->others);
@@ -208,7 +211,7 @@ static int find_name(struct targets *t, const char *name)
 {
 	int status = find_jobs(t, name, 0);
 
-	/* Also add programs that set their names themselves, without 'gpupart run --name'. */
+	/* Also add programs without 'gpupart run --name'. Such a program can set its own name. */
 	for (int i = 0; !status && i < t->nr_processes; i++)
 		if (!strcmp(t->processes[i].name, name) && t->processes[i].pid &&
 		    t->processes[i].uid == geteuid() && !has_job(t, t->processes[i].job) &&
@@ -233,7 +236,10 @@ static int find_pid(struct targets *t, const char *text)
 			add_process(t, &t->processes[i]);
 			return t->nr ? 0 : fail_gpu(t, "the process");
 		}
-	/* A program that 'gpupart run' started is known only by its job until it calls cuInit. */
+	/*
+	 * A program of 'gpupart run' may not have called cuInit yet. Until then, only its job is
+	 * known.
+	 */
 	status = find_jobs(t, NULL, pid);
 	if (!status && !t->nr && *t->others)
 		return fail_gpu(t, "the process");
@@ -248,7 +254,10 @@ static int find_pid(struct targets *t, const char *text)
 
 /* --------------------------------------------------------------- new sets */
 
-/* The limit of the job around @target, in @set. NULL: there is none, or that job changes too. */
+/*
+ * Stores the limit of the outer job of @target in @set. Returns NULL if there is no outer job, or
+ * if the limit of the outer job also changes.
+ */
 static const struct gpupart_tpcset *outer_limit(const struct targets *t,
 						const struct target *target,
 						struct gpupart_tpcset *set)
@@ -286,7 +295,7 @@ static int work_out(struct targets *t, struct target *target)
 		return failure(
 			"%s runs under another version of gpupart: only 'gpupart set' of that version can change its limit",
 			why);
-	/* If a path is too long, the library stores only the last part of the path. */
+	/* If a path is too long, the library stores the end of the path. */
 	if (!strncmp(target->source, "...", 3))
 		return usage_error(
 			"the path of its capture, %s, is longer than %zu characters and cannot be read again: use a shorter path with 'gpupart run -i'",
@@ -299,7 +308,10 @@ static int work_out(struct targets *t, struct target *target)
 	if (err)
 		return error_of(err, "%s", why);
 	target->topo = topo;
-	/* -n needs the path of the capture, which another user's lost in shown_topology(). */
+	/*
+	 * The option -n needs the path of the capture. If another user named the capture,
+	 * shown_topology() has not kept this path.
+	 */
 	for (unsigned int i = 0; i < args.nr_terms && target->simulated; i++)
 		if (!strcmp(args.terms[i].option, "-n") &&
 		    strcmp(gpupart_topology_info(topo)->source, target->source))
@@ -343,7 +355,7 @@ static void change_target(const struct target *target, struct changed *changed)
 	struct changed first;
 
 	memset(changed, 0, sizeof(*changed));
-	/* Root changes a grant; the user of the processes changes their limits. */
+	/* Root changes the grant. The user of the processes changes the limits of the processes. */
 	if (target->uid == geteuid() || *target->job)
 		change(target, changed);
 	first = *changed;
@@ -373,8 +385,8 @@ static void print_set(struct out *out, const struct target *target, const char *
 }
 
 /*
- * Adds a set, or a change from @before to @set, to @rows, or prints it as text if @rows is NULL.
- * @before is NULL for a set that is only shown.
+ * Reports a set or a change of a set. For a set, @before is NULL. A change is from @before to @set.
+ * If @rows is NULL, prints text. Otherwise adds a row to @rows.
  */
 static void report(struct out *out, json_t *rows, const struct target *target,
 		   const struct gpupart_tpcset *before, const struct gpupart_tpcset *set)
@@ -397,7 +409,10 @@ static void report(struct out *out, json_t *rows, const struct target *target,
 	json_array_append_new(rows, row);
 }
 
-/* Whether to report @row with @job: once, with the last listed job that contains the process. */
+/*
+ * Returns whether to report the process @row with the job @job. Each process is reported once. If
+ * several listed jobs contain the process, it is reported with the last of these jobs.
+ */
 static bool is_reported(const struct targets *t, const struct gpupart_process *row,
 			const struct target *job)
 {
@@ -412,9 +427,9 @@ static bool is_reported(const struct targets *t, const struct gpupart_process *r
 }
 
 /*
- * Changes the limits of a job's processes that now run as other users. The limits of these
- * processes are in state pages of those users. The new set is the job's limit as the library
- * stored it, which is inside the limits of outer jobs.
+ * Changes limits of processes that belong to the job but now run as other users. These limits are
+ * in the state pages of the other users. The new limit is the job's limit that the library has
+ * stored. The library has already restricted this limit to the limits of outer jobs.
  */
 static int change_others(struct targets *t, const struct target *job,
 			 const struct gpupart_process *now, int nr)
@@ -448,7 +463,7 @@ static int change_others(struct targets *t, const struct target *job,
 	return failed;
 }
 
-/* A process of @job as a target, with its current set in @before. */
+/* Makes a target from a process of @job. Stores the process's current set in @before. */
 static struct target as_target(const struct gpupart_process *row, const struct target *job)
 {
 	struct target one = {
@@ -462,7 +477,7 @@ static struct target as_target(const struct gpupart_process *row, const struct t
 	return one;
 }
 
-/* Reports the sets of a job's processes; if the change @failed, only those that changed. */
+/* Reports the sets of a job's processes. If @failed is true, reports only sets that changed. */
 static void report_processes(struct targets *t, struct out *out, json_t *rows,
 			     const struct target *job, bool failed)
 {
@@ -488,7 +503,10 @@ static void report_processes(struct targets *t, struct out *out, json_t *rows,
 	free(list);
 }
 
-/* Whether a process of the job is visible; true for a job of this pid namespace. */
+/*
+ * Returns whether a process of the job is visible. For a job in this pid namespace, always returns
+ * true.
+ */
 static bool is_seen(const struct target *job, const struct gpupart_process *now, int nr)
 {
 	for (int i = 0; i < nr; i++)
@@ -497,7 +515,10 @@ static bool is_seen(const struct target *job, const struct gpupart_process *now,
 	return !job->elsewhere;
 }
 
-/* Changes the job's processes of other users, and reports all changes. Returns 0 or EXIT_FAILED. */
+/*
+ * Changes the limits of processes that belong to the job but to other users. Reports all changes.
+ * Returns 0 or EXIT_FAILED.
+ */
 static int report_job(struct targets *t, struct out *out, json_t *rows, const struct target *job,
 		      const struct changed *changed)
 {
@@ -561,7 +582,7 @@ static int change_all(struct targets *t)
 	return failed ?: status;
 }
 
-/* Prints the current set of each job and of each process of the job. */
+/* Prints the current set of each job, and the current sets of the job's processes. */
 static int show_all(struct targets *t)
 {
 	json_t *rows = t->args->json ? json_array() : NULL;
@@ -596,7 +617,7 @@ static int set(struct targets t, const char *pid, const char *name)
 	t.which = (struct which_gpu){ .selector = args->gpu };
 	status = list_processes(&t) ?:
 		 pid ? find_pid(&t, pid) : find_name(&t, name);
-	/* Compute all sets before the first change. Then an error changes nothing. */
+	/* Compute all sets before the first change. If a computation fails, nothing is changed. */
 	for (unsigned int i = 0; !status && i < t.nr; i++) {
 		for (unsigned int k = 0; k < t.nr; k++)
 			t.list[i].several |= strcmp(t.list[i].pci, t.list[k].pci) != 0;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* gpupart sim: runs scenarios on the model of the GPU's scheduling, which is the pipeline. */
+/*
+ * gpupart sim: runs scenarios on the pipeline. The pipeline is a model of the scheduling in a GPU.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
@@ -40,8 +42,7 @@ const char sim_help[] =
 
 struct options {
 	const char *scenario, *run, *form, *span;
-	uint64_t from, to;		/* start and end of @span in ns; if @to is 0, the span
-					 * ends with the run */
+	uint64_t from, to;		/* @span in ns; if @to is 0, it ends with the run */
 	bool list;
 };
 
@@ -112,7 +113,7 @@ static int run_one(struct sim *sim, struct sim_run *run, unsigned int i)
 	return err ? fail_run(sim, run, err) : 0;
 }
 
-/* Writes the names of the file's runs to @names. Returns @names. */
+/* Writes the names of the runs in the file to @names. Returns @names. */
 static const char *run_names(struct sim *sim, char *names, size_t len)
 {
 	const char *name;
@@ -158,8 +159,8 @@ static bool is_form(const struct options *options, const char *form)
 }
 
 /*
- * Returns the end of the drawn part of a run in ns. Returns 0 if the run ended before the part
- * begins.
+ * Returns the time, in ns, at which the drawn part of a run ends. If the run ended before the start
+ * of the part, returns 0.
  */
 static uint64_t drawn_to(const struct sim_run *run, const struct options *options)
 {
@@ -190,7 +191,7 @@ static void draw(struct out *out, struct sim *sim, const struct options *options
 	}
 }
 
-/* Checks the expectations and the options of the drawing. Returns 0 or an error. */
+/* Checks the expectations and the drawing options. Returns 0 or an error. */
 static int check(struct sim *sim, const struct options *options)
 {
 	struct sim_outcome *outcomes = NULL;

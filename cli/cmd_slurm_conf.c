@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * gpupart slurm-conf: writes the lines that Slurm's configuration files need, so that slurmctld
- * counts the TPCs and the memory of a node's GPUs.
+ * gpupart slurm-conf: writes lines for Slurm's configuration files. With these lines, slurmctld
+ * counts the TPCs and the memory of each GPU on a node.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -44,10 +44,10 @@ const char slurm_conf_help[] =
 
 #define MIB (1ull << 20)
 
-/* A model of a GPU, with the numbers of its TPCs and its memory in MiB. */
+/* A GPU model. Its memory size is in MiB. */
 struct board {
 	char type[64];		/* Slurm's name of the type, such as "h200" */
-	/* numbers of TPCs: of the largest uGPU, of the smallest GPC, and for a cluster */
+	/* numbers of TPCs: in the largest uGPU, in the smallest GPC, and for a cluster */
 	unsigned int tpcs, ugpu, gpc, home;
 	uint64_t mib;
 };
@@ -72,7 +72,7 @@ static void type_of(const char *name, char *type, size_t len)
 }
 
 /*
- * Returns the number of TPCs of the largest virtual GPC, rounded down to a power of 2. A cluster
+ * Returns the number of TPCs in the largest virtual GPC, rounded down to a power of 2. A cluster
  * must fit in one virtual GPC.
  */
 static unsigned int largest_home(const struct gpupart_topology *topo)
@@ -212,8 +212,7 @@ static void print_plugstack(FILE *file, const struct conf *conf)
 	if (paths_package("gpupart_spank.so", path, sizeof(path)))
 		snprintf(path, sizeof(path), "gpupart_spank.so");
 	/*
-	 * The plugin is optional: a node without the plugin still runs jobs that do not need the
-	 * plugin.
+	 * The plugin is optional. A node without the plugin runs jobs that do not need the plugin.
 	 */
 	fprintf(file, "optional %s\n", path);
 }
@@ -313,10 +312,7 @@ static int print(const struct args *args, const struct piece *only, const struct
 	return out_close(&out);
 }
 
-/*
- * Adds a GPU for each capture. The numbers of the GPUs follow the order of the captures. Returns 0
- * or an error.
- */
+/* Adds a GPU for each capture. GPU number N belongs to capture number N. Returns 0 or an error. */
 static int take_captures(const struct args_texts *captures, uint64_t memory, struct node_gpus *node)
 {
 	for (unsigned int i = 0; i < captures->nr; i++) {

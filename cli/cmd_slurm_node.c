@@ -78,7 +78,7 @@ static int take_jobs(struct held *held)
 
 /* ------------------------------------------------------------ Slurm's jobs */
 
-/* The jobs that Slurm runs on this node, and their users. */
+/* The Slurm jobs on this node, and the users of these jobs. */
 struct running {
 	unsigned int *jobs, *uids, nr;
 };
@@ -115,8 +115,8 @@ static bool name_is_plain(const char *name)
 }
 
 /*
- * squeue needs these variables to find the Slurm cluster of this slurmd. slurmd does not pass
- * the variables to HealthCheckProgram, so this command stores them when slurmd starts.
+ * With these variables, squeue finds the Slurm cluster of this slurmd. HealthCheckProgram does not
+ * get the variables from slurmd. So this command stores the variables when slurmd starts.
  */
 static const char *const slurmd_variables[] = { "SLURM_CONF", "SLURMD_NODENAME", "PATH" };
 
@@ -142,8 +142,8 @@ static int note_slurmd(void)
 }
 
 /*
- * Sets a variable only if it is not set. But always appends @value to PATH, because perhaps only
- * slurmd's PATH contains squeue.
+ * If the variable is not set, sets the variable. For PATH, always appends @value, because perhaps
+ * only the PATH of slurmd contains squeue.
  */
 static void take_variable(const char *name, const char *value)
 {
@@ -193,7 +193,7 @@ static void forget_squeue_variables(void)
 	}
 }
 
-/* Reads a number at *text. Moves *text behind the number and behind the blanks that follow it. */
+/* Reads a number at *text. Moves *text past the number and the blanks after the number. */
 static bool read_number(char **text, unsigned int *number)
 {
 	unsigned long value;
@@ -251,7 +251,7 @@ static int ask_slurm(struct running *running)
 	}
 	if (!name_is_plain(node))
 		return failure("'%s' is not a valid node name", node);
-	/* The name was checked, so the shell can safely run this command. */
+	/* The name was checked, so it contains no special characters of the shell. */
 	snprintf(command, sizeof(command),
 		 "exec squeue -a -h -o '%%A %%U' -t PD,CF,R,S,ST,RS,SI,SO,CG -w %.200s", node);
 	forget_squeue_variables();
@@ -260,7 +260,7 @@ static int ask_slurm(struct running *running)
 	status = pipe ? pclose(pipe) : -1;
 	if (good && !status)
 		return 0;
-	/* Report an error, so that no grant is released after a missing or incomplete answer. */
+	/* The answer is missing or incomplete. Return an error, so that no grant is released. */
 	return failure("squeue did not list the jobs on %s", node);
 }
 
@@ -295,7 +295,7 @@ static int clean(void)
 		nr_left = left_kill(&left, strtoul(held.list[i].name, NULL, 10), &held.list[i],
 				    &why);
 		/*
-		 * Keep the grant until these processes have ended. Then a later call releases the
+		 * Keep the grant until these processes have ended. A later call then releases the
 		 * grant.
 		 */
 		if (nr_left) {
@@ -313,16 +313,16 @@ static int clean(void)
 	free(left.list);
 	running_free(&running);
 	free(held.list);
-	/* slurmd logs the output of a health check only if the health check fails. */
+	/* If a health check succeeds, slurmd does not log its output. */
 	if (mps_is_lost() && !status)
 		status = EXIT_FAILED;
 	return status;
 }
 
 /*
- * Counts processes whose state pages name a job that does not run on this node. A user can write
- * the id of any job to a state page. Therefore processes of a user who has another job on this
- * node are ignored.
+ * Counts processes of jobs that do not run on this node. The job id is in the process's state page,
+ * and a user can write any id to a state page. Therefore the function ignores processes of users
+ * who have another job on this node.
  */
 static int check_processes(const struct running *running)
 {
@@ -443,8 +443,8 @@ static int boot(struct args *args)
 	int status = (node_gpus_simulated() ? 0 : look(args)) ?: note_slurmd();
 
 	/*
-	 * This call may fail if slurmctld does not answer. Then old grants are released when a
-	 * later allocation lacks TPCs.
+	 * If slurmctld does not answer, this call may fail. In this case a later allocation that
+	 * lacks TPCs releases the old grants.
 	 */
 	clean();
 	return status;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * gpupart stat: starts a program in the same way as 'gpupart run', or finds running programs.
- * Reads the completion records of the programs' launches and prints a report.
+ * gpupart stat: starts a program in the same way as 'gpupart run', or finds running programs. Reads
+ * the completion records of these programs and prints a report.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -132,7 +132,7 @@ static int start(struct session *session, pid_t *pid)
 		return cmd_fail(session->args->cmd, EXIT_FAILED, "cannot create a process: %s",
 				strerror(errno));
 	}
-	/* An end of file without data means that the child has executed the program. */
+	/* If read() returns no data, the child has executed the program. */
 	do
 		len = read(fds[0], &status, sizeof(status));
 	while (len < 0 && errno == EINTR);
@@ -154,7 +154,8 @@ static void take_ended(struct stat_program *program, int wstatus)
 }
 
 /*
- * Adds rows for processes that start to use CUDA. Such a process waits until its records are open.
+ * Adds rows for processes that start to use CUDA. Such a process waits until this command has
+ * opened its records.
  */
 static void join(struct session *session)
 {
@@ -216,7 +217,7 @@ static bool has_row(const struct stat_report *report, int pid)
 	return false;
 }
 
-/* Adds up the counters of all processes, and counts the processes that could not be measured. */
+/* Adds up the counters of all processes. Counts the processes that could not be measured. */
 static void add_up(struct session *session)
 {
 	struct stat_program *program = &session->program;
@@ -274,8 +275,8 @@ static int with_block(struct session *session)
 }
 
 /*
- * Inside another `gpupart stat`, returns an error, because a process can report to only one
- * `gpupart stat`.
+ * If this process runs inside another `gpupart stat`, returns an error. A process can report to
+ * only one `gpupart stat`.
  */
 static int check_alone(const struct args *args)
 {
@@ -305,8 +306,8 @@ static int want_records(void)
 }
 
 /*
- * Confines the program in the same way as 'gpupart run'. Without SET, the set is all allowed TPCs.
- * Returns an error if the GPU writes no completion records.
+ * Confines the program in the same way as 'gpupart run'. If SET is absent, the set contains all
+ * allowed TPCs. If the GPU writes no completion records, returns an error.
  */
 static int confine(struct session *session, struct run_wishes *wishes)
 {
@@ -339,8 +340,8 @@ struct wishes {
 };
 
 /*
- * Returns whether to measure a running program. This is the case if -p is given, or if the first
- * argument is not a path and does not follow "--".
+ * Returns true if the command must measure a running program. This is so if the user gave -p. It is
+ * also so if the first argument is not a path and does not follow "--".
  */
 static bool is_running(const struct args *args, const struct wishes *wishes)
 {
@@ -349,8 +350,7 @@ static bool is_running(const struct args *args, const struct wishes *wishes)
 }
 
 /*
- * Parses the arguments again. Options may follow NAME, and options that start a program are
- * rejected.
+ * Parses the arguments again. Now options may follow NAME. Rejects options for starting a program.
  */
 static int show_running(struct wishes *wishes, const struct args_option *own, int argc,
 			char **argv)

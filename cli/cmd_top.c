@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* gpupart top: shows running programs live: on a terminal's screen, as text or as JSON. */
+/* gpupart top: shows running programs repeatedly, on a terminal's screen, as text or as JSON. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +47,7 @@ static json_t *json_share(double value)
 	return value < 0 ? json_null() : json_real(value);
 }
 
-/* JSON of a job or of one of its programs. */
+/* Returns the JSON object of a job or of a program. */
 static json_t *json_row(const struct model_row *row)
 {
 	const struct gpupart_process *p = row->job < 0 ? NULL : row->process;
@@ -128,7 +128,7 @@ static void print_json(struct out *out, const struct top *top)
 
 static void print_frames(struct out *out, const struct top *top)
 {
-	/* A footer that is not empty replaces the list of keys. */
+	/* If the footer is not empty, it replaces the list of keys. */
 	struct top_view view = { .footer = " " };
 	const char *columns = getenv("COLUMNS");
 	struct winsize size = { 0 };
@@ -149,7 +149,9 @@ static void print_frames(struct out *out, const struct top *top)
 	free(view.cells);
 }
 
-/* Prints updates as text or JSON until @count or a signal. Returns 0 or an error. */
+/*
+ * Prints @count updates as text or JSON. A signal ends the output earlier. Returns 0 or an error.
+ */
 static int watch(struct top *top, const struct args *args, double delay, unsigned long count,
 		 bool once)
 {
@@ -216,7 +218,7 @@ int cmd_top(int argc, char **argv)
 		return status;
 	settings_report();
 	model_begin(&top.model, args.gpu, args.simulated ? args.source : NULL);
-	/* Rates are known from the second reading on. */
+	/* The first reading has no rates. */
 	if (once)
 		looks = 2;
 	top_end_on(SIGINT);

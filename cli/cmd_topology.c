@@ -35,7 +35,10 @@ const char topology_help[] =
 "  gpupart topology --of capture -o my-gpu.capture\n"
 "  gpupart topology --of svg --mark serve=ugpu:0 --mark train=gpc:2,3 -o gpu.svg\n";
 
-/* Warns if both live sources answer and their answers differ, because one of them is wrong. */
+/*
+ * Compares the topologies of the two live sources. If the topologies differ, prints a warning,
+ * because one source is wrong.
+ */
 static void compare_sources(const struct args *args, const struct gpupart_topology *topo)
 {
 	const struct gpupart_gpu_info *info = gpupart_topology_info(topo);
@@ -99,7 +102,7 @@ static int take_mark(const struct gpupart_topology *topo, const char *value,
 	if (!*value || *value == '=')
 		return usage_error("--mark '%s': the name is empty: must be [NAME=]SET", value);
 	words = words ? words + 1 : value;
-	/* If the name is absent, the text of SET is the name. */
+	/* If NAME is absent, use the text of SET as the name. */
 	tenant->name = alloc_text("%.*s", words == value ? (int)strlen(value) :
 				  (int)(words - 1 - value), value);
 	err = gpupart_set_parse(cmd_gp, topo, words, &tenant->set);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* gpupart trace: its options, its help and its JSON output. */
+/* gpupart trace: parses the options, and prints the help and the JSON output. */
 #include <stdlib.h>
 #include <string.h>
 #include "cli/cmd.h"
@@ -46,8 +46,8 @@ struct options {
 };
 
 /*
- * Reads the value of @option, a number from 1 to @max, into *@nr if the option was given. Returns 0
- * or an error.
+ * If @text is not NULL, reads the value of @option into *nr. The value must be from 1 to @max.
+ * Returns 0 or an error.
  */
 static int take_number(const char *option, const char *text, unsigned int max, unsigned int *nr)
 {
@@ -87,7 +87,10 @@ static int take_options(const struct args *args, const struct options *options,
 	return status;
 }
 
-/* Returns the length of the name in [NAME=]SET. If NAME= is absent, the text of SET is the name. */
+/*
+ * Returns the length of the name in [NAME=]SET. If NAME= is absent, the whole text of SET is the
+ * name.
+ */
 static int name_len(const char *word)
 {
 	const char *end = strrchr(word, '=');
@@ -160,7 +163,7 @@ static void write_json(struct out *out, const struct trace *trace)
 	out_json_write(out, root);
 }
 
-/* Makes the launches and writes the output, which is opened before the first launch. */
+/* Opens the output file, makes the launches, and writes the output. */
 static int run_and_show(const struct args *args, const char *form, struct trace *trace)
 {
 	char why[512] = "";
@@ -212,7 +215,7 @@ static int trace_attached(const struct args *args, const struct options *options
 	return status;
 }
 
-/* Checks that the name of argument @nr differs from earlier names. Returns 0 or an error. */
+/* Checks that the name in argument @nr differs from all earlier names. Returns 0 or an error. */
 static int check_name(const struct args *args, unsigned int nr)
 {
 	const char *word = args->program[nr];
@@ -228,7 +231,7 @@ static int check_name(const struct args *args, unsigned int nr)
 	return 0;
 }
 
-/* Checks the arguments before a GPU is opened. Returns 0 or an error. */
+/* Checks the arguments. Call this function before opening a GPU. Returns 0 or an error. */
 static int check_words(const struct args *args)
 {
 	unsigned int nr = 0;

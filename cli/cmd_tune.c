@@ -56,13 +56,13 @@ struct wishes {
 	struct args_texts name, outputs;
 	bool apply;
 	char **programs[TUNE_PROGRAMS];	/* command lines to start; NULL for a running job */
-	pid_t groups[TUNE_PROGRAMS];	/* process groups of started programs */
+	pid_t groups[TUNE_PROGRAMS];	/* process groups of the started programs */
 	unsigned int nr;
 };
 
 /*
- * Reads names of jobs, or "PROGRAM ARGS : PROGRAM ARGS". @nr_behind is the number of arguments that
- * follow "--", or -1 if "--" is absent. Returns 0 or an error.
+ * Reads names of jobs, or "PROGRAM ARGS : PROGRAM ARGS". The number of arguments after "--" is
+ * @nr_behind. If "--" is absent, @nr_behind is -1. Returns 0 or an error.
  */
 static int take_words(struct wishes *w, char **words, int nr_behind)
 {
@@ -104,8 +104,8 @@ static int take_words(struct wishes *w, char **words, int nr_behind)
 }
 
 /*
- * Finds the jobs of this user. If no option named a GPU, uses the GPU of the jobs. Returns 0 or an
- * error.
+ * Finds the jobs of this user. If no option selects a GPU, selects the GPU of the jobs. Returns 0
+ * or an error.
  */
 static int find_jobs(const struct wishes *w, struct args *args)
 {
@@ -140,8 +140,8 @@ static int find_jobs(const struct wishes *w, struct args *args)
 }
 
 /*
- * Makes the texts of --tenant for qos from the value of --goal and the names. Returns 0 or an
- * error.
+ * Makes values of qos's option --tenant, from the value of --goal and from the names. Returns 0 or
+ * an error.
  */
 static int take_goal(struct wishes *w, struct tune *tune)
 {
@@ -174,8 +174,8 @@ static int take_goal(struct wishes *w, struct tune *tune)
 }
 
 /*
- * Adopts the jobs or starts the programs. If there are two programs, each begins with half of
- * the TPCs. Returns 0 or an error.
+ * Finds the running jobs or starts the programs. If there are two programs, each program begins
+ * with half of the TPCs. Returns 0 or an error.
  */
 static int begin(struct tune_run *run, struct wishes *w)
 {
@@ -237,7 +237,7 @@ static int tune(struct tune_run *run, struct wishes *w)
 	char *none = NULL;
 	int status;
 
-	/* Output of the programs must not appear in the table. */
+	/* The output of the programs must not appear between the lines of the table. */
 	inner.json = true;
 	inner.program = &none;
 	c->calibrating = true;
@@ -274,7 +274,10 @@ int cmd_tune(int argc, char **argv)
 	char **words = alloc_zeroed(argc + 1, sizeof(*words));
 	int status, behind = -1;
 
-	/* Do not change argv: for the simulated GPU, the command is executed again with argv. */
+	/*
+	 * Do not change argv, because the command may be executed again with argv. This happens for
+	 * the simulated GPU.
+	 */
 	memcpy(words, argv, argc * sizeof(*words));
 	for (int i = 1; i < argc && behind < 0; i++)
 		behind = !strcmp(argv[i], "--") ? argc - i - 1 : -1;

@@ -66,11 +66,14 @@ int main(int argc, char **argv)
 	const struct cmd *cmd;
 	bool help;
 
-	/* A file that is opened later must not become descriptor 0, 1 or 2. */
+	/* Files that this command opens later must not get descriptor 0, 1 or 2. */
 	for (int fd = 0; fd <= 2; fd++)
 		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
 			(void)!open("/dev/null", (fd ? O_RDONLY : O_WRONLY) | O_CLOEXEC);
-	/* paths_enter_sim() executes /proc/self/exe. Without this name, ps would print "exe". */
+	/*
+	 * Set the name of the process, because paths_enter_sim() has executed /proc/self/exe.
+	 * Without this call, ps would print "exe" as the name.
+	 */
 	prctl(PR_SET_NAME, "gpupart");
 	paths_set_argv(argv);
 	if (argc < 2) {

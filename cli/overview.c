@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * gpupart without a command: prints the GPUs, the programs and the next steps, in at most 12 lines.
+ * Prints an overview if the user runs gpupart without a command. The overview has at most 12 lines,
+ * with the GPUs, the programs and the next steps.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +36,7 @@ static bool print_gpu(struct out *out, const char *source, const char *gpu)
 	return true;
 }
 
-/* Prints the GPUs, or the reason why there are none. Returns whether the machine has a GPU. */
+/* Prints the GPUs. If there is no GPU, prints the reason. Returns whether the machine has a GPU. */
 static bool print_gpus(struct out *out)
 {
 	struct gpupart_gpu_info *list = alloc_zeroed(MAX_GPUS, sizeof(*list));

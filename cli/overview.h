@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gpupart without a command: an overview of this machine. */
+/* Declares the overview that gpupart prints if the user gives no command. */
 #ifndef GPUPART_CLI_OVERVIEW_H
 #define GPUPART_CLI_OVERVIEW_H
 

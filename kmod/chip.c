@@ -9,10 +9,7 @@
 
 #define CELL(column, t, src, ...) [column] = { .tag = (t), .source = (src), __VA_ARGS__ }
 
-/*
- * Columns of the table. The parameter t is the tag of a cell, and the parameter src is the
- * source of the cell.
- */
+/* The cells of the table. In these macros, t is the tag of a cell, and src is its source. */
 #define MAXIMA(t, src)	CELL(CHIP_MAXIMA, t, src, .at = NV_PTOP_SCAL_NUM_GPCS)
 #define FUSES_22(t, src) \
 	CELL(CHIP_FUSE_GPC, t, src, .at = NV_PTOP_FS_GPC_HW, .at2 = NV_PTOP_FS_GPC_SW), \
@@ -69,8 +66,8 @@
 #define TIMER(t, src)	CELL(CHIP_TIMER, t, src, .at = NV_PTIMER_TIME_0)
 
 /*
- * Families of chips. If a value differs between the chips of a family, the family's macro has an
- * argument for the value.
+ * Families of chips. Chips of a family can differ in a value. In this case, the macro of the family
+ * has an argument for this value.
  */
 #define FERMI \
 	MAXIMA(V, "envytools punits.xml; nouveau ctxgf100.c"), \

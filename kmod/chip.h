@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The table of chips. The table has a row for each chip, and each row has a cell for each kind of
- * data that can be read. A cell has a source, and a tag that says how reliable the source is.
+ * The table of chips. Each chip has a row. A row has a cell for each kind of data that can be read.
+ * A cell has a source and a tag. The tag says how reliable the source is.
  */
 #ifndef GPUPART_KMOD_CHIP_H
 #define GPUPART_KMOD_CHIP_H
@@ -9,7 +9,7 @@
 #include "compat.h"
 
 enum chip_tag {
-	/* the chip has no such registers, or their offsets are not published */
+	/* the chip lacks these registers, or the offsets are not published */
 	CHIP_ABSENT,
 	/* published in NVIDIA's headers or drivers for this chip, or read on such a chip */
 	CHIP_VERIFIED,
@@ -25,7 +25,7 @@ enum chip_column {
 	CHIP_FUSE_CPC,		/* at + 4 * gpc_phys */
 	CHIP_FUSE_FBP,		/* @at and @at2 have the same meaning as for CHIP_FUSE_GPC */
 	CHIP_FUSE_LTC,		/* at + 4 * fbp */
-	CHIP_GPC_MAP,		/* kind: how a logical GPC is mapped to its physical GPC */
+	CHIP_GPC_MAP,		/* kind: the map from a logical GPC to a physical GPC */
 	CHIP_CWD,		/* at: GPC_TPC_ID, at2: SM_ID, nr: words in each array */
 	CHIP_CWD_CTL,		/* at: PARTITION_CTL, at2: CG, followed by CG1 */
 	CHIP_ORDER,		/* kind: the published rule for TPC numbers */
@@ -45,15 +45,15 @@ enum {
 };
 
 enum {
-	/* the next number belongs to a TPC of the next GPC, round robin */
+	/* round robin: the next TPC is in the next GPC */
 	CHIP_ORDER_ROUND_ROBIN = 1,
-	/* each choice keeps the remaining TPCs balanced; at: offset of the PES masks */
+	/* the remaining TPCs stay balanced; at: offset of the PES masks */
 	CHIP_ORDER_GREEDY,
 };
 
 enum {
 	CHIP_ENGINES_TAGGED = 1,	/* each word has a field that gives the kind of the word */
-	/* rows in a fixed order; a configuration register gives the size of a row */
+	/* fixed order of words; a configuration register has the size of a row */
 	CHIP_ENGINES_ROWS,
 };
 
@@ -79,17 +79,20 @@ struct chip {
 	u16 id;			/* bits 29:20 of BOOT_42 */
 	const char *name;
 	const char *family;
-	const char *note;	/* the parts that are known to be missing, or NULL */
+	const char *note;	/* known missing parts, or NULL */
 	struct chip_cell cells[CHIP_COLUMNS];
 };
 
 extern const struct chip gp_chips[];
 extern const unsigned int gp_nr_chips;
 
-/* Returns the row with exactly this id, or NULL. Never returns the row of a similar chip. */
+/*
+ * Returns the row with exactly this id. If there is no such row, returns NULL. Never returns the
+ * row of a similar chip.
+ */
 const struct chip *gp_chip_find(u32 id);
 
-/* Returns the cell, or NULL if the chip has no such cell. */
+/* Returns the cell. If the chip has no such cell, returns NULL. */
 const struct chip_cell *gp_chip_cell(const struct chip *chip, enum chip_column column);
 
 const char *gp_chip_column_name(enum chip_column column);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Hides the differences between the kernels 5.10 to 7.3. Some files are built for the kernel and
- * for user space; for these files it also hides the differences between the two. No other file
- * checks the version of the kernel.
+ * Hides the differences between the kernel versions 5.10 to 7.3. Some files are built for the
+ * kernel and for user space. For these files, this header also hides the differences between the
+ * kernel and user space. No other file checks the version of the kernel.
  */
 #ifndef GPUPART_KMOD_COMPAT_H
 #define GPUPART_KMOD_COMPAT_H
@@ -19,12 +19,12 @@
 
 #define popcount32(x) hweight32(x)
 
-/* Renamed in 5.17. */
+/* Linux 5.17 renamed this function. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(5, 17, 0)
 #define pde_data(inode) PDE_DATA(inode)
 #endif
 
-/* Before Linux 6.2 the message of an extended ack must be a constant. */
+/* Before Linux 6.2, the message of an extended ack must be a constant string. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
 #define compat_extack(extack, constant, fmt, ...) do { \
 	if (extack) \
@@ -34,14 +34,17 @@
 #define compat_extack(extack, constant, fmt, ...) NL_SET_ERR_MSG_FMT(extack, fmt, ##__VA_ARGS__)
 #endif
 
-/* Linux 6.6 moved the attributes of a dump to another struct. */
+/* In Linux 6.6, the attributes of a dump moved to a different struct. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 6, 0)
 #define compat_dump_attrs(cb) (genl_dumpit_info(cb)->attrs)
 #else
 #define compat_dump_attrs(cb) (genl_info_dump(cb)->attrs)
 #endif
 
-/* Since Linux 5.19 a flag marks drivers that can give their device to user space or to a guest. */
+/*
+ * Some drivers can give their device to user space or to a guest. Since Linux 5.19, such drivers
+ * have a flag.
+ */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(5, 19, 0)
 #define compat_managed_dma(driver) false
 #else
@@ -49,8 +52,8 @@
 #endif
 
 /*
- * Since Linux 6.1, if the command number of a request is at least this number, the reserved
- * bytes of the request must be 0.
+ * Since Linux 6.1, the kernel compares the command number of a request with this number. If the
+ * command number is not smaller, the reserved bytes of the request must be 0.
  */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0)
 #define COMPAT_RESV_START_OP(cmd)
@@ -59,10 +62,9 @@
 #endif
 
 /*
- * Linux 6.12 and some earlier stable kernels removed the flags of genlmsg_multicast_allns(). In
- * these kernels the function itself takes the RCU lock. In all other kernels the caller takes
- * the RCU lock for the list of namespaces. Kbuild reads the kernel's header to find out which
- * kind of kernel it is.
+ * In Linux 6.12 and in some older stable kernels, genlmsg_multicast_allns() has no flags and takes
+ * the RCU lock itself. In all other kernels, the caller takes the RCU lock for the list of
+ * namespaces. Kbuild reads the kernel's header and finds out which rule applies.
  */
 #ifdef COMPAT_MULTICAST_HAS_FLAGS
 #define compat_multicast_allns(family, skb, group) do { \
@@ -75,8 +77,8 @@
 #endif
 
 /*
- * Linux 6.9 removed the second argument. If that argument was true, the function also accepted a
- * device whose usage count is 0.
+ * Linux 6.9 removed the second argument. Before, the argument true meant that a device with the
+ * usage count 0 is accepted, too.
  */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 9, 0)
 #define compat_get_if_active(dev) pm_runtime_get_if_active(dev, true)

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Implements the list of GPUs and, for each GPU, its lifetime, its locks and the cache of its
- * registers. This file reaches buses only through struct gpu_ops, and wakes GPUs through runtime
- * PM.
+ * Implements the list of GPUs. Implements the lifetime, the locks and the register cache of each
+ * GPU. Calls to the bus of a GPU go through struct gpu_ops. Runtime PM wakes a GPU.
  */
 #include <linux/device.h>
 #include <linux/err.h>
@@ -20,17 +19,14 @@
 
 static LIST_HEAD(gpus);			/* sorted by index, lowest first */
 static unsigned int generation = 1;
-/*
- * protects the list, @generation, and the members @new and @again of each GPU; the innermost
- * lock
- */
+/* the innermost lock; protects the list, @generation, and @new and @again of each GPU */
 static DEFINE_MUTEX(gpus_lock);
 
 /* ---------------------------------------------------------------- sessions */
 
 /*
- * An entry of gpu->registers contains the value of the register and, in the bits above it, the
- * time of the read in tenths of a second since boot. Time 0 marks a value that does not change.
+ * An entry of gpu->registers contains the value of a register. The bits above the value contain the
+ * time of the read, in tenths of a second since boot. If the time is 0, the value does not change.
  * A value is confirmed if a read at least one second earlier gave the same value.
  */
 #define STAMP_SHIFT	32
@@ -43,7 +39,8 @@ static u32 stamp_now(void)
 }
 
 /*
- * Every value is used for a second. So readers cannot provoke an unlimited number of refusals.
+ * Every value, even a refusal, is kept for a second. So the number of refused reads per second is
+ * limited.
  */
 static bool is_fresh(u32 stamp)
 {
@@ -56,13 +53,13 @@ static void keep(struct gpu *gpu, u32 offset, u32 value, u32 stamp, bool confirm
 
 	if (confirmed)
 		entry |= CONFIRMED;
-	/* If there is no memory for the entry, the register is read again. */
+	/* If there is no memory for the entry, the next reader reads the register again. */
 	xa_store(&gpu->registers, offset, xa_mk_value(entry), GFP_KERNEL | __GFP_NOWARN);
 }
 
 /*
- * A single read of a new GPU, or of a GPU in reset, can be wrong. So only a confirmed value is kept
- * for ever.
+ * If a GPU is new or in reset, a single read can be wrong. So only a confirmed value is kept for
+ * ever.
  */
 static void session_keep(struct topo_reader *reader, u32 offset, u32 value, bool lasts)
 {
@@ -76,9 +73,9 @@ static void session_keep(struct topo_reader *reader, u32 offset, u32 value, bool
 }
 
 /*
- * Wakes the GPU, which then stays awake until gp_gpu_close() is called. A wake-up can take
- * seconds. During the wake-up this function releases gpu->lock, so that other readers can use the
- * known values. The session continues only if the state of the GPU did not change meanwhile.
+ * Wakes the GPU. The GPU then stays awake until gp_gpu_close() is called. A wake-up can take
+ * seconds. During the wake-up, gpu->lock is released, so that other readers can use the known
+ * values. If the state of the GPU changes during the wake-up, this function returns an error.
  */
 static int wake_unlocked(struct gpu_session *session)
 {
@@ -91,8 +88,8 @@ static int wake_unlocked(struct gpu_session *session)
 	if (!err) {
 		err = pm_runtime_get_sync(gpu->dev);
 		/*
-		 * -EACCES: runtime PM is disabled for the device, so begin() must find out whether
-		 * the device is awake.
+		 * The error -EACCES means that runtime PM is disabled for the device. In this case
+		 * begin() finds out whether the device is awake.
 		 */
 		session->woken = err >= 0 || err == -EACCES;
 		if (!session->woken)
@@ -109,8 +106,8 @@ static int wake_unlocked(struct gpu_session *session)
 }
 
 /*
- * Makes reads possible. The function wakes the GPU if a wake-up is necessary, @may_wake is true,
- * and the session is allowed to wake a GPU.
+ * Makes reads possible. If the GPU sleeps, this function may wake the GPU. For a wake-up, @may_wake
+ * must be true, and the session must permit wake-ups.
  */
 static int session_begin(struct gpu_session *session, bool may_wake)
 {
@@ -119,7 +116,7 @@ static int session_begin(struct gpu_session *session, bool may_wake)
 
 	if (err != -EAGAIN || !may_wake || session->wake == GPU_LEAVE_ASLEEP)
 		return err == -EAGAIN ? -EHOSTDOWN : err;
-	/* After a failed wake-up, the function does not try again for one second. */
+	/* For one second after a failed wake-up, do not try again. */
 	if (gpu->wake_err && is_fresh(gpu->wake_stamp))
 		return gpu->wake_err;
 	if (session->wake == GPU_WAKE_LATER) {
@@ -137,9 +134,10 @@ static int session_begin(struct gpu_session *session, bool may_wake)
 }
 
 /*
- * Reads a register, or returns its known value. A value older than a second is read again, but not
- * while the GPU sleeps. The GPU is woken only if the value of this register, or the topology, is
- * unknown. It is never woken for a register that changes all the time.
+ * Reads a register, or returns its known value. If the known value is older than a second, the
+ * register is read again. While the GPU sleeps, the known value is used. If the value of this
+ * register, or the topology, is unknown, the GPU is woken. For a register that changes all the
+ * time, the GPU is never woken.
  */
 static int session_rd32(struct topo_reader *reader, u32 offset, u32 *value)
 {
@@ -230,8 +228,8 @@ static void update_topology(struct gpu *gpu, const struct gpu_floorsweep *fs)
 {
 	gpu->fs_stamp = stamp_now();
 	/*
-	 * The GPU has unloaded its table of the TPC order. The table that was read before is
-	 * still correct.
+	 * The GPU has unloaded its table of the TPC order. The table of the previous read is still
+	 * correct.
 	 */
 	if (gpu->has_fs && gpu->fs.order == TOPO_ORDER_READ && fs->unloaded)
 		return;
@@ -260,7 +258,7 @@ int gp_gpu_topology(struct gpu_session *session)
 		return 0;
 	fs = kmalloc(sizeof(*fs), GFP_KERNEL);
 	err = fs ? gp_topo_read(gpu->id.chip, &session->reader, fs) : -ENOMEM;
-	/* If a part could not be read, the function only notes this in @fs. */
+	/* If a part could not be read, the fault is in @fs, and this function does not fail. */
 	if (session->err) {
 		err = session->err;
 		session->reader.fault.err = err;
@@ -333,7 +331,7 @@ static void read_topology(struct gpu *gpu)
 	gp_gpu_close(&session);
 }
 
-/* Wakes the GPU and reads everything that a netlink request can ask for. */
+/* Wakes the GPU. Reads all data for netlink requests. */
 static void wake_and_read(struct work_struct *work)
 {
 	struct gpu *gpu = container_of(work, struct gpu, wake_work);
@@ -371,13 +369,13 @@ struct gpu *gp_gpu_add(const struct gpu_ops *ops, void *private, struct device *
 	strscpy(gpu->bus_name, dev_name(dev), sizeof(gpu->bus_name));
 
 	/*
-	 * If a caller finds the GPU in the list, this lock makes the caller wait until the GPU's
+	 * Another task may find the GPU in the list. This lock makes the task wait until the GPU's
 	 * directory exists.
 	 */
 	mutex_lock(&gpu->lock);
 	/*
-	 * Use the lowest free number. Then a GPU gets its old number back when it is plugged in
-	 * again.
+	 * Use the lowest free number. So a GPU that is removed and plugged in again gets its old
+	 * number.
 	 */
 	mutex_lock(&gpus_lock);
 	list_for_each_entry(other, &gpus, node) {
@@ -399,7 +397,7 @@ static void start(struct gpu *gpu)
 {
 	struct gpu_session session;
 
-	/* If the GPU cannot be read now, the first reader reads it. */
+	/* If the GPU cannot be read now, the first reader reads the GPU. */
 	read_topology(gpu);
 	mutex_lock(&gpu->lock);
 	if (gpu->gone) {
@@ -414,8 +412,9 @@ static void start(struct gpu *gpu)
 }
 
 /*
- * Finds a GPU of the provider that must be started or, if @again is true, read again. Takes a
- * reference to this GPU and returns it. Returns NULL if no such GPU is left.
+ * Finds a GPU of the provider that must be started. If @again is true, finds a GPU that must be
+ * read again. Takes a reference to the GPU and returns the GPU. If there is no such GPU, returns
+ * NULL.
  */
 static struct gpu *next_to_read(const struct gpu_ops *ops, bool again)
 {
@@ -465,15 +464,12 @@ void gp_gpu_remove(struct gpu *gpu)
 	announced = gpu->announced;
 	gpu->announced = false;
 	mutex_unlock(&gpu->lock);
-	/* The work is queued only under the lock, and never for a GPU that was removed. */
+	/* All callers queue the work under the lock. No caller queues work for a removed GPU. */
 	cancel_work_sync(&gpu->wake_work);
 	gp_proc_removed(gpu);
 	if (announced)
 		gp_netlink_removed(gpu);
-	/*
-	 * Free the GPU's number only now, because until now a directory had this number in its
-	 * name.
-	 */
+	/* Free the GPU's number now. Until now, the name of a directory contained this number. */
 	mutex_lock(&gpus_lock);
 	list_del(&gpu->node);
 	list_changed();

@@ -6,8 +6,8 @@
 /* ----------------------------------------------------------------- engines */
 
 /*
- * The numbers are from OGKM ga100/dev_top.h and its addendum, and gb100/dev_top.h. The names of
- * engines are those that nvdebug shows.
+ * The numbers are from OGKM ga100/dev_top.h and its addendum, and from gb100/dev_top.h. The names
+ * of engines are the same as in nvdebug.
  */
 static const struct {
 	unsigned int type;
@@ -143,10 +143,10 @@ static int engines_of_die(const struct chip *chip, const struct chip_cell *cell,
 		err = gp_topo_rd32(reader, base + 4 * i, &row);
 		if (err)
 			return err;
-		/* The table has empty rows between the groups of rows and inside the groups. */
+		/* The table has empty rows, both between groups of rows and inside groups. */
 		if (cell->kind == CHIP_ENGINES_TAGGED ? !NV_PTOP_DEVICE_INFO_ENTRY(row) : !row)
 			continue;
-		/* A single row that starts no chain does not describe an engine. */
+		/* If a row is single and starts no chain, it does not describe an engine. */
 		if (cell->kind == CHIP_ENGINES_ROWS && !index && !NV_PTOP_DEVICE_INFO_CHAIN(row))
 			continue;
 		if (engines->nr_rows == TOPO_MAX_ROWS || index > 8)
@@ -164,8 +164,7 @@ static int engines_of_die(const struct chip *chip, const struct chip_cell *cell,
 		index = 0;
 	}
 	/*
-	 * The table does not change. Every row was accepted, so keep the values of the table's
-	 * registers.
+	 * The table does not change. All rows were accepted. So keep the values of these registers.
 	 */
 	for (i = 0; reader->keep && engines->nr && i < nr_rows; i++) {
 		u32 row;

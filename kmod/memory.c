@@ -61,7 +61,9 @@ int gp_topo_read_local_memory(const struct chip *chip, struct topo_reader *reade
 	else
 		magnitude = NV_PFB_PRI_MMU_LOCAL_MEMORY_RANGE_MAG_GH100(word);
 	*bytes = ((u64)magnitude << NV_PFB_PRI_MMU_LOCAL_MEMORY_RANGE_SCALE(word)) << 20;
-	/* ECC check bits use a part of the memory. Source: nvgpu gv100_fb_get_vidmem_size. */
+	/*
+	 * The check bits of ECC use a part of the memory. Source: nvgpu gv100_fb_get_vidmem_size.
+	 */
 	if (cell->kind == CHIP_MEMORY_MAG6 && NV_PFB_PRI_MMU_LOCAL_MEMORY_RANGE_ECC(word))
 		*bytes = *bytes / 16 * 15;
 	return 0;

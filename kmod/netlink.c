@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The generic netlink family "gpupart" of Documentation/netlink/specs/gpupart.yaml. Every error
- * reply contains a message.
+ * Implements the generic netlink family "gpupart". Documentation/netlink/specs/gpupart.yaml
+ * describes this family. Every error reply contains a message.
  *
- * A request never wakes a GPU itself. The kernel calls requests under genetlink's cb_lock. If
- * another driver registered a family during a wake-up, that driver would wait for cb_lock, and all
- * generic netlink requests of the machine would wait for that driver.
+ * A request never wakes a GPU itself. The reason is genetlink's cb_lock, which the kernel holds
+ * during a request. During a wake-up, another driver may register a family. This driver would wait
+ * for cb_lock. Then all generic netlink requests of the machine would wait for this driver.
  */
 #include <linux/gpupart.h>
 #include <linux/module.h>
@@ -87,8 +87,8 @@ int gp_netlink_end(struct sk_buff *skb, void *header, bool full)
 }
 
 /*
- * Stores the identity of @session's GPU in @id, or the reason for a failure in @why. The caller
- * may have changed session->wake.
+ * Stores the identity of the session's GPU in @id. After an error, stores the reason in @why. The
+ * caller may have changed session->wake.
  */
 static void identify(struct gpu_session *session, struct gpu_id *id, char why[TOPO_FAULT_LEN])
 {
@@ -100,8 +100,8 @@ static void identify(struct gpu_session *session, struct gpu_id *id, char why[TO
 }
 
 /*
- * Returns -EMSGSIZE if the message does not fit. @why: the reason why the GPU cannot be read. An
- * empty @id means that nothing is known about the GPU.
+ * Writes the message for a GPU. If the message does not fit, returns -EMSGSIZE. @why is the reason
+ * for a failed read. If nothing is known about the GPU, @id is empty.
  */
 static int put_gpu(struct sk_buff *skb, void *header, const struct gpu *gpu,
 		   const struct gpu_id *id, const char *why)
@@ -120,7 +120,7 @@ static int put_gpu(struct sk_buff *skb, void *header, const struct gpu *gpu,
 	return gp_netlink_end(skb, header, full);
 }
 
-/* Writes the message for a GPU whose lock the caller does not hold. */
+/* Writes the message for a GPU. The caller does not hold the lock of this GPU. */
 static int ask_gpu(struct sk_buff *skb, void *header, struct gpu *gpu)
 {
 	char why[TOPO_FAULT_LEN];
@@ -187,7 +187,7 @@ static void notify(const struct gpu *gpu, u8 cmd, const struct gpu_id *id, const
 		nlmsg_free(skb);
 		return;
 	}
-	/* Sending a notice fails if the multicast group has no member. */
+	/* If the multicast group has no member, sending a notice fails. */
 	compat_multicast_allns(&family, skb, 0);
 }
 
@@ -298,8 +298,8 @@ static int topology_get_doit(struct sk_buff *request, struct genl_info *info)
 		goto close;
 	err = -ENOMEM;
 	/*
-	 * The size is that of three arrays of the maximum length, plus 1024 bytes, which are
-	 * enough for the other attributes.
+	 * The message has three arrays. Add their maximum sizes, and 1024 bytes for the other
+	 * attributes.
 	 */
 	skb = genlmsg_new(GPUPART_MAX_GPCS * 6 + GPUPART_MAX_TPCS * 2 + 1024, GFP_KERNEL);
 	if (!skb)
@@ -389,8 +389,8 @@ static int dump_engines(struct sk_buff *skb, struct netlink_callback *cb, struct
 }
 
 /*
- * args[0] is the next GPU, and args[1] is the next engine of that GPU. args[2] is 1 after the dump
- * has begun.
+ * args[0] is the next GPU, and args[1] is the next engine of that GPU. After the start of the dump,
+ * args[2] is 1.
  */
 static int engine_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 {
@@ -416,8 +416,8 @@ static int engine_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 			break;
 		}
 		/*
-		 * If the GPU of the previous message was removed, begin with the first engine of
-		 * the next GPU.
+		 * The GPU of the previous message may have been removed. In this case, begin with
+		 * the first engine of the next GPU.
 		 */
 		if (gpu->index != cb->args[0])
 			cb->args[1] = 0;
@@ -470,7 +470,10 @@ static struct genl_family family = {
 	.version = GPUPART_FAMILY_VERSION,
 	.netnsok = true,
 	.policy = policy,
-	/* The requests use this module's own locks, so they need not wait for other families. */
+	/*
+	 * Requests of this family use locks of this module. So they do not need the lock of all
+	 * families.
+	 */
 	.parallel_ops = true,
 	.module = THIS_MODULE,
 	.ops = ops,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Reads the numbers of the TPCs from the work distributor's table, or computes the numbers by the
- * published rules.
+ * Finds the numbers of the TPCs. Reads the numbers from the work distributor's table, or computes
+ * the numbers by the published rules.
  */
 #include "topo.h"
 #include "regs.h"
@@ -36,7 +36,7 @@ static void compare_with_fuses(struct gpu_floorsweep *fs, unsigned int nr_tpcs,
 		}
 		return;
 	}
-	/* The mapping of GPCs is not known. So compare only how many GPCs of each size exist. */
+	/* The mapping of GPCs is not known. So compare the number of GPCs of each size. */
 	for (gpc = 0; gpc < nr_gpcs; gpc++)
 		of_size[ordered[gpc]]++;
 	for (gpc = 0; gpc < fs->max_gpcs; gpc++)
@@ -85,7 +85,7 @@ int gp_topo_order_read(struct topo_reader *reader, const struct chip_cell *cell,
 				 nr_gpcs);
 			return -ENODATA;
 		}
-		/* In a table of zeros every entry would be TPC 0 of GPC 0. */
+		/* If all words are zero, every entry would be TPC 0 of GPC 0. */
 		if (seen[entry->gpc] & 1u << entry->tpc_in_gpc) {
 			snprintf(fs->order_why, sizeof(fs->order_why),
 				 "the table has TPC %u of GPC %u twice", entry->tpc_in_gpc,
@@ -126,7 +126,7 @@ static int order_round_robin(struct gpu_floorsweep *fs)
 }
 
 /*
- * No chip of these generations has more GPCs than this number. The struct must fit on a kernel
+ * All chips of these generations have at most this number of GPCs. The struct must fit on a kernel
  * stack.
  */
 #define GREEDY_MAX_GPCS 16
@@ -136,17 +136,14 @@ static int order_round_robin(struct gpu_floorsweep *fs)
 
 struct greedy {
 	unsigned int nr_gpcs, nr_pes;
-	/*
-	 * the TPCs that have no number yet; the bits use the TPC index that takes the PES into
-	 * account
-	 */
+	/* TPCs without a number; the index of a bit is the index by PES */
 	u16 left[GREEDY_MAX_GPCS];
 	u16 pes[GREEDY_MAX_GPCS][GREEDY_MAX_PES];
 	u8 count[GREEDY_MAX_GPCS];	/* TPCs of the GPC before any TPC has a number */
 };
 
 /*
- * Computes the balance of the remaining TPCs, in the same way as nouveau and
+ * Computes the balance of the remaining TPCs. The rule is the same as in nouveau and in
  * gv100_gr_config_init_sm_id_table() of nvgpu.
  */
 static u64 greedy_score(const struct greedy *g)
@@ -180,8 +177,8 @@ static u64 greedy_score(const struct greedy *g)
 }
 
 /*
- * Converts a TPC index that takes the PES into account to a dense index. The dense index counts
- * first the TPCs of PES 0, then those of PES 1, and so on.
+ * Converts the index of a TPC by PES to a dense index. The dense index first counts the TPCs of PES
+ * 0, then the TPCs of PES 1, and so on.
  */
 static unsigned int greedy_dense(const struct greedy *g, unsigned int gpc, unsigned int bit)
 {
@@ -243,8 +240,8 @@ static int order_greedy(struct topo_reader *reader, const struct chip_cell *cell
 				score = greedy_score(&g);
 				g.left[gpc] |= 1u << bit;
 				/*
-				 * If two GPCs are equally good, the first of them is used, as in
-				 * nouveau.
+				 * If two GPCs are equally good, the first GPC is used. This is the
+				 * same as in nouveau.
 				 */
 				if (found && score <= best)
 					continue;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The PCI provider. It finds NVIDIA display devices, maps BAR0 to read it, and follows
- * hot-plug. The device belongs to its driver. So this file only takes references: it
- * never binds or enables a device, requests a region or writes to a device.
+ * The PCI provider. It finds NVIDIA display devices, maps BAR0 for reads, and follows hot-plug. A
+ * device belongs to its driver. So this file takes references to a device. It never binds or
+ * enables a device, requests a region or writes to a device.
  */
 #include <linux/io.h>
 #include <linux/mutex.h>
@@ -60,10 +60,10 @@ static void pci_gpu_end(void *private)
 }
 
 /*
- * The device's driver can give the device to a virtual machine. The virtual machine can change
- * the device's power state and decoding at any time. Called under gpu->lock. When a driver is
- * unbound, gp_gpu_forget() waits for this lock, so the driver is not unloaded before the lock is
- * free.
+ * Returns whether the device's driver can give the device to a virtual machine. The virtual machine
+ * can change the power state and the decoding of the device at any time. Called under gpu->lock.
+ * When a driver is unbound, gp_gpu_forget() waits for this lock. So the driver is not unloaded
+ * while the lock is held.
  */
 static bool is_reserved(struct pci_dev *pdev)
 {
@@ -78,9 +78,9 @@ static bool is_reserved(struct pci_dev *pdev)
 }
 
 /*
- * Config space is locked from the check of the GPU's state to the last read. So a reset waits
- * for a few microseconds. If user space or a guest turns off the GPU's registers by a config
- * write, this write waits too.
+ * Checks the state of the GPU, and locks config space. The lock is held until the last read. A
+ * reset waits for the lock for a few microseconds. User space or a guest can turn off the GPU's
+ * registers by a config write. Such a write also waits.
  */
 static int lock_awake(struct pci_gpu *p, unsigned long len)
 {
@@ -94,8 +94,8 @@ static int lock_awake(struct pci_gpu *p, unsigned long len)
 		return -EBUSY;
 	p->holds_config = true;
 	/*
-	 * A driver may have bound the device meanwhile. A guest cannot use the device before the
-	 * lock is free.
+	 * A driver may have bound the device since the last check. While this lock is held, a guest
+	 * cannot use the device.
 	 */
 	if (is_reserved(pdev))
 		return -EPERM;
@@ -215,8 +215,8 @@ static bool add_one(struct pci_dev *pdev)
 }
 
 /*
- * Removes @pdev's GPU from the list. gp_gpu_remove() is called later, without the lock, because
- * it may wait for the end of a wake-up.
+ * Removes the GPU of @pdev from the list. The caller calls gp_gpu_remove() later, without the lock,
+ * because gp_gpu_remove() may wait for the end of a wake-up.
  */
 static struct gpu *unlist(struct pci_dev *pdev)
 {
@@ -233,7 +233,7 @@ static struct gpu *unlist(struct pci_dev *pdev)
 	return gpu;
 }
 
-/* Compares devices in the order of lspci: by domain, bus and device. */
+/* Compares devices by domain, bus and device. The order is the same as in lspci. */
 static bool comes_before(struct pci_dev *a, struct pci_dev *b)
 {
 	if (pci_domain_nr(a->bus) != pci_domain_nr(b->bus))
@@ -242,9 +242,9 @@ static bool comes_before(struct pci_dev *a, struct pci_dev *b)
 }
 
 /*
- * Of the GPUs that are not in the list, takes a reference to the GPU with the lowest address,
- * and returns this GPU. Returns NULL if all GPUs are in the list. In the kernel's own list a
- * device that was plugged in later is at the end.
+ * Finds the GPU with the lowest address that is not in the list. Takes a reference to this GPU and
+ * returns the GPU. If all GPUs are in the list, returns NULL. The kernel's own list has another
+ * order: a device that was plugged in later is at the end.
  */
 static struct pci_dev *first_unknown(void)
 {
@@ -260,8 +260,8 @@ static struct pci_dev *first_unknown(void)
 }
 
 /*
- * A new GPU may not be ready at once. The refusals that were kept for this GPU are now so old
- * that they are no longer used.
+ * A new GPU may not be ready at once. The known refusals of this GPU are now too old, so its
+ * registers are read again.
  */
 static void read_again(struct work_struct *work)
 {
@@ -271,8 +271,8 @@ static void read_again(struct work_struct *work)
 static DECLARE_DELAYED_WORK(again_work, read_again);
 
 /*
- * Adds all GPUs that are not in the list, then reads them. If a GPU is removed meanwhile,
- * BUS_NOTIFY_REMOVED_DEVICE arrives only after the GPU was added to the list.
+ * Adds all GPUs that are not in the list, and then reads these GPUs. If a GPU is removed during
+ * this time, BUS_NOTIFY_REMOVED_DEVICE arrives after the GPU was added to the list.
  */
 static void scan(struct work_struct *work)
 {
@@ -301,7 +301,7 @@ static int on_bus_event(struct notifier_block *block, unsigned long event, void 
 		return NOTIFY_DONE;
 	switch (event) {
 	case BUS_NOTIFY_ADD_DEVICE:
-		/* The BARs of the device get their addresses after this notice. */
+		/* After this notice, the BARs of the device get their addresses. */
 		queue_delayed_work(system_freezable_wq, &scan_work, msecs_to_jiffies(100));
 		break;
 	case BUS_NOTIFY_DEL_DEVICE:

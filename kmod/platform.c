@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The provider of integrated GPUs (Tegra), which are platform devices. It finds the GPUs, maps
- * their registers to read them, and follows their drivers. It was never tried on hardware. The
- * device belongs to its driver. So this file only takes references: it never binds or enables a
- * device, requests a region or writes to a device.
+ * The provider of integrated GPUs (Tegra). These GPUs are platform devices. The provider finds the
+ * GPUs, maps their registers for reads, and follows their drivers. It was never tried on hardware.
+ * A device belongs to its driver. So this file takes references to a device. It never binds or
+ * enables a device, requests a region or writes to a device.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -24,8 +24,8 @@ struct platform_gpu {
 	const struct resource *regs;	/* the first memory window is BAR0 */
 	void __iomem *bar0;		/* NULL until the first read */
 	/*
-	 * A driver is bound to the device. If no driver is bound, the power rail may be off, and
-	 * a read would then stop the machine. Protected by gpu->lock.
+	 * True if a driver is bound to the device. Without a driver, the power rail may be off. A
+	 * read would then stop the machine. Protected by gpu->lock.
 	 */
 	bool bound;
 	bool holds_power;
@@ -46,13 +46,13 @@ static const struct of_device_id compatibles[] __maybe_unused = {
 	{ }
 };
 
-/* Names of devices without a device tree node. nvdebug has the same names. */
+/* Names of devices without a device tree node. The names in nvdebug are the same. */
 static const char *const names[] = {
 	"17000000.gpu", "17000000.ga10b", "17000000.gv11b", "17000000.gp10b", "57000000.gpu",
 };
 
 static LIST_HEAD(platform_gpus);
-/* Taken inside a device's lock and before gpu->lock. It is never held during a wake-up. */
+/* Taken after the lock of a device and before gpu->lock. Never held during a wake-up. */
 static DEFINE_MUTEX(platform_gpus_lock);
 
 /* ---------------------------------------------------------- for device.c */
@@ -230,7 +230,7 @@ static void follow(unsigned long event, struct device *dev)
 		set_bound(p, event == BUS_NOTIFY_BOUND_DRIVER);
 	}
 	mutex_unlock(&platform_gpus_lock);
-	/* Call this without the lock, because it may wait for the end of a wake-up. */
+	/* Call gp_gpu_remove() without the lock, because it may wait for the end of a wake-up. */
 	if (gpu)
 		gp_gpu_remove(gpu);
 }
@@ -271,7 +271,7 @@ void gp_platform_gpus_fini(void)
 	struct platform_gpu *p, *next;
 
 	bus_unregister_notifier(&platform_bus_type, &bus_events);
-	/* No lock is needed, because nothing else uses the list any more. */
+	/* Nothing else uses the list now, so no lock is needed. */
 	list_for_each_entry_safe(p, next, &platform_gpus, node) {
 		list_del(&p->node);
 		gp_gpu_remove(p->gpu);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * /proc/gpu and /proc/gpuN: pages for people, and the files of nvdebug. All files except
- * "runlists" have mode 0444. A page is complete, or it ends with "complete no", or reading the
- * page fails.
+ * Creates /proc/gpu and /proc/gpuN, with pages for people and the files of nvdebug. All files
+ * except "runlists" have mode 0444. If a page is not complete, the page ends with "complete no", or
+ * reading the page fails.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -15,13 +15,13 @@
 #include "device.h"
 #include "regs.h"
 
-/* This buffer is large enough for most pages; seq_file doubles it for longer pages. */
+/* This buffer is large enough for most pages. For longer pages, seq_file doubles the size. */
 #define PAGE_START	16384
 #define MAX_FILES	160
 
 /*
- * A file shows a page, a register, two registers ORed, or @bits bits of a register from bit
- * @shift on.
+ * A file shows a page, a register, the OR of two registers, or a field of a register. The field has
+ * @bits bits and begins at bit @shift.
  */
 struct proc_file {
 	struct gpu *gpu;
@@ -30,10 +30,7 @@ struct proc_file {
 	/* Writes a page that needs CAP_PERFMON. This function opens its own sessions. */
 	int (*live)(struct gpu *gpu, struct text *text);
 	u32 at, at2;
-	/*
-	 * this register is read first; if it is refused, all other registers are refused too; 0:
-	 * no such register
-	 */
+	/* read this register first; if it is refused, all others are refused; 0: none */
 	u32 guard;
 	u8 shift, bits;		/* if @bits is 0, the file shows the whole register */
 };
@@ -56,8 +53,8 @@ static void add_state(struct text *text, struct gpu *gpu, const struct topo_faul
 }
 
 /*
- * The topology page. If the GPU sleeps, is not enabled or is reserved, the page contains the
- * reason. If a register is refused, reading the page is an error.
+ * Shows the topology page. If the GPU sleeps, is not enabled or is reserved, the page contains the
+ * reason. If a register is refused, reading the page fails.
  */
 static int topology_page(struct gpu_session *session, struct text *text)
 {
@@ -178,7 +175,7 @@ static int show_register(const struct proc_file *file, struct topo_reader *reade
 	return 0;
 }
 
-/* Shows all GPUs on one page. A GPU that cannot be read does not hide the other GPUs. */
+/* Shows all GPUs on one page. If a GPU cannot be read, the page still shows the other GPUs. */
 static int show_all(struct text *text)
 {
 	struct gpu_session session;
@@ -213,7 +210,7 @@ static int show(const struct proc_file *file, struct text *text)
 	err = gp_gpu_open(file->gpu, &session);
 	if (err)
 		return err;
-	/* A read of the timer does not wake the GPU, not even to identify the chip. */
+	/* A read of the timer never wakes the GPU, even if the chip is not identified. */
 	if (file->page == timer_page)
 		session.wake = GPU_LEAVE_ASLEEP;
 	if (file->page && !file->any_chip) {
@@ -252,8 +249,8 @@ static int file_open(struct inode *inode, struct file *file)
 	const struct proc_file *shown = pde_data(inode);
 
 	/*
-	 * The file mode alone would also admit the root user of a container, who does not have the
-	 * capability.
+	 * Check the capability, because the file mode would also admit the root user of a
+	 * container.
 	 */
 	if (shown && shown->live && !perfmon_capable())
 		return -EPERM;
@@ -293,8 +290,8 @@ static void add_file(struct gpu *gpu, struct proc_file file, const char *fmt, ..
 
 /*
  * Returns whether nvdebug has already created an entry with this name. If a name exists,
- * proc_mkdir() prints a warning with a stack trace, and the warning stops a machine that has
- * panic_on_warn set.
+ * proc_mkdir() prints a warning with a stack trace. If panic_on_warn is set, this warning stops the
+ * machine.
  */
 static bool is_taken(const char *name)
 {
@@ -330,7 +327,7 @@ void gp_proc_added(struct gpu *gpu)
 	add_file(gpu, PAGE(timer_page, false), "timer");
 }
 
-/* Adds each file of nvdebug if the chip has the registers for it. */
+/* Adds the files of nvdebug. If the chip lacks the registers for a file, omits the file. */
 void gp_proc_known(struct gpu *gpu)
 {
 	const struct chip *chip = gpu->id.chip;
@@ -379,7 +376,7 @@ void gp_proc_known(struct gpu *gpu)
 }
 
 /*
- * proc_remove() waits until all reads have ended. After that, a read of a file that is still open
+ * The function proc_remove() waits until all reads have ended. After that, reading an open file
  * returns EIO.
  */
 void gp_proc_removed(struct gpu *gpu)

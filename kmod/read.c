@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Checked reads of registers: refusals, fuses, design maxima and the timer. Only this file inverts
- * fuse bits.
+ * Reads registers and checks the values. Recognizes refusals. Reads fuses, design maxima and the
+ * timer. Only this file inverts fuse bits.
  */
 #include "topo.h"
 #include "regs.h"
@@ -9,8 +9,8 @@
 /* ---------------------------------------------------------------- bad reads */
 
 /*
- * Codes of the priv ring, which are in bits 31:8. Sources: nvgpu priv_ring_{gp10b,ga10b}; OGKM's
- * ringstation.
+ * Error codes of the priv ring. A code is in bits 31:8. Sources: nvgpu priv_ring_{gp10b,ga10b};
+ * OGKM's ringstation.
  */
 static const struct {
 	u32 code;
@@ -54,7 +54,10 @@ static const struct {
 	{ 0xbadf60, "security sensor lock" },
 };
 
-/* 0xbadf50 means "client error", and bits 7:0 say which error. Source: nvgpu priv_ring_ga10b. */
+/*
+ * The code 0xbadf50 means "client error". Bits 7:0 contain the number of the error. Source: nvgpu
+ * priv_ring_ga10b.
+ */
 static const struct {
 	u32 extra;
 	const char *meaning;
@@ -116,7 +119,7 @@ int gp_topo_rd32(struct topo_reader *reader, u32 offset, u32 *value)
 		return fail(reader, err, offset, 0);
 	if (!gp_topo_bad_read(*value))
 		return 0;
-	/* If the reader is not live, its rd32 keeps every value itself, including refusals. */
+	/* If the reader is not live, its rd32 keeps every value, even refusals. */
 	if (reader->live && reader->keep)
 		reader->keep(reader, offset, *value, false);
 	return fail(reader, -EIO, offset, *value);
@@ -183,7 +186,7 @@ int gp_topo_read_present(struct topo_reader *reader, const struct chip_cell *fus
 	if (err)
 		return err;
 	*present = ~(floorswept | by_software) & topo_mask(nr);
-	/* If all parts of a unit were floorswept, the unit itself would be floorswept. */
+	/* A unit whose parts are all floorswept would be floorswept itself. */
 	if (!*present)
 		return gp_topo_nonsense(reader, fuse->at + 4 * index, floorswept);
 	gp_topo_keep(reader, fuse->at + 4 * index, floorswept);
@@ -209,8 +212,8 @@ int gp_topo_read_maximum(struct topo_reader *reader, u32 offset, u32 limit, u32 
 /* ------------------------------------------------------------------- timer */
 
 /*
- * For one millisecond of every 4.3 seconds, the low word has a value that looks like a refusal.
- * Read the low word twice: the time changes between two reads, but a refusal does not change.
+ * In every 4.3 seconds, the low word looks like a refusal for one millisecond. So read the low word
+ * twice. The time changes between two reads, but a refusal does not change.
  */
 static int read_timer_low(struct topo_reader *reader, u32 at, u32 *low)
 {

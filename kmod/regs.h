@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The offsets and fields of all registers that are read, with NVIDIA's names and with the source
- * that publishes them. chip.c lists the registers of each chip.
+ * The offsets and fields of all registers that are read. The names are NVIDIA's names. Each
+ * register has a source. The file chip.c lists the registers of each chip.
  *
- * Names of the sources: OGKM is NVIDIA/open-gpu-kernel-modules (src/common/inc/swref/published).
- * OGD is NVIDIA/open-gpu-doc. nvgpu is NVIDIA's linux-nvgpu (include/nvgpu/hw). nouveau is the
- * driver in the Linux kernel. envytools is the database rnndb of the envytools project. nvdebug is
- * the public kernel module with the name nvdebug. "H200" is a read of the registers of H200 boards
+ * The sources have short names. OGKM is NVIDIA/open-gpu-kernel-modules
+ * (src/common/inc/swref/published). OGD is NVIDIA/open-gpu-doc. The name nvgpu means NVIDIA's
+ * linux-nvgpu (include/nvgpu/hw). The name nouveau means the driver in the Linux kernel. The name
+ * envytools means the database rnndb of the envytools project. The name nvdebug means the public
+ * kernel module nvdebug. "H200" means that the registers of H200 boards were read
  * (tests/data/gh100-h200-a).
  */
 #ifndef GPUPART_KMOD_REGS_H
@@ -44,8 +45,8 @@
  * numbers.
  */
 /*
- * Fermi and Kepler: a fuse word is ORed with a word that software writes. Sources: envytools
- * punits.xml, nouveau pm/gf100.c.
+ * On Fermi and Kepler, the fuse word must be ORed with a word that software writes. Sources:
+ * envytools punits.xml, nouveau pm/gf100.c.
  */
 #define NV_PTOP_FS_GPC_HW		0x022504
 #define NV_PTOP_FS_GPC_SW		0x022584
@@ -78,8 +79,8 @@
 #define NV_PGRAPH_GPC_STRIDE		0x008000
 
 /*
- * The work distributor's map from a global TPC to its GPC. Sources: nvgpu hw_gr_*.h, OGD pri_cwd,
- * nouveau; H200.
+ * The work distributor has a map from each global TPC to its GPC. Sources: nvgpu hw_gr_*.h, OGD
+ * pri_cwd, nouveau; H200.
  */
 #define NV_PGRAPH_PRI_CWD_FS		0x405b00
 #define NV_PGRAPH_PRI_CWD_FS_NUM_GPCS(v) REG_FIELD(v, 7, 0)
@@ -150,8 +151,8 @@
 #define NV_CE_GRCE_CONFIG_SHARED_LCE_NONE 0xf
 
 /*
- * The size of the local memory is magnitude << scale, in MiB. Sources: nvgpu fb_*; H200, where the
- * wide field gives 143771 MiB.
+ * The size of the local memory, in MiB, is magnitude << scale. Sources: nvgpu fb_*; H200. On the
+ * H200, the wide field gives 143771 MiB.
  */
 #define NV_PFB_PRI_MMU_LOCAL_MEMORY_RANGE 0x100ce0
 #define NV_PFB_PRI_MMU_LOCAL_MEMORY_RANGE_SCALE(v) REG_FIELD(v, 3, 0)
@@ -160,7 +161,7 @@
 #define NV_PFB_PRI_MMU_LOCAL_MEMORY_RANGE_ECC(v) REG_FIELD(v, 30, 30)
 
 /*
- * The nanosecond timer, whose words are read in the order high, low, high. Sources: OGKM, nvgpu
+ * The nanosecond timer. Its words are read in the order high, low, high. Sources: OGKM, nvgpu
  * hw_timer_*.h, nouveau; H200.
  */
 #define NV_PTIMER_TIME_0		0x009400
@@ -169,9 +170,8 @@
 #define NV_PTIMER_TIME_1_NSEC(v)	REG_FIELD(v, 28, 0)
 
 /*
- * Registers of runlists since Ampere, and the words of the channels. Their offsets are relative to
- * the base that row 2 of the device table gives. Sources: OGD ga100
- * dev_runlist.ref.txt; H200.
+ * Registers of runlists, and words of channels, since Ampere. The offsets are relative to a base.
+ * This base is in row 2 of the device table. Sources: OGD ga100 dev_runlist.ref.txt; H200.
  */
 #define NV_RUNLIST_CHANNEL_CONFIG	0x004
 #define NV_RUNLIST_CHANNEL_CONFIG_NUM_CHANNELS(v) (1u << REG_FIELD(v, 3, 0))
@@ -197,8 +197,8 @@
 /* The size of the whole BAR0. The whole BAR0 is mapped only to read runlists. */
 #define NV_BAR0_SIZE			0x1000000
 /*
- * The end of the registers that are not for runlists. If no runlist is read, BAR0 is mapped only
- * up to this offset.
+ * The end of the registers that are not for runlists. If no runlist is read, BAR0 is mapped up to
+ * this offset.
  */
 #define NV_BAR0_USED			0x823000
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Reads runlists: the TSG on each engine, and the state of channels. The values change at any time,
- * so a caller must not keep them.
+ * Reads the TSG on each engine, and the state of the channels. The values can change at any time,
+ * so a caller must not keep these values.
  */
 #include "topo.h"
 #include "regs.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Reports runlists and channels to /proc and netlink. Runlists and channels show what all users
- * are running on a GPU at this moment. Readers need CAP_PERFMON, because this information is a
- * side channel. A GPU that sleeps is not woken. Only refusals are kept. All other values are
- * read again. gpu->lock is held for at most 64 of these reads at a time.
+ * Reports runlists and channels to /proc and netlink. Runlists and channels show what all users are
+ * running on a GPU at this moment. Readers need CAP_PERFMON, because this information is a side
+ * channel. A GPU that sleeps is not woken. Only refusals are kept. All other values are read again.
+ * After at most 64 of these reads, gpu->lock is released.
  */
 #include <linux/capability.h>
 #include <linux/gpupart.h>
@@ -14,7 +14,9 @@
 
 #define ASLEEP "asleep: runlists are read only while something else keeps the GPU awake"
 
-/* Opens a session and reads the table of engines. After that, all reads of the session are live. */
+/*
+ * Opens a session and reads the table of engines. From then on, all reads of the session are live.
+ */
 static int open_live(struct gpu *gpu, struct gpu_session *session, struct gpu_engines *engines)
 {
 	int err = gp_gpu_open(gpu, session);
@@ -35,10 +37,10 @@ static int open_live(struct gpu *gpu, struct gpu_session *session, struct gpu_en
 }
 
 /*
- * Reads the first runlist whose base is above @after. Sets *chip to the chip at the time of the
- * read. The caller cannot use gpu->id for this, because gpu->lock is released and gpu->id changes
- * when a driver binds or unbinds. Returns -ENOENT if there is no such runlist. If a register of the
- * runlist is refused, stores the refusal in @fault and does not return an error.
+ * Reads the first runlist with a base above @after. Sets *chip to the chip at the time of the read.
+ * The caller cannot use gpu->id for the chip. After gpu->lock is released, gpu->id can change when
+ * a driver binds or unbinds. If there is no such runlist, returns -ENOENT. If a register of the
+ * runlist is refused, stores the refusal in @fault and returns no error.
  */
 static int read_next(struct gpu *gpu, struct gpu_engines *engines, u32 after,
 		     struct gpu_runlist *runlist, const struct chip **chip,
@@ -171,8 +173,8 @@ static int put_runlist(struct sk_buff *skb, struct netlink_callback *cb, const s
 }
 
 /*
- * Checks that the caller has the privilege, finds the GPU that @index or @name names, and
- * allocates @engines.
+ * Checks the privilege of the caller. Finds the GPU with the index @index or the name @name.
+ * Allocates @engines.
  */
 static int dump_begin(struct netlink_callback *cb, struct nlattr *index, struct nlattr *name,
 		      struct gpu **gpu, struct gpu_engines **engines)
@@ -192,7 +194,7 @@ static int dump_begin(struct netlink_callback *cb, struct nlattr *index, struct 
 	return -ENOMEM;
 }
 
-/* args[0] is the last runlist that was sent. args[1] is 1 when the dump is complete. */
+/* args[0] is the last runlist that was sent. If the dump is complete, args[1] is 1. */
 int gp_scheduling_runlist_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	struct nlattr **attrs = compat_dump_attrs(cb), *only = attrs[GPUPART_A_RUNLIST_PRI_BASE];
@@ -278,7 +280,7 @@ static int dump_channels(struct sk_buff *skb, struct netlink_callback *cb, struc
 	return 0;
 }
 
-/* args[0] is the next channel. args[1] is 1 when the dump is complete. */
+/* args[0] is the next channel. If the dump is complete, args[1] is 1. */
 int gp_scheduling_channel_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	struct nlattr **attrs = compat_dump_attrs(cb);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/*
- * Formats the pages of /proc/gpuN. In all these masks a set bit stands for a unit that is present.
- */
+/* Formats the pages of /proc/gpuN. In all masks, a set bit means that the unit is present. */
 #include "text.h"
 #include "regs.h"
 
@@ -121,7 +119,7 @@ static void add_chip(struct text *text, const struct gpu_id *id)
 		gp_text_add(text, "note        %s\n", id->chip->note);
 }
 
-/* Returns the fault of the read that returned @err. */
+/* Returns the fault of a read. The read returned @err. */
 static struct topo_fault fault_of(struct topo_reader *reader, int err)
 {
 	struct topo_fault fault = reader->fault;
@@ -370,8 +368,8 @@ void gp_text_device_info(struct text *text, const struct chip *chip,
 		struct gpu_engine e;
 
 		/*
-		 * Parse each word as if it were the first word of an engine. Fields that the word
-		 * does not contain stay -1.
+		 * Parse each word like the first word of an engine. If a word does not contain a
+		 * field, the field stays -1.
 		 */
 		gp_topo_engine_row(chip, 0, tagged ? row : 0, &e);
 		if (!tagged)
@@ -416,8 +414,8 @@ void gp_text_copy_topology(struct text *text, const struct gpu_copy *copy)
 	unsigned int lce, pce;
 
 	/*
-	 * Writes one line for each logical copy engine, with the last physical engine that serves
-	 * it. Logical engines 0 and 1 are the GRCEs.
+	 * Writes a line for each logical copy engine. If several physical engines serve the logical
+	 * engine, shows the last physical engine. Logical engines 0 and 1 are the GRCEs.
 	 */
 	for (lce = 0; lce < 32; lce++) {
 		u8 serving = TOPO_UNKNOWN, shared = TOPO_UNKNOWN;

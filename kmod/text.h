@@ -20,7 +20,7 @@ void gp_text_fault(struct text *text, const struct topo_fault *fault);
 
 /*
  * The parts of a topology page. If a part has a fault, the page shows the reason instead of the
- * part. The page then ends with "complete no", unless the fault is -EOPNOTSUPP.
+ * part. If the fault is not -EOPNOTSUPP, the page also ends with "complete no".
  */
 struct text_topology {
 	const char *name, *bus_name;
@@ -38,15 +38,15 @@ struct text_topology {
 void gp_text_topology_memory(struct text_topology *topology, struct topo_reader *reader);
 void gp_text_topology(struct text *text, const struct text_topology *topology);
 
-/* Writes the page of a chip that is refused: its id and the reason. */
+/* Writes the page of a refused chip. The page has the id of the chip and the reason. */
 void gp_text_refused(struct text *text, const struct gpu_id *id);
 
-/* Writes the chip's row: the offset, the tag and the source of each cell. */
+/* Writes the row of the chip. For each cell, writes the offset, the tag and the source. */
 void gp_text_chip(struct text *text, const struct gpu_id *id);
 
 /*
- * Writes the engines with their runlists, and then the copy engines. If a part has a fault, it
- * is shown in the same way as on the topology page.
+ * Writes the engines with their runlists, and then the copy engines. Faults are shown in the same
+ * way as on the topology page.
  */
 struct text_engines {
 	const struct chip *chip;
@@ -66,7 +66,7 @@ void gp_text_runlists_head(struct text *text, const struct chip *chip);
 void gp_text_runlist(struct text *text, const struct gpu_runlist *runlist,
 		     const struct topo_fault *fault);
 
-/* These functions write files with exactly the same text as the files of nvdebug. */
+/* These functions write files. The text is exactly the same as in the files of nvdebug. */
 void gp_text_device_info(struct text *text, const struct chip *chip,
 			 const struct gpu_engines *engines);
 void gp_text_copy_topology(struct text *text, const struct gpu_copy *copy);

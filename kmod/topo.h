@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Reads the parts of a GPU according to its chip's row. The functions read through the caller's
- * struct topo_reader and keep no state themselves. In all results a set bit stands for a unit that
- * is present. Only read.c inverts fuse bits.
+ * Reads the parts of a GPU. The row of the chip says which registers are read. The functions read
+ * through the caller's struct topo_reader, and keep no state themselves. In all results, a set bit
+ * means that the unit is present. Only read.c inverts fuse bits.
  */
 #ifndef GPUPART_KMOD_TOPO_H
 #define GPUPART_KMOD_TOPO_H
@@ -22,14 +22,14 @@ struct topo_fault {
 };
 
 /*
- * rd32 reads a register, or returns a value that was read at most a second ago. It returns 0, or
- * -errno if no read was possible.
+ * rd32() reads a register, or gives a value that was read at most a second ago. If no read is
+ * possible, it returns -errno. Otherwise it returns 0.
  */
 struct topo_reader {
 	int (*rd32)(struct topo_reader *reader, u32 offset, u32 *value);
 	/*
-	 * Keeps a value. If @lasts is true, keeps the value for ever. Keeps a refusal for a
-	 * second. May be NULL.
+	 * Keeps a value. If @lasts is true, keeps the value for ever. Keeps a refusal for a second.
+	 * This pointer may be NULL.
 	 */
 	void (*keep)(struct topo_reader *reader, u32 offset, u32 value, bool lasts);
 	bool live;		/* the registers change all the time, so only refusals are kept */
@@ -37,8 +37,8 @@ struct topo_reader {
 };
 
 /*
- * Returns the reason why the GPU refused a read, as a constant string. Returns NULL if the value is
- * valid.
+ * If the value is valid, returns NULL. Otherwise the GPU has refused the read, and this function
+ * returns the reason as a constant string.
  */
 const char *gp_topo_bad_read(u32 value);
 
@@ -46,8 +46,8 @@ const char *gp_topo_bad_read(u32 value);
 bool gp_topo_bad_for_good(u32 value);
 
 /*
- * Returns the reason why no read was possible. @err is the errno of rd32, or -EOPNOTSUPP if there
- * is nothing to read.
+ * Returns the reason for a read that was not possible. The error @err is the errno of rd32. If
+ * there is nothing to read, this error is -EOPNOTSUPP.
  */
 const char *gp_topo_unreadable(int err);
 
@@ -58,18 +58,21 @@ void gp_topo_fault_text(const struct topo_fault *fault, char *text, size_t len);
 /* Keeps the value of a register that does not change. */
 void gp_topo_keep(struct topo_reader *reader, u32 offset, u32 value);
 
-/* Makes one checked read. Returns 0, or -errno with reader->fault filled in. */
+/*
+ * Reads a register and checks the value. After an error, fills in reader->fault and returns -errno.
+ * Otherwise returns 0.
+ */
 int gp_topo_rd32(struct topo_reader *reader, u32 offset, u32 *value);
 
-/* Rejects an impossible value. Returns -ERANGE with reader->fault filled in. */
+/* Rejects an impossible value. Fills in reader->fault and returns -ERANGE. */
 int gp_topo_nonsense(struct topo_reader *reader, u32 offset, u32 value);
 
 /* Reads a design maximum, which must be from 1 to @limit. */
 int gp_topo_read_maximum(struct topo_reader *reader, u32 offset, u32 limit, u32 *value);
 
 /*
- * Reads fuse number @index and, on Kepler, also the software mask, to find out which of @nr
- * units are present.
+ * Finds out which of @nr units are present. Reads fuse number @index and, on Kepler, the software
+ * mask.
  */
 int gp_topo_read_present(struct topo_reader *reader, const struct chip_cell *fuse,
 			 unsigned int index, unsigned int nr, u32 *present);
@@ -87,8 +90,8 @@ struct gpu_id {
 };
 
 /*
- * Identifies the chip. Returns 0 and sets @id->chip to NULL if the chip is not known. Returns an
- * error such as -EIO if the id cannot be read.
+ * Identifies the chip. If the chip is not known, sets @id->chip to NULL and returns 0. If the id
+ * cannot be read, returns an error such as -EIO.
  */
 int gp_topo_identify(struct topo_reader *reader, struct gpu_id *id);
 
@@ -122,24 +125,24 @@ struct gpu_floorsweep {
 	unsigned int nr_ordered;
 	struct gpu_tpc tpcs[GPUPART_MAX_TPCS];	/* [tpc] */
 	char order_why[128];			/* the reason why the order was not read */
-	/* how the work distributor's table differs from the fuses; "" if they agree */
+	/* difference between the work distributor's table and the fuses, or "" */
 	char disagree[128];
 
 	bool complete;				/* all registers were read and accepted */
-	/* at the moment, the GPU has not loaded the table with the order */
+	/* the table with the order is not loaded now */
 	bool unloaded;
 };
 
 int gp_topo_read(const struct chip *chip, struct topo_reader *reader, struct gpu_floorsweep *fs);
 
 /*
- * Reads the order of the TPCs. Returns 0. If this fails, returns an error and stores the reason
- * in fs->order_why.
+ * Reads the order of the TPCs. If this fails, stores the reason in fs->order_why and returns an
+ * error. Otherwise returns 0.
  */
 int gp_topo_order_read(struct topo_reader *reader, const struct chip_cell *cell,
 		       struct gpu_floorsweep *fs);
 
-/* Computes the order if the chip's row has a rule. */
+/* If the chip's row has a rule, computes the order. */
 void gp_topo_order_compute(struct topo_reader *reader, struct gpu_floorsweep *fs);
 
 struct gpu_engine {
@@ -159,8 +162,8 @@ struct gpu_engines {
 };
 
 /*
- * Reads the table of engines. Returns -EOPNOTSUPP if the chip has no table, or the table's form is
- * not known.
+ * Reads the table of engines. If the chip has no table, or if the form of the table is not known,
+ * returns -EOPNOTSUPP.
  */
 int gp_topo_read_engines(const struct chip *chip, struct topo_reader *reader,
 			 struct gpu_engines *engines);
@@ -177,32 +180,33 @@ struct gpu_runlist_engine {
 	u16 type;
 	u8 instance, rleng;
 	enum gpupart_context context;
-	/* the TSG that is on the engine, and the TSG that is being loaded */
+	/* the present TSG, and the TSG that is being loaded */
 	s16 tsg, next_tsg;
 	s16 channel;
 	bool busy, faulted;
 };
 
 struct gpu_runlist {
-	/* offsets in BAR0 of the runlist's registers and of its channels' words */
+	/* offsets in BAR0: of the runlist's registers and of the channels' words */
 	u32 base, chram;
 	u32 nr_channels;
-	u16 id;			/* the id that a work-submit token contains */
+	u16 id;			/* the runlist id in a work-submit token */
 	bool idle, engines_idle, disabled;
 	unsigned int nr;
 	struct gpu_runlist_engine engines[TOPO_MAX_RUNLIST_ENGINES];
 };
 
 /*
- * Returns the lowest base of a runlist above @after, or 0 if no runlist has a base above @after.
+ * Compares the bases of all runlists that are above @after. Returns the lowest of these bases. If
+ * there is none, returns 0.
  */
 u32 gp_topo_next_runlist(const struct gpu_engines *engines, u32 after);
 /* Reads a runlist. The chip must have CHIP_RUNLISTS, and BAR0 must be mapped up to NV_BAR0_SIZE. */
 int gp_topo_read_runlist(struct topo_reader *reader, const struct gpu_engines *engines, u32 base,
 			 struct gpu_runlist *runlist);
 /*
- * Reads the words of channels, beginning with channel @first. Returns the number of channels
- * that it has read, or 0 after the last channel.
+ * Reads the words of channels, beginning with channel @first. Returns the number of channels that
+ * were read. After the last channel, returns 0.
  */
 int gp_topo_read_channels(struct topo_reader *reader, u32 base, unsigned int first,
 			  u32 words[TOPO_CHANNELS_AT_ONCE]);

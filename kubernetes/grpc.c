@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Server and client of gRPC over HTTP/2 (grpc/doc/PROTOCOL-HTTP2.md): see grpc.h. The number of
- * connections, and the streams and bytes of each peer, are limited.
+ * Server and client of gRPC over HTTP/2; see grpc.h. The protocol is described in
+ * grpc/doc/PROTOCOL-HTTP2.md. The number of connections is limited. Each peer has a limited number
+ * of streams and bytes.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -21,8 +22,7 @@
 
 #define MAX_CONNECTIONS 16
 #define MAX_STREAMS 16
-#define MAX_REQUEST (1u << 20)	/* maximum bytes of a request, and of the data that is queued for
-				 * a peer that does not read */
+#define MAX_REQUEST (1u << 20)	/* maximum bytes of a request, and of queued data for a peer */
 #define MAX_REPLY (16u << 20)	/* maximum bytes of a reply: kubelet lists all pods and all
 				 * their resources */
 #define FRAME 5			/* bytes before a message: compression flag and length */
@@ -32,7 +32,7 @@ struct buffer {
 	size_t len;
 };
 
-/* A stream of a server or of a client: a request and its reply. */
+/* A stream of a server or client. A stream has a request and its reply. */
 struct call {
 	int32_t id;		/* 0: this entry is free */
 	const struct grpc_method *method;	/* NULL: the method is unknown, or this is a
@@ -96,7 +96,7 @@ void *grpc_unpack(const ProtobufCMessageDescriptor *type, const uint8_t *data, s
 				       NULL;
 }
 
-/* Returns false if the buffer would become longer than @most. */
+/* Appends data to a buffer. If the buffer would become longer than @most, returns false. */
 static bool append(struct buffer *buffer, const uint8_t *data, size_t len, size_t most)
 {
 	if (buffer->len + len > most)
@@ -108,8 +108,8 @@ static bool append(struct buffer *buffer, const uint8_t *data, size_t len, size_
 }
 
 /*
- * Queues @reply if it differs from the last reply, and frees it. Returns false if the peer does
- * not read.
+ * If @reply differs from the last reply, queues @reply. Frees @reply. If the peer does not read,
+ * returns false.
  */
 static bool queue(struct call *call, ProtobufCMessage *reply)
 {
@@ -300,8 +300,8 @@ static void drop(struct connection *connection)
 }
 
 /*
- * Adds a connection. @own: the call that a client's connection serves; NULL: this is a server's
- * connection. The connection owns @fd. Returns NULL if all entries are in use.
+ * Adds a connection. For a client's connection, @own is its call. For a server's connection, @own
+ * is NULL. The connection owns @fd. If all entries are in use, returns NULL.
  */
 static struct connection *add(struct grpc_server *server, int fd, struct call *own)
 {
@@ -325,7 +325,7 @@ static struct connection *add(struct grpc_server *server, int fd, struct call *o
 	return connection;
 }
 
-/* Sends queued data. Returns false if the connection has ended. */
+/* Sends queued data. If the connection has ended, returns false. */
 static bool flush(struct connection *connection)
 {
 	return !nghttp2_session_send(connection->session) &&
@@ -394,7 +394,10 @@ bool grpc_serve(struct grpc_server *server, int ms)
 	return true;
 }
 
-/* Creates a socket for @path and sets *address to its address. Returns the socket or -errno. */
+/*
+ * Creates a socket for @path. Stores the address of the socket in *address. Returns the socket or
+ * -errno.
+ */
 static int unix_socket(const char *path, struct sockaddr_un *address)
 {
 	int fd;
@@ -459,8 +462,8 @@ struct grpc_server *grpc_open(const struct grpc_method *methods)
 	if (nghttp2_session_callbacks_new(&callbacks) || nghttp2_option_new(&server->option))
 		alloc_failed();
 	/*
-	 * Kubelet's gRPC sends the path of the socket as :authority, and nghttp2 treats that as
-	 * an error.
+	 * The gRPC library of kubelet sends the path of the socket as :authority. For nghttp2, such
+	 * a path is an error.
 	 */
 	nghttp2_option_set_no_http_messaging(server->option, 1);
 	nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, on_begin_headers);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The node: see node.h. A container gets the edits that `gpupart cdi` writes for its GPU, and
- * the files of the driver.
+ * Finds the GPUs and the files of a node; see node.h. A container gets the files of the driver, and
+ * the CDI edits that `gpupart cdi` writes for its GPU.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -78,8 +78,8 @@ static int look(const char *command)
 }
 
 /*
- * With --mem, the edits contain what a quota needs. For each pod, the size and the set in these
- * edits are replaced.
+ * With --mem, the edits contain all settings of a quota. For each pod, the size and the set in
+ * these edits are replaced.
  */
 static int read_edits(unsigned int gpu, const char *command)
 {
@@ -176,7 +176,7 @@ void *node_grow(void *list, size_t *nr, const ProtobufCMessageDescriptor *type)
 	return message;
 }
 
-/* Adds "NAME=VALUE". If a name occurs twice, the last value is used. */
+/* Adds "NAME=VALUE". If a name occurs twice, the second value applies. */
 __attribute__((format(printf, 2, 3)))
 static void add_env(Kubelet__ContainerEdits *edits, const char *fmt, ...)
 {
@@ -226,9 +226,7 @@ static void add_node(Kubelet__ContainerEdits *edits, const char *path)
 	device->permissions = alloc_text("rw");
 }
 
-/*
- * Adds the files that NVIDIA's container tools would add. They are found in the loader's list.
- */
+/* Adds the same files as NVIDIA's container tools. Finds these files in the loader's list. */
 static void add_driver(Kubelet__ContainerEdits *edits)
 {
 	static const char names[] =
@@ -289,13 +287,11 @@ void node_edits(unsigned int gpu, const struct gpupart_grant *grant,
 		add_mount(edits, MPS_DAEMON_NODE, MPS_DAEMON_NODE, false);
 		add_env(edits, MPS_DAEMON_PIPES "=" MPS_DAEMON_NODE);
 	}
-	/*
-	 * If the node uses NVIDIA's container runtime, that runtime must not add another GPU.
-	 */
+	/* The node may use NVIDIA's container runtime. This runtime must not add another GPU. */
 	add_env(edits, "NVIDIA_VISIBLE_DEVICES=%s",
 		node.driver == NODE_DRIVER_RUNTIME ? node.names[gpu] : "void");
 	/*
-	 * With a real GPU, the container has the device node of that GPU and of no other GPU.
+	 * If the GPU is real, the container gets the device node of this GPU and of no other GPU.
 	 */
 	if (node.boards.gpus[gpu].simulated) {
 		add_env(edits, "CUDA_VISIBLE_DEVICES=%u", gpu);

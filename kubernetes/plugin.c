@@ -24,8 +24,9 @@
 #define FOLDER "/var/lib/kubelet"
 #define ENDPOINT "gpupart.sock"
 /*
- * The plugins of a node share the node's grants, so the node has one lock for all of its
- * plugins. When kubelet starts, it removes all files in the directory of the socket.
+ * The plugins of a node share the node's grants. So there is one lock for all plugins of the node.
+ * The lock is not in the directory of the socket, because kubelet removes all files there when it
+ * starts.
  */
 #define LOCK "/run/gpupart/device-plugin.lock"
 #define LOCK_SECONDS 1
@@ -33,7 +34,7 @@
 #define LIST_MS 2000
 #define WATCH_MS 500	/* ms between two checks of the plugin's socket and of kubelet's
 			 * socket */
-#define START_SECONDS 60	/* after this time since its start, kubelet knows its pods */
+#define START_SECONDS 60	/* after its start, kubelet knows its pods within this time */
 #define POLL_TURNS 2	/* kubelet's list of allocations is read once in this number of
 			 * checks */
 
@@ -68,9 +69,8 @@ static void *get_options(const void *request, struct grpc_status *status)
 }
 
 /*
- * Lists all ids. The ids of a GPU that is lost are unhealthy. If other programs have some TPCs
- * of a GPU, an equal number of the GPU's free ids is unhealthy. So the scheduler counts only
- * free TPCs.
+ * Lists all ids. If a GPU is lost, its ids are unhealthy. If other programs have some TPCs of a
+ * GPU, an equal number of the GPU's free ids is unhealthy. So the scheduler counts free TPCs.
  */
 static void *list_devices(const void *request, struct grpc_status *status)
 {
@@ -79,8 +79,8 @@ static void *list_devices(const void *request, struct grpc_status *status)
 
 	(void)status;
 	/*
-	 * If there is no request, grpc_refresh() has called this function, right after
-	 * poll_kubelet().
+	 * If there is no request, grpc_refresh() is the caller. Just before, poll_kubelet() was
+	 * called.
 	 */
 	if (request)
 		pods_read(&pods);
@@ -111,8 +111,8 @@ static void *list_devices(const void *request, struct grpc_status *status)
 }
 
 /*
- * Of the GPUs with enough room, returns the GPU with the least room. If no GPU has enough room,
- * returns the GPU with the most.
+ * Compares the GPUs with enough room. Returns the GPU with the least room. If no GPU has enough
+ * room, returns the GPU with the most room.
  */
 static unsigned int prefer_gpu(const struct pods *pods, const struct gpupart_tpcset *ids,
 			       const struct gpupart_tpcset *included, unsigned int size)
@@ -176,8 +176,8 @@ static void *get_preferred(const void *request, struct grpc_status *status)
 }
 
 /*
- * Returns the GPU to which the ids of @asked belong, and the set of these ids. If they do not
- * belong to one GPU, returns false and sets @status.
+ * Finds the GPU and the set of the ids in @asked. If the ids do not belong to one GPU, returns
+ * false and sets @status.
  */
 static bool one_gpu(const Kubelet__Ids *asked, unsigned int *gpu, struct gpupart_tpcset *ids,
 		    struct grpc_status *status)
@@ -254,9 +254,10 @@ static void add_json(json_t *value, struct gpupart_tpcset *ids)
 
 /*
  * Adds the ids in kubelet's checkpoint file. If the file cannot be parsed, adds all ids. If the
- * file does not exist, adds none. kubelet writes the file only when it allocates. So the ids of a
- * pod whose directory kubelet has removed are ignored. But kubelet may have been killed before it
- * made the directory, so these ids count for some time after a start of kubelet.
+ * file does not exist, adds none. Allocation is the only time when kubelet writes this file. So the
+ * file can contain ids of a removed pod. If the directory of a pod does not exist, ignores its ids.
+ * But kubelet may have been killed before it made the directory. So these ids still count for some
+ * time after a start of kubelet.
  */
 static void read_notes(struct gpupart_tpcset *ids)
 {
@@ -278,7 +279,7 @@ static void read_notes(struct gpupart_tpcset *ids)
 		if (resource && !strcmp(resource, NODE_RESOURCE) && (is_new || !access(dir, F_OK)))
 			add_json(json_object_get(entry, "DeviceIDs"), ids);
 	}
-	/* kubelet writes an empty list as null. */
+	/* An empty list is written as null by kubelet. */
 	if (!json_is_array(list) && !json_is_null(list))
 		for (unsigned int g = 0; g < node.boards.nr; g++)
 			ids[g] = gpupart_topology_all(node.boards.gpus[g].topo);
@@ -299,8 +300,8 @@ static void poll_kubelet(void)
 	if (pods_read(&looked))
 		return;
 	/*
-	 * A new kubelet may replace @lister before its other socket. Its list is empty until it
-	 * knows its pods.
+	 * A new kubelet may replace @lister before its other socket. Until the new kubelet knows
+	 * its pods, its list is empty.
 	 */
 	do {
 		memset(now, 0, sizeof(now));
@@ -335,10 +336,7 @@ static void give(const Kubelet__Ids *asked, Kubelet__ContainerEdits *edits,
 
 	if (!one_gpu(asked, &gpu, &ids, status))
 		return;
-	/*
-	 * Ask only the kernel whether the daemon answers. Do not ask the daemon itself, because
-	 * Allocate must not wait.
-	 */
+	/* Allocate must not wait for the daemon. So ask the kernel whether the daemon answers. */
 	if (node.mps && !mps_daemon_answers(&daemon)) {
 		grpc_fail(status, GRPC_UNAVAILABLE,
 			  "%.200s has mps = yes, but no MPS daemon answers in " MPS_DAEMON_NODE
@@ -393,8 +391,8 @@ static const struct grpc_method methods[] = {
 };
 
 /*
- * Registers the plugin, which listens at ENDPOINT, with kubelet. If that fails, returns false
- * and prints a message.
+ * Registers the plugin with kubelet. The plugin listens at ENDPOINT. If registration fails, prints
+ * a message and returns false.
  */
 static bool register_plugin(void)
 {
@@ -410,7 +408,7 @@ static bool register_plugin(void)
 	request.resource_name = (char *)NODE_RESOURCE;
 	request.options = &options;
 	snprintf(socket, sizeof(socket), "%s/kubelet.sock", plugins);
-	/* Kubelet may call the plugin before kubelet replies to this request. */
+	/* Before its reply to this request, kubelet may call the plugin. */
 	reply = grpc_call(server, socket, "/v1beta1.Registration/Register", &request,
 			  &kubelet__empty__descriptor, REGISTER_MS, &status);
 	if (!reply)
@@ -420,7 +418,7 @@ static bool register_plugin(void)
 }
 
 /*
- * Creates the plugin's socket if it does not exist, and registers once with each kubelet that
+ * If the plugin's socket does not exist, creates the socket. Registers once with each kubelet that
  * starts.
  */
 static void watch_sockets(void)

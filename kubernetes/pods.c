@@ -21,17 +21,16 @@
 #include "slurm/node_lock.h"
 
 #define FOLDERS "/run/gpupart/kubernetes"
-#define PREFIX "0-0-"		/* prefix of the ids of grants; the ids of Slurm's jobs have
-				 * one hyphen */
+#define PREFIX "0-0-"		/* begins ids of grants; Slurm's ids have one hyphen */
 #define IDS "pod ids="
 #define LOCK_SECONDS 3
 #define RUN_LOCK_SECONDS 1
 #define GRACE_NS 10000000000ull	/* kubelet lists an allocation within this time after Allocate */
-#define LIST_NS 3000000000ull	/* the same for a container whose ids kubelet offers as free */
+#define LIST_NS 3000000000ull	/* same time, if kubelet offers the ids of a container as free */
 
 /* What is known about the ids of each GPU since kubelet started. */
 static struct {
-	struct gpupart_tpcset listed;	/* ids in kubelet's last list */
+	struct gpupart_tpcset listed;	/* ids in kubelet's most recent list */
 	struct gpupart_tpcset seen;	/* ids that kubelet has listed since their last Allocate */
 	struct gpupart_tpcset held;	/* ids that kubelet has not offered as free since their
 					 * last Allocate */
@@ -63,9 +62,9 @@ static ino_t namespace_of(int pid)
 }
 
 /*
- * Returns whether process @pid has the folder of a grant among its mounts. If so, marks the pod
- * of that grant in @pods as alive. @pods may be NULL. A container can give its own folders any
- * name, but it cannot put them on the device of FOLDERS.
+ * Returns whether process @pid has mounted the folder of a grant. If the folder is mounted and
+ * @pods is not NULL, marks the pod of this grant in @pods as alive. A container can give its own
+ * folders any name. But it cannot put its folders on the device of FOLDERS.
  */
 static bool look_at_mounts(int pid, struct pods *pods)
 {
@@ -115,7 +114,7 @@ static void look_for_processes(struct pods *pods)
 		closedir(proc);
 }
 
-/* A pod's process can claim any set. So the pod's grant is used instead. */
+/* A process of a pod can claim any set. So use the grant of the pod instead. */
 static bool is_in_pod(int pid)
 {
 	struct cgroup_ids ids;
@@ -159,7 +158,7 @@ int pods_read(struct pods *pods)
 		pods->nr++;
 	}
 	free(list);
-	/* If kubelet has allocated ids again, these ids belong to the later grant. */
+	/* If kubelet has allocated ids a second time, these ids belong to the later grant. */
 	for (struct pod *a = pods->list, *end = a + pods->nr; a < end; a++) {
 		a->own = a->ids;
 		for (struct pod *b = pods->list; b < end; b++)
@@ -200,8 +199,8 @@ void pods_follow(const struct pods *pods)
 		folder_of(pod->grant.id, folder);
 		snprintf(to, sizeof(to), "%s/" GPUPART_GRANT_CONTAINER, folder);
 		/*
-		 * An init container still runs on TPCs that now belong to the other containers
-		 * of its pod.
+		 * An init container may still run on TPCs that now belong to other containers of
+		 * its pod.
 		 */
 		if (gpupart_tpcset_equal(&pod->own, &pod->ids) && !stat(from, &grant) &&
 		    (stat(to, &copy) || copy.st_mtim.tv_sec < grant.st_mtim.tv_sec ||
@@ -289,10 +288,7 @@ void pods_reap(struct pods *pods, const struct gpupart_tpcset *listed,
 	for (unsigned int i = 0; i < pods->nr; i++) {
 		struct pod *pod = &pods->list[i];
 		bool is_back = gpupart_tpcset_empty(&pod->own);
-		/*
-		 * The grant of an init container is kept as long as the grants that share its
-		 * ids.
-		 */
+		/* Keep the grant of an init container as long as other grants have the same ids. */
 		const struct gpupart_tpcset *ids = is_back ? &pod->ids : &pod->own;
 
 		/*
@@ -309,7 +305,7 @@ void pods_reap(struct pods *pods, const struct gpupart_tpcset *listed,
 	}
 }
 
-/* Chooses @nr TPCs of @from, which must have at least @nr TPCs. */
+/* Chooses @nr TPCs of @from. The set @from must have at least @nr TPCs. */
 static struct gpupart_tpcset packed(unsigned int gpu,
 				    const struct gpupart_tpcset *from, unsigned int nr)
 {
@@ -322,10 +318,11 @@ static struct gpupart_tpcset packed(unsigned int gpu,
 }
 
 /*
- * Returns whether kubelet may allocate @ids of @pod again: either the container is an init
- * container of the same pod, or it has ended. kubelet offers the ids of an ended container as
- * free first, but never those of an init container. kubelet can also forget ids if its list is
- * read while it waits for Allocate. Then it offers ids of a container that may start at any time.
+ * Returns whether kubelet may allocate @ids of @pod again. This is so if the container has ended,
+ * or if it is an init container of the same pod. The ids of an ended container are first offered as
+ * free. The ids of an init container are never offered as free. If kubelet's list is read while
+ * kubelet waits for Allocate, kubelet can also forget ids. Then the ids of a container that may
+ * start at any time are offered.
  */
 static bool is_reuse(const struct pod *pod, const struct gpupart_tpcset *ids)
 {
@@ -337,8 +334,8 @@ static bool is_reuse(const struct pod *pod, const struct gpupart_tpcset *ids)
 
 /*
  * Handles ids that kubelet allocates again. For each such id, a young grant passes one TPC to
- * *@shared. The young grant keeps its other TPCs. A container that still runs keeps its TPCs.
- * Returns -EEXIST if kubelet must not allocate the ids again.
+ * *shared. The young grant keeps its other TPCs. If a container still runs, it keeps its TPCs. If
+ * kubelet must not allocate the ids again, returns -EEXIST.
  */
 static int take_ids_back(struct pods *pods, unsigned int gpu,
 			 const struct gpupart_tpcset *ids, struct gpupart_tpcset *shared)
@@ -420,9 +417,9 @@ static int place(struct pods *pods, unsigned int gpu,
 }
 
 /*
- * Takes the lock of root's `run -n`, and then the lock of the node's schedulers. If a container
- * can open the folder of the first lock, it can keep this lock. In that case a run that begins
- * now may get the same TPCs.
+ * Acquires the lock of root's `gpupart run -n`, and then the lock of the node's schedulers. If a
+ * container can open the folder of the first lock, the container can keep this lock. In this case,
+ * a run that begins now may get the same TPCs.
  */
 static int lock(int fds[2], char *why, size_t len)
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Declarations that the parts of `gpupart bench` share: the attached GPU, sets of TPCs, kernels
- * that record their time and their SMs, series of launches, and a neighbour that runs next to a
- * victim. Functions with the type int return 0, or -errno with a message in bench->why. Each
- * part runs once in a separate process, so a part does not free its resources.
+ * Declarations that several parts of `gpupart bench` use. Functions of type int return 0, or -errno
+ * with a message in bench->why. Each part runs once in a separate process, so a part does not free
+ * its resources.
  */
 #ifndef GPUPART_CLI_BENCH_BENCH_H
 #define GPUPART_CLI_BENCH_BENCH_H
@@ -23,14 +22,14 @@ enum bench_code {
 };
 
 /*
- * Options of the part peers: two programs. For each unit of work, a program prints the time in
- * ms.
+ * Options of the part "peers", which runs two programs. For each unit of work, a program prints the
+ * time in ms.
  */
 struct peers_options {
 	const char *programs[2];	/* command lines for the shell */
 	const char *both;	/* a program that acts as A and as B: "PROGRAM MODE PIPE PIPE" */
 	const char *goal;	/* goal of A for qos, as in "latency: 8ms"; NULL: no qos */
-	const char *only;	/* groups of ways that are measured; NULL: all groups */
+	const char *only;	/* the groups of ways to measure; NULL: all groups */
 	unsigned int seconds, rounds;
 };
 
@@ -38,19 +37,18 @@ struct bench {
 	const char *selector;		/* selector of the GPU for gpupart_attach() */
 	char pci[20];			/* address of the GPU for CUDA and NVML */
 	bool quick, simulated;
-	struct gpupart_gpu *gpu;	/* bench_attach() sets this member and the members below
-					 * */
+	struct gpupart_gpu *gpu;	/* bench_attach() sets the members from here on */
 	const struct gpupart_topology *topo;
 	struct driver cu;
 	void *function[BENCH_NR_CODES];
 	unsigned int l2_bytes;
 	struct sets sets;
 	char why[512];
-	/* options of the part peers; if NULL, the part peers does not run */
+	/* options of the part "peers"; if NULL, this part does not run */
 	const struct peers_options *peers;
 };
 
-/* A part of bench: its name, and the function that fills its report. */
+/* A part of `gpupart bench`. The function run() fills the report of the part. */
 struct bench_part {
 	const char *name, *title;
 	int (*run)(struct bench *b, json_t *report);
@@ -71,14 +69,15 @@ int bench_software(struct bench *b, json_t *report);
 int bench_overhead(struct bench *b, json_t *report);
 int bench_criteria(struct bench *b, json_t *report);
 int bench_peers(struct bench *b, json_t *report);
-/* Checks that the options name only existing ways. Returns 0 or an exit status. */
+/* Checks that all ways in the options exist. Returns 0 or an exit status. */
 int peers_check(const struct peers_options *options);
 
 /* Attaches to the GPU, initializes CUDA, loads the kernels and warms up the GPU. */
 int bench_attach(struct bench *b);
 
 /*
- * Initializes CUDA and loads the kernels on the GPU at b->pci. Does not attach or warm up the GPU.
+ * Initializes CUDA on the GPU at b->pci, and loads the kernels. Does not attach to the GPU. Does
+ * not warm up the GPU.
  */
 int bench_start(struct bench *b);
 
@@ -94,8 +93,8 @@ int bench_fail(struct bench *b, int err, const char *fmt, ...);
 int bench_library(struct bench *b, int err);
 
 /*
- * Returns a small number on the simulated GPU. On a real GPU, returns @quick if --quick is
- * given, and otherwise @full.
+ * Returns a small number on the simulated GPU. On a real GPU with --quick, returns @quick.
+ * Otherwise returns @full.
  */
 unsigned int bench_count(const struct bench *b, unsigned int full, unsigned int quick);
 
@@ -120,7 +119,7 @@ struct slots {
 int slots_open(struct bench *b, struct slots *slots, unsigned int nr);
 int slots_clear(struct slots *slots);
 int slots_fetch(struct slots *slots);
-/* Returns the SM clock in MHz during the launch, or 0 if it is not known. */
+/* Returns the SM clock, in MHz, during the launch. If the clock is not known, returns 0. */
 double slot_mhz(const struct slot *slot);
 struct gpupart_tpcset slot_tpcs(const struct bench *b, const struct slot *slot);
 unsigned int slot_nr_sms(const struct slot *slot);
@@ -140,22 +139,23 @@ int kernel_launch(struct bench *b, void *stream, const struct kernel *kernel,
 int bench_stream(struct bench *b, const struct gpupart_tpcset *set, void **stream);
 int bench_stream_set(struct bench *b, void *stream, const struct gpupart_tpcset *set);
 int bench_alloc(struct bench *b, size_t bytes, cuda_ptr *memory);
-/* Copies data to the GPU. When the function returns, launches on all streams see the data. */
+/* Copies data to the GPU. After this function returns, launches on all streams see the data. */
 int bench_upload(struct bench *b, cuda_ptr to, const void *from, size_t bytes);
 
 #define SERIES_MOST 100
 
 /*
- * Runs a series of consecutive launches. The GPU measures the time of each launch from the end
- * of the previous launch. @us has @nr entries, and @nr is at most SERIES_MOST. Before the
- * series, two more launches warm up the GPU. @slots must have more than @nr entries.
+ * Runs a series of consecutive launches. The GPU measures the time from the end of one launch to
+ * the end of the next launch. The array @us has @nr entries, and @nr is at most SERIES_MOST. Before
+ * the series, two more launches warm up the GPU. The number of slots in @slots must be larger than
+ * @nr.
  */
 int bench_series(struct bench *b, void *stream, const struct kernel *kernel,
 		 struct slots *slots, unsigned int nr, double *us);
 
 /*
- * Sets kernel->n so that a launch on @stream takes about @us microseconds. Does nothing on the
- * simulated GPU.
+ * Sets kernel->n. With this value, a launch on @stream takes about @us microseconds. On the
+ * simulated GPU, does nothing.
  */
 int bench_calibrate(struct bench *b, void *stream, struct kernel *kernel, double us);
 
@@ -163,7 +163,7 @@ double bench_now_us(void);
 
 /* --------------------------------------------------------- workload.c */
 
-/* The kernels that the parts measure. The number of blocks of a kernel depends on the set. */
+/* The kernels that the parts measure. The number of blocks in a kernel depends on the set. */
 enum work { WORK_FMA, WORK_L2, WORK_CHASE, WORK_DRAM, WORK_NR };
 
 extern const char *const work_name[WORK_NR];
@@ -176,14 +176,14 @@ struct workload {
 
 int workload_open(struct bench *b, struct workload *w);
 /*
- * Prepares a kernel with one wave of blocks on @nr_sms SMs. The kernel takes about @us
- * microseconds when it runs alone in the set of @stream.
+ * Prepares a kernel with one wave of blocks on @nr_sms SMs. Alone in the set of @stream, the kernel
+ * takes about @us microseconds.
  */
 int workload_victim(struct workload *w, enum work work, unsigned int nr_sms, void *stream,
 		    double us, struct kernel *kernel);
 /*
- * Prepares a kernel with more than five waves of blocks, which fill the SMs. The kernel takes
- * about @us microseconds on @nr_sms SMs.
+ * Prepares a kernel that fills the SMs with more than five waves of blocks. On @nr_sms SMs, the
+ * kernel takes about @us microseconds.
  */
 int workload_neighbour(struct workload *w, enum work work, unsigned int nr_sms, void *stream,
 		       double us, struct kernel *kernel);
@@ -195,8 +195,8 @@ int workload_neighbour(struct workload *w, enum work work, unsigned int nr_sms, 
 #define NEIGHBOUR_SLOTS		4096
 
 /*
- * A thread that repeatedly launches one kernel on two streams, with several launches queued on
- * each stream. The length and the number of the launches are limited.
+ * A thread that repeatedly launches one kernel on two streams. Several launches are queued on each
+ * stream. The length of a launch and the number of launches are limited.
  */
 struct neighbour {
 	struct bench *b;
@@ -205,7 +205,7 @@ struct neighbour {
 	void *streams[NEIGHBOUR_STREAMS];
 	void *events[NEIGHBOUR_STREAMS][NEIGHBOUR_DEPTH];
 	struct slots slots;
-	/* the times during which the neighbour ran; valid after neighbour_stop() */
+	/* when the neighbour ran; valid after neighbour_stop() */
 	struct stats_span spans[NEIGHBOUR_SLOTS];
 	unsigned int nr_spans;
 	atomic_uint nr_launched, nr_done;
@@ -217,27 +217,27 @@ struct neighbour {
 
 int neighbour_open(struct bench *b, struct neighbour *n);
 /*
- * Starts the neighbour. Returns when the first kernels have ended and the next kernels are running.
+ * Starts the neighbour. Waits until the first kernels have ended and the next kernels are running.
  */
 int neighbour_start(struct neighbour *n, const struct kernel *kernel,
 		    const struct gpupart_tpcset *set);
 int neighbour_stop(struct neighbour *n);
 /*
- * For each of @nr slots, computes the share of the slot's time during which the neighbour ran.
- * Returns the smallest share.
+ * Computes how much of each slot's time the neighbour ran, as a share. Returns the smallest share
+ * of the @nr slots.
  */
 double neighbour_time_share(const struct neighbour *n, const struct slots *slots, unsigned int nr);
 
 /* ----------------------------------------------------------- cell.c */
 
 /*
- * The results of one measurement. A victim runs alone, next to a neighbour, and alone again. All
- * three runs use the same set.
+ * The results of one measurement. A victim runs alone, then next to a neighbour, then alone again.
+ * The victim always uses the same set.
  */
 struct cell {
 	struct stats alone, beside;
 	double slowdown;		/* ratio of the medians */
-	double share;	/* share of the victim's time during which the neighbour ran */
+	double share;	/* part of the victim's time in which the neighbour ran */
 	double mhz_alone, mhz_beside;	/* SM clocks from the victim's record */
 	int nvml[3];	/* SM clocks from NVML: before, during and after; -1: unknown */
 };
@@ -253,7 +253,10 @@ struct meter {
 };
 
 int meter_open(struct bench *b, struct meter *m, unsigned int nr);
-/* Measures a series of launches of @kernel in @set without a neighbour. @mhz may be NULL. */
+/*
+ * Measures a series of launches of @kernel in @set without a neighbour. The pointer @mhz may be
+ * NULL.
+ */
 int meter_alone(struct meter *m, const struct kernel *kernel, const struct gpupart_tpcset *set,
 		struct stats *stats, double *mhz);
 int meter_cell(struct meter *m, const struct kernel *victim, const struct gpupart_tpcset *set,
@@ -270,8 +273,8 @@ int meter_cell(struct meter *m, const struct kernel *victim, const struct gpupar
 #define MPS_ROW "MPS stopped and restarted, until a first kernel ends"
 
 /*
- * Measure other ways to partition a GPU, in child processes. Return -EOPNOTSUPP if this machine
- * does not support this way to partition a GPU.
+ * These functions use child processes to measure other ways to partition a GPU. If this machine
+ * does not support the way, the function returns -EOPNOTSUPP.
  */
 int overhead_green(struct bench *b, json_t *report);
 int overhead_mps(struct bench *b, json_t *report);

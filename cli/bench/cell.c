@@ -67,8 +67,8 @@ int meter_cell(struct meter *m, const struct kernel *victim, const struct gpupar
 	err = meter_alone(m, victim, set, &again, NULL);
 	cell->nvml[2] = clock_now(m);
 	/*
-	 * Use the mean of the solo times before and after, so that a drift of the clock affects
-	 * both sides of the ratio equally.
+	 * Use the mean of the first and the last solo time. Then a drift of the clock affects both
+	 * sides of the ratio equally.
 	 */
 	cell->alone.median = (cell->alone.median + again.median) / 2;
 	cell->slowdown = cell->alone.median > 0 ? cell->beside.median / cell->alone.median : 0;

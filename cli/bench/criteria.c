@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Checks the criteria for sharing a GPU: a program never uses more than its share, confinement
- * costs little, and neighbours do not slow a program down.
+ * Checks three criteria for sharing a GPU. A program never uses more than its share. Confinement
+ * costs little. A neighbour does not slow a program down.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -12,11 +12,11 @@
 #define COST_US		1000
 #define VICTIM_US	400
 #define NEIGHBOUR_US	2000
-/* limit of the slowdown next to other programs; the part protect has the same limit */
+/* maximum slowdown next to other programs; the part "protect" has the same maximum */
 #define BESIDE_MOST	1.05
 
 /*
- * Makes launches in random sets of any size and form. Counts the launches that ran a block outside
+ * Makes launches in random sets of any size and form. Counts the launches that had a block outside
  * their set.
  */
 static int measure_share(struct bench *b, json_t *report)
@@ -62,8 +62,8 @@ static int measure_share(struct bench *b, json_t *report)
 
 struct turns {
 	/*
-	 * The medians of the series without a set, the medians of the series with all TPCs, and
-	 * the ratio of the two medians in each turn.
+	 * The results of each turn: the median without a set, the median with all TPCs, and their
+	 * ratio.
 	 */
 	double none[MOST_TURNS + 1], every[MOST_TURNS], ratio[MOST_TURNS];
 	double mhz_none, mhz_every;
@@ -71,8 +71,8 @@ struct turns {
 };
 
 /*
- * Measures without a set (A) and with the set of all TPCs (B), in the order A B A B A. Compares
- * each B with the A before it and the A after it.
+ * Measures launches without a set (A) and launches with the set of all TPCs (B). The order is A B A
+ * B A. Compares each B with the previous A and the next A.
  */
 static int take_turns(struct meter *m, const struct kernel *kernel, struct turns *t)
 {
@@ -142,9 +142,9 @@ static int measure_cost(struct meter *m, json_t *report)
 }
 
 /*
- * Sets do not partition DRAM. Therefore the report shows a pointer chase next to a DRAM stream,
- * but does not judge it. If the programs cannot have separate uGPUs, L2 reads are also not
- * isolated. In this case the part judges only compute kernels.
+ * Sets do not partition DRAM. Therefore the report shows a pointer chase next to a DRAM stream, but
+ * does not judge this result. If the programs cannot have separate uGPUs, L2 reads are not
+ * isolated. In this case, only results of compute kernels are judged.
  */
 static void judge_beside(struct meter *m, json_t *report, enum arrangement where, enum work work,
 			 const struct cell *beside)
@@ -162,8 +162,8 @@ static void judge_beside(struct meter *m, json_t *report, enum arrangement where
 }
 
 /*
- * Measures each kind of program next to each kind of neighbour, in the two sets that share the
- * smallest part of this board.
+ * Measures each kind of program next to each kind of neighbour. The program and the neighbour have
+ * two sets that share as little of the board as possible.
  */
 static int measure_beside(struct meter *m, json_t *report)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Makes 38 launches in 17 different sets on two streams. Checks that each launch uses its own set
- * and that the launches of each stream keep their order.
+ * Makes 38 launches in 17 different sets on two streams. Checks that each launch uses its own set.
+ * Checks the order of the launches on each stream.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ struct dynamic {
 };
 
 /*
- * Returns the set with the number @at. The sets have any size; some have holes, and some
+ * Returns set number @at. The sets have different sizes. Some sets have holes, and some sets
  * overlap.
  */
 static struct gpupart_tpcset a_set(const struct gpupart_topology *topo, unsigned int at)

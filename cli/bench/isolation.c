@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Measures victims next to neighbours of each kind, in several arrangements of sets. The
- * arrangements differ in how much of the GPU the sets share.
+ * Measures each kind of victim next to each kind of neighbour, in several arrangements of sets. In
+ * some arrangements, the sets share more parts of the GPU than in others.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -26,8 +26,8 @@ static bool is_neighbour(enum work work)
 }
 
 /*
- * A victim does the same amount of work in every set. The amount is chosen for a set of one
- * whole GPC.
+ * A victim does the same amount of work in every set. The amount is suitable for a set of one whole
+ * GPC.
  */
 static int size_victims(struct isolation *i)
 {
@@ -99,8 +99,8 @@ static void tell_sets(struct isolation *i, json_t *report)
 }
 
 /*
- * Fills the table of slowdowns. The table has a row for each pair of victim and neighbour, and a
- * column for each arrangement.
+ * Fills the table of slowdowns. Each pair of a victim and a neighbour has a row. Each arrangement
+ * has a column.
  */
 static void report_slowdowns(struct isolation *i, json_t *report)
 {
@@ -165,7 +165,7 @@ static void check_all(struct isolation *i, json_t *report)
 		     i->least_share, REPORT_AT_LEAST, 0.9999);
 }
 
-/* Adds sentences about the measured figures. */
+/* Adds sentences that explain the measured figures. */
 static void explain_cores(struct isolation *i, json_t *report)
 {
 	const struct cell *rest = &i->rest;
@@ -250,7 +250,8 @@ int bench_isolation(struct bench *b, json_t *report)
 	if (err)
 		return err;
 	/*
-	 * Create this table first, because measurements add rows to it. The report prints it last.
+	 * Create this table first, because measurements add rows to it. In the report, this table
+	 * is the last table.
 	 */
 	i.details = json_incref(report_table(report, "All cells (us, MHz)",
 		"arrangement|victim|neighbour|alone|shared|shared 99%|slowdown|at the same "

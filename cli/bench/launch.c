@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Loads kernels, launches single kernels and series, and reads the records that the launches wrote.
+ * Loads kernels. Launches single kernels and series of kernels. Reads the records of the launches.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -10,13 +10,13 @@
 #include "cli/bench/bench.h"
 #include "cli/util/alloc.h"
 
-/* The command contains the PTX, and the driver compiles the PTX for the GPU in use. */
+/* The program contains PTX code. The driver compiles the PTX code for the present GPU. */
 __asm__(".section .rodata\n.global bench_ptx\n.hidden bench_ptx\nbench_ptx:\n"
 	".incbin \"cli/bench/kernels.ptx\"\n.byte 0\n.previous\n");
 extern const char bench_ptx[];
 
 #define NR_WARM_UP	2
-#define SIMULATED_NS	20000	/* time of a block on the simulated GPU */
+#define SIMULATED_NS	20000	/* duration of a block on the simulated GPU */
 #define DEFAULT_L2	(32u << 20)
 
 static const char *const code_name[BENCH_NR_CODES] = {
@@ -54,8 +54,8 @@ double bench_now_us(void)
 }
 
 /*
- * When this function returns, the caller may change the source. Waits for the copy, because
- * launches on other streams would not wait for it.
+ * After this function returns, the caller may change the source. Waits for the end of the copy,
+ * because launches on other streams do not wait for the copy.
  */
 int bench_upload(struct bench *b, cuda_ptr to, const void *from, size_t bytes)
 {
@@ -64,7 +64,7 @@ int bench_upload(struct bench *b, cuda_ptr to, const void *from, size_t bytes)
 	return err ? err : CU(b, cuStreamSynchronize, NULL);
 }
 
-/* Half a second of work, which raises the clocks. */
+/* Make the GPU work for half a second. This raises the clocks. */
 static int warm_up(struct bench *b)
 {
 	struct kernel kernel = { .code = BENCH_FMA, .blocks = 1024, .threads = 512, .n = 4000 };
@@ -195,7 +195,10 @@ int bench_alloc(struct bench *b, size_t bytes, cuda_ptr *memory)
 	return CU(b, cuMemAlloc_v2, memory, bytes);
 }
 
-/* Records events 0 to @nr around the launches, and reads the events after the last launch. */
+/*
+ * Records an event before the first launch and after each launch. Reads the @nr + 1 events at the
+ * end.
+ */
 static int run_series(struct bench *b, void *stream, struct kernel kernel,
 		      const struct slots *slots, unsigned int nr, void **events, double *us)
 {
@@ -207,7 +210,8 @@ static int run_series(struct bench *b, void *stream, struct kernel kernel,
 		if (i >= NR_WARM_UP)
 			err = CU(b, cuEventRecord, events[i - NR_WARM_UP], stream);
 		/*
-		 * All warm-up launches write the same record, which is behind all other records.
+		 * All warm-up launches write the same record. This record follows all other
+		 * records.
 		 */
 		if (!err)
 			err = kernel_launch(b, stream, &kernel, slots,
@@ -261,7 +265,10 @@ int bench_calibrate(struct bench *b, void *stream, struct kernel *kernel, double
 		err = bench_series(b, stream, kernel, &slots, NR, took);
 		is = stats_median(took, NR);
 		n = is > 0 ? kernel->n * us / is : kernel->n;
-		/* The first times consist mostly of launch overhead, so limit the first steps. */
+		/*
+		 * At first, the time is mostly launch overhead. So limit the size of the first
+		 * steps.
+		 */
 		if (n > kernel->n * 200.0)
 			n = kernel->n * 200.0;
 		kernel->n = n < 1 ? 1 : n > 1e9 ? 1000000000 : n;

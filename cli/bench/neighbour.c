@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Runs a neighbour, which makes launches while a victim is measured, and records when the
- * neighbour ran. Kernels do not poll host memory. Instead, the length of each launch is limited.
+ * Runs a neighbour, and records when the neighbour ran. The neighbour makes launches during the
+ * measurement of a victim. Its kernels do not poll host memory. Instead, the length of each launch
+ * is limited.
  */
 #include <errno.h>
 #include <unistd.h>
@@ -21,7 +22,10 @@ int neighbour_open(struct bench *b, struct neighbour *n)
 	return err ?: slots_open(b, &n->slots, NEIGHBOUR_SLOTS);
 }
 
-/* Called in the thread. If @call failed with @result, stores an error message in n->why. */
+/*
+ * Runs in the neighbour's thread. If @result is an error, stores an error message about @call in
+ * n->why.
+ */
 static bool good(struct neighbour *n, const char *call, int result)
 {
 	n->err = driver_check(&n->b->cu, call, result, n->why, sizeof(n->why));
@@ -61,7 +65,7 @@ static void *be_neighbour(void *arg)
 		good(n, "cuStreamSynchronize", cu->cuStreamSynchronize(n->streams[s]));
 leave:
 	/*
-	 * Wake the thread that waits for the first launches, so that the waiting thread sees the
+	 * Another thread may wait for the first launches. Wake this thread, so that it sees the
 	 * error.
 	 */
 	atomic_fetch_add(&n->nr_done, 1);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Measures the cost of confinement on the host, and the cost of alternatives. The measured costs
- * are those of launches, sets, changes from outside, green contexts and MPS. Measurements that
- * cannot share a process run in child processes, before this process uses CUDA.
+ * Measures the cost of confinement on the host, and the cost of alternatives. Covers launches,
+ * sets, changes by another process, green contexts and MPS. Some measurements cannot share a
+ * process. They run in child processes, before this process uses CUDA.
  */
 #include <errno.h>
 #include <sched.h>
@@ -51,9 +51,7 @@ static int worker_ready(struct bench *b, enum variant variant, void **stream)
 	return bench_library(b, gpupart_process_set(cmd_gp, b->gpu, &half));
 }
 
-/*
- * Makes @nr empty launches. *took is the time in ns that the host takes for all these launches.
- */
+/* Makes @nr empty launches. Stores in *took how many ns the host needs for all these launches. */
 static int launch_empty(struct bench *b, void *stream, unsigned int nr, double *took)
 {
 	double start = bench_now_us();
@@ -67,8 +65,8 @@ static int launch_empty(struct bench *b, void *stream, unsigned int nr, double *
 }
 
 /*
- * Runs in a child. For each byte that the child receives, it makes launches and sends back their
- * time.
+ * Runs in a child. The child makes launches for each byte that it receives. Then the child sends
+ * the time of these launches.
  */
 static void __attribute__((noreturn))
 be_worker(struct bench *b, enum variant variant, int cpu, int fd)
@@ -80,13 +78,13 @@ be_worker(struct bench *b, enum variant variant, int cpu, int fd)
 	int err = worker_ready(b, variant, &stream);
 
 	/*
-	 * Use one CPU for all children, so that they share a clock and a cache. They never run at
-	 * the same time.
+	 * Run all children on one CPU. The children never run at the same time. So they have the
+	 * same clock and cache.
 	 */
 	CPU_ZERO(&one);
 	CPU_SET(cpu, &one);
 	sched_setaffinity(0, sizeof(one), &one);
-	/* A negative time means that this child could not start. */
+	/* If the time is negative, this child could not start. */
 	took = err ? -1 : 0;
 	if (write(fd, &took, sizeof(took)) != sizeof(took) || err)
 		_exit(1);
@@ -113,7 +111,7 @@ static int worker_start(struct bench *b, enum variant variant, int cpu, struct w
 	if (!w->pid) {
 		/*
 		 * Close the sockets of earlier children. Otherwise those children would not notice
-		 * when the parent closes its end.
+		 * that the parent has closed its end.
 		 */
 		for (; others < w; others++)
 			close(others->fd);
@@ -140,8 +138,8 @@ static bool turn(const struct worker *w, double *took)
 }
 
 /*
- * Measures one process for each variant. The processes take turns. The result is the median ratio
- * of a variant's time to the first variant's time in the same turn.
+ * Measures one process for each variant. The processes take turns. In each turn, a variant's time
+ * is divided by the first variant's time. The result is the median of these ratios.
  */
 static int measure_group(struct bench *b, double ratio[NR_VARIANTS], double ns[NR_VARIANTS])
 {
@@ -222,7 +220,7 @@ struct shared {
 	char pci[20];
 	atomic_int ready, go, done, nr_wrong;
 	double called;
-	int err;		/* the launching process sets this member if it cannot start */
+	int err;		/* If the launching process cannot start, it sets this member. */
 	char why[512];
 };
 
@@ -269,7 +267,7 @@ static void __attribute__((noreturn)) be_launcher(struct bench *b, struct shared
 	_exit(0);
 }
 
-/* Does not reap the process, so that no other process gets its pid. */
+/* Does not reap an ended process. So no other process gets its pid. */
 static bool is_running(pid_t pid)
 {
 	siginfo_t info = { 0 };
@@ -405,7 +403,7 @@ static json_t *find_row(const json_t *report, const char *what)
 	return NULL;
 }
 
-/* Lists the measured figures in one sentence. */
+/* Writes a sentence with the measured figures. */
 static void explain_changes(json_t *report)
 {
 	static const struct {
@@ -433,7 +431,7 @@ static void explain_changes(json_t *report)
 		report_mean(report, "Times to change a partition: %s.", text);
 }
 
-/* Stores the first failure. The measurements are independent, so later measurements still run. */
+/* Stores the first error. The measurements are independent, so later measurements still run. */
 struct first {
 	int err;
 	char why[512];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Measures the cost of changing a partition with green contexts and with MPS. The children make
- * the measurements without attaching to the GPU.
+ * Measures how long a change of a partition takes with green contexts and with MPS. Child processes
+ * make the measurements. The children do not attach to the GPU.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,7 @@ struct answer {
 	char why[512];
 };
 
-/* Calls @fn in a child, with a struct bench that has not used CUDA. */
+/* Calls @fn in a child process. The struct bench of the child has not used CUDA. */
 static int ask(struct bench *b, void (*fn)(void *arg, void *result), double *us)
 {
 	struct answer answer = { 0 };
@@ -100,7 +100,9 @@ int overhead_green(struct bench *b, json_t *report)
 
 /* ------------------------------------------------------------------------------- MPS */
 
-/* Measures the time from the first call of a process to the end of its first kernel. */
+/*
+ * Runs a process. Measures the time from the start of the process to the end of its first kernel.
+ */
 static void be_client(void *arg, void *result)
 {
 	struct kernel kernel = { .code = BENCH_HOLD, .blocks = 1, .threads = 32, .n = 1 };
@@ -124,8 +126,8 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 }
 
 /*
- * Starts a process that outlives this process. The new process ends the daemon and removes the
- * directory.
+ * Starts a cleanup process. After the end of this process, the cleanup process ends the daemon and
+ * removes the directory.
  */
 static pid_t start_keeper(struct mps_daemon *daemon, int *pipe_end)
 {

@@ -18,7 +18,7 @@ struct overlap {
 	void *stream[2];
 	struct slots slots;
 	struct kernel kernel[2];
-	/* in us; indices: the kernel that is first, the kernel, start or end */
+	/* in us; indices: first kernel, kernel, start or end */
 	double times[2][2][2][MAX_ROUNDS];
 };
 

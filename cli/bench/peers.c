@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Runs two programs of the user at the same time, in several ways to share a GPU. A way is a pair
- * of command lines that a user could type. A round measures each way once. For each completed unit
- * of work, a program prints a line with the time in ms that the unit took.
+ * Runs two programs of the user at the same time, and compares ways to share a GPU. A way is a pair
+ * of command lines that a user could type. A round measures each way once. After each unit of work,
+ * a program prints the duration of the unit in ms.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -26,13 +26,13 @@
 
 #define MAX_WAYS	40
 #define PATH_LEN	600
-#define BEGIN_NS	120000000000	/* time for a program to load and compile its model */
-/* warm-up after both programs have printed their first unit of work */
+#define BEGIN_NS	120000000000	/* maximum time to load and compile the model */
+/* warm-up after both programs have completed a unit of work */
 #define WARM_NS		2000000000
 #define QOS_WARM_NS	10000000000	/* time for the controller to learn */
 #define END_NS		10000000000
 #define SECOND_NS	1000000000
-#define LEAST_SECONDS	10		/* fewer seconds would give a useless interval */
+#define LEAST_SECONDS	10		/* with fewer seconds, the interval is useless */
 
 static const char families[] =
 	"alone,slices,mps,mps-percent,priority,green,packed,gpcs,balanced,spread,qos,lending";
@@ -41,7 +41,7 @@ enum kind { ALONE, PEER, OURS };
 
 struct way {
 	char name[48];
-	const char *family;		/* the picture connects ways of the same family by a line */
+	const char *family;		/* in the picture, a line connects ways of a family */
 	enum kind kind;
 	char *command[2];		/* command lines of A and of B; NULL: not started */
 	uint64_t warm_ns;
@@ -54,7 +54,7 @@ struct way {
 struct peers {
 	struct bench *b;
 	const struct peers_options *options;
-	char dir[512];			/* directory for pipes and the file for qos */
+	char dir[512];			/* directory of the pipes and of the qos file */
 	struct way ways[MAX_WAYS];
 	unsigned int nr;
 };
@@ -92,18 +92,15 @@ static struct way *add_way(struct peers *p, enum kind kind, const char *family, 
 }
 
 /*
- * Returns the shell command for program @n, which is $PEERS_A or $PEERS_B. The output of the
- * command goes to the program's pipe.
+ * Returns a shell command that runs $PEERS_A or $PEERS_B. The output of the command goes to the
+ * program's pipe.
  */
 static char *plain_command(unsigned int n)
 {
 	return alloc_text("eval \"$PEERS_%c\" >\"$PEERS_DIR/%c\"", 'A' + n, 'a' + n);
 }
 
-/*
- * Makes a prefix from @fmt, and returns this prefix followed by the command of plain_command().
- * The prefix ends with a blank or is "".
- */
+/* Formats a prefix. Returns the prefix, followed by the command of plain_command(). */
 __attribute__((format(printf, 2, 3)))
 static char *command_with_prefix(unsigned int n, const char *fmt, ...)
 {
@@ -128,7 +125,7 @@ static void add_alone(struct peers *p)
 	}
 }
 
-/* Plain MPS. A `run` starts the daemon without confining the programs. */
+/* MPS without sets. `gpupart run` starts the daemon and does not confine the programs. */
 static void add_mps(struct peers *p, const char *name, unsigned int percent)
 {
 	struct way *way = add_way(p, PEER, percent ? "mps-percent" : "mps", name);
@@ -186,8 +183,8 @@ static bool nearest_set(const struct bench *b, enum gpupart_shape shape, unsigne
 }
 
 /*
- * Fixed sets of four sizes in each shape. MPS percentages and green contexts report the number of
- * SMs that a program can use, so --sm-count does the same here.
+ * Fixed sets of four sizes in each shape. The option --sm-count reports the number of SMs in the
+ * set. MPS percentages and green contexts also report this number.
  */
 static void add_sets(struct peers *p)
 {
@@ -216,8 +213,8 @@ static void add_sets(struct peers *p)
 }
 
 /*
- * The way @family is `qos`, with the words @keys for tenant A. The default limit of lending is the
- * slack of a latency goal, and `qos` leaves slack only to a tenant with a floor.
+ * Adds the way @family, which uses `gpupart qos` with the settings @keys for tenant A. By default,
+ * the limit of lending is the slack of a latency goal. Only a tenant with a floor has slack.
  */
 static void add_qos(struct peers *p, const char *family, const char *keys)
 {
@@ -272,7 +269,7 @@ static void note_stop(int signal)
 	is_stopped = 1;
 }
 
-/* Does not handle a signal that is ignored already, for example SIGHUP under nohup. */
+/* If a signal is ignored, does not handle it. For example, nohup ignores SIGHUP. */
 static void handle_stops(void (*handler)(int))
 {
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
@@ -302,7 +299,7 @@ static pid_t start(const char *command, const char *errors)
 	_exit(127);
 }
 
-/* Does not reap the process, so that no other session gets the same number. */
+/* Does not reap an ended process. So no other session gets its number. */
 static bool has_ended(pid_t pid)
 {
 	siginfo_t info = { 0 };
@@ -312,8 +309,8 @@ static bool has_ended(pid_t pid)
 }
 
 /*
- * Sends @signal to all processes of the session, or no signal if @signal is 0. A process can
- * leave the session only by setsid(). Returns whether the session has a process that is not a
+ * Sends @signal to all processes of the session. If @signal is 0, sends no signal. Only setsid()
+ * removes a process from the session. Returns whether the session has a process that is not a
  * zombie.
  */
 static bool signal_session(pid_t session, int signal)
@@ -338,9 +335,8 @@ static bool signal_session(pid_t session, int signal)
 }
 
 /*
- * Ends the programs and all their descendants, because these processes would disturb the
- * measurement of the next way. Sends SIGTERM first, because an MPS daemon ends after its last
- * client.
+ * Ends the programs and all their descendants. These processes would disturb the next measurement.
+ * Sends SIGTERM first, because an MPS daemon ends after its last client.
  */
 static void stop(struct round *r)
 {
@@ -404,7 +400,8 @@ static void take(struct round *r, unsigned int n)
 }
 
 /*
- * Stores the reason why a program ended early, which is its last line on stderr or its exit status.
+ * Stores the reason for the early end of a program. The reason is the last line on stderr, or the
+ * exit status.
  */
 static void store_end_reason(struct round *r, unsigned int n)
 {
@@ -458,8 +455,8 @@ static void measure(struct peers *p, struct way *way)
 
 	for (unsigned int n = 0; n < 2; n++) {
 		/*
-		 * Open both ends of the pipe. Then the program's pipe has a reader at once, and
-		 * this process never reads an end of file.
+		 * Open both ends of the pipe. Then the pipe always has a reader, and this process
+		 * never reads an end of file.
 		 */
 		snprintf(path, sizeof(path), "%s/%c", p->dir, 'a' + n);
 		r.streams[n].fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
@@ -604,8 +601,8 @@ static void remove_all(const struct peers *p)
 }
 
 /*
- * Runs the ways in a different order in each round. Then a drift, such as a drift of a clock,
- * affects all ways equally.
+ * Runs the ways in a different order in each round. Then a drift of a clock affects all ways
+ * equally.
  */
 static void measure_all(struct peers *p)
 {
@@ -669,7 +666,7 @@ int bench_peers(struct bench *b, json_t *report)
 	if (err)
 		return err;
 	handle_stops(note_stop);
-	/* The programs of this command end even if this command is killed. */
+	/* If this command is killed, its programs also end. */
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	add_alone(&p);
 	add_peers(&p);
@@ -679,7 +676,7 @@ int bench_peers(struct bench *b, json_t *report)
 		add_qos(&p, "lending", lending);
 	measure_all(&p);
 	remove_all(&p);
-	/* The computation may take long, so let signals end this command again. */
+	/* The computation may take long. From here on, a signal ends this command. */
 	handle_stops(SIG_DFL);
 	if (is_stopped)
 		return bench_fail(b, -EINTR, "stopped by a signal");

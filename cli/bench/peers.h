@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Figures of two programs, A and B, that share a GPU in several ways. Comparisons of the ways
- * use these figures.
+ * Figures of two programs, A and B, that share a GPU. The figures are used to compare ways to share
+ * a GPU.
  */
 #ifndef GPUPART_CLI_BENCH_PEERS_H
 #define GPUPART_CLI_BENCH_PEERS_H
 
 #include <stdbool.h>
 
-/* Work of A and B in one second of one round. */
+/* The work of A and B during one second. */
 struct peers_second {
-	float *ms;			/* latencies of A in the order of their times */
+	float *ms;			/* latencies of A, ordered by time */
 	unsigned int nr_a, nr_b;	/* completed units of work */
 };
 
@@ -22,17 +22,16 @@ struct peers_value {
 };
 
 /*
- * Computes the figures of @nr seconds: the units that A completes per second, the latencies of A in
- * ms, and the units that B completes per second. The intervals come from resampling the seconds
- * with a fixed seed. Consecutive seconds are not quite independent, so the intervals are slightly
- * too narrow.
+ * Computes the rates of A and B in units per second, and the latencies of A in ms. Uses the records
+ * of @nr seconds. For the intervals, it resamples the seconds with a fixed seed. Consecutive
+ * seconds are not quite independent, so the intervals are slightly too narrow.
  */
 void peers_figures(const struct peers_second *seconds, unsigned int nr,
 		   struct peers_value figures[PEERS_NR]);
 
 /*
- * Returns a quantile of @nr sorted values: the smallest value for which at least @milli
- * thousandths of all values are less than or equal to it. Returns 0 if @nr is 0.
+ * Returns a quantile of @nr sorted values. At least @milli thousandths of all values are less than
+ * or equal to the quantile. The quantile is the smallest such value. If @nr is 0, returns 0.
  */
 double peers_quantile(const float *sorted, unsigned int nr, unsigned int milli);
 
@@ -43,8 +42,8 @@ enum peers_verdict {
 };
 
 /*
- * Compares @ours with @peer by the 99% latency of A, the rate of A and the rate of B. A figure
- * counts as worse only if its interval does not overlap the other interval.
+ * Compares @ours with @peer. Compares the 99% latency of A, A's rate, and B's rate. If the
+ * intervals of two figures overlap, neither figure counts as worse.
  */
 enum peers_verdict peers_compare(const struct peers_value ours[PEERS_NR],
 				 const struct peers_value peer[PEERS_NR]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Computes the figures of a way to share a GPU, with intervals, and compares two ways. */
+/* Computes figures, with intervals, for a way to share a GPU. Compares two ways. */
 #include <stdlib.h>
 #include <string.h>
 #include "cli/bench/peers.h"
@@ -21,8 +21,8 @@ double peers_quantile(const float *sorted, unsigned int nr, unsigned int milli)
 }
 
 /*
- * Computes the figures of the seconds with the indices @drawn. @room has space for all latencies of
- * these seconds.
+ * Computes the figures from some of the seconds. The indices of these seconds are in @drawn. The
+ * array @room has space for all latencies of these seconds.
  */
 static void figures_of(const struct peers_second *seconds, const unsigned int *drawn,
 		       unsigned int nr, float *room, double figures[PEERS_NR])
@@ -87,7 +87,7 @@ void peers_figures(const struct peers_second *seconds, unsigned int nr,
 
 #define NEVER	1e12
 
-/* If a program completed no unit of work, its latency counts as infinite. */
+/* If a program completed no unit of work, use an infinite latency. */
 static struct peers_value judged_value(const struct peers_value *figures, enum peers_figure f)
 {
 	struct peers_value value = figures[f];
@@ -97,7 +97,7 @@ static struct peers_value judged_value(const struct peers_value *figures, enum p
 	return value;
 }
 
-/* @sign is 1 if a larger value is better, and -1 if a smaller value is better. */
+/* If a larger value is better, @sign is 1. If a smaller value is better, @sign is -1. */
 static bool is_worse(const struct peers_value *ours, const struct peers_value *peer, int sign)
 {
 	return sign > 0 ? ours->high < peer->low : ours->low > peer->high;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Measures an inference loop next to a well-behaved neighbour and next to a neighbour that floods
- * the GPU, with sets and without sets.
+ * Measures an inference loop next to two neighbours, with sets and without sets. One neighbour is
+ * well-behaved. The other neighbour floods the GPU with work.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,14 +13,13 @@
 #define STEP_US		35
 #define PERIOD_US	1500
 #define FLOOD_US	2000
-#define LIMIT_US	3e6 /* time limit of a case; a case makes fewer inferences if an inference
-			     * takes long */
+#define LIMIT_US	3e6 /* time limit of a case; it can reduce the number of inferences */
 #define LEAST_NR	20
 #define MOST_LOOPS	400
 #define NR_BARS		3	/* values of a case: median, 99%, maximum */
 #define NO_SETS		"no sets"
 
-/* A thread that runs a fixed sequence of small kernels once every period. */
+/* A thread that runs a fixed sequence of small kernels in each period. */
 struct loop {
 	struct bench *b;
 	void *stream, *events[2];
@@ -28,7 +27,7 @@ struct loop {
 	struct slots slots;
 	double us[MOST_LOOPS];
 	unsigned int nr;
-	/* These members are for a well-behaved neighbour, which is a loop in a thread. */
+	/* These members are used if the loop is a well-behaved neighbour in a thread. */
 	pthread_t thread;
 	atomic_bool stop;
 	char why[256];
@@ -58,7 +57,7 @@ static void sleep_until(double us)
 	nanosleep(&ts, NULL);
 }
 
-/* Does not write to the message of struct bench, because the function may run in the thread. */
+/* Does not write a message to struct bench, because this function may run in the loop's thread. */
 static int one(struct loop *l, float *ms)
 {
 	const struct driver *cu = &l->b->cu;
@@ -108,7 +107,10 @@ static int loop_open(struct bench *b, struct workload *w, struct loop *l)
 		err = CU(b, cuEventCreate, &l->events[i], DRIVER_EVENT_TIMED);
 	if (!err)
 		err = slots_open(b, &l->slots, 1);
-	/* The steps are alternately reads and multiply-adds, similar to the layers of a network. */
+	/*
+	 * The steps alternate between reads and multiply-adds, similar to the layers of a neural
+	 * network.
+	 */
 	for (unsigned int i = 0; !err && i < 2; i++)
 		err = workload_victim(w, i ? WORK_L2 : WORK_FMA, nr_sms, l->stream, STEP_US,
 				      &l->steps[i]);
@@ -139,7 +141,7 @@ static int run_loop(struct protect *p, struct loop *l)
 	return 0;
 }
 
-/* Adds the results of a case to the report. The case's name is "@where / @what". */
+/* Adds the results of a case to the report. The name of the case is "WHERE / WHAT". */
 static struct stats report_case(struct protect *p, const char *where, const char *what,
 				double share)
 {
@@ -156,7 +158,7 @@ static struct stats report_case(struct protect *p, const char *where, const char
 	return s;
 }
 
-/* Adds a curve for the most recent case, with its inferences sorted by duration. */
+/* Adds a curve for the most recent case. The curve shows the inferences, sorted by duration. */
 static void report_spread(struct protect *p, const char *where, const char *what, double alone)
 {
 	char name[64];
@@ -202,8 +204,8 @@ static int beside_good(struct protect *p, const char *where, const struct gpupar
 }
 
 /*
- * All launches of the victim use one record, which has the start of the first launch and the end
- * of the last launch.
+ * All launches of the victim use the same record. The record has the start of the first launch and
+ * the end of the last launch.
  */
 static int beside_faulty(struct protect *p, const char *where, const struct gpupart_tpcset *set,
 			 const struct gpupart_tpcset *faulty_set, struct stats *stats)
@@ -232,10 +234,11 @@ static int beside_faulty(struct protect *p, const char *where, const struct gpup
 }
 
 /*
- * Measures the victim alone, next to a good neighbour and next to a faulty neighbour, in sets of
- * one shape. *times is the time next to the faulty neighbour relative to the solo time. *of_good
- * is the same time relative to @good, which is the time next to a good neighbour without sets. A
- * ratio of 0 means that this board has no sets of this shape.
+ * Measures the victim alone, next to a good neighbour, and next to a faulty neighbour. All runs use
+ * sets of one shape. Divides the time next to the faulty neighbour by the solo time, and stores the
+ * ratio in *times. Also divides this time by @good, and stores the ratio in *of_good. The time
+ * @good was measured next to a good neighbour without sets. If this board has no sets of this
+ * shape, both ratios are 0.
  */
 static int in_sets(struct protect *p, enum arrangement where, const struct stats *good,
 		   double *times, double *of_good)
@@ -263,7 +266,7 @@ static int in_sets(struct protect *p, enum arrangement where, const struct stats
 	return 0;
 }
 
-/* Formats the measured values, such as "interleaved 1.012, own GPC 1.013". */
+/* Formats measured values as text such as "interleaved 1.012, own GPC 1.013". */
 static void format_times(const double *times, char *text, size_t len)
 {
 	*text = 0;

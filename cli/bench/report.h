@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The report of a part of bench as one JSON object: {name, title, status, why, meaning, tables,
- * checks, charts, notes}. Other functions convert the report to text, Markdown and SVG.
+ * The report of a part is one JSON object. Its keys are name, title, status, why, meaning, tables,
+ * checks, charts and notes. Other functions convert the report to text, Markdown and SVG.
  */
 #ifndef GPUPART_CLI_BENCH_REPORT_H
 #define GPUPART_CLI_BENCH_REPORT_H
@@ -24,24 +24,27 @@ void report_words(json_t *report, const char *list, const char *fmt, ...);
 /* @columns contains the headings, separated by '|'. */
 json_t *report_table(json_t *report, const char *title, const char *columns);
 
-/* Adds an array, in the format of json_pack(), to @list of a table or a series. */
+/*
+ * Adds an array to the list @list of a table or series. The format of @fmt is the format of
+ * json_pack().
+ */
 void report_add(json_t *to, const char *list, const char *fmt, ...);
 
-/* Adds a row, as in report_row(table, "[s,f]", "name", 1.0). */
+/* Adds a row. Example: report_row(table, "[s,f]", "name", 1.0). */
 #define report_row(table, ...) report_add(table, "rows", __VA_ARGS__)
 
 /* Returns the table with the title @title, or NULL. */
 json_t *report_find_table(const json_t *report, const char *title);
 
-/* Adds a row to the table @title, with the columns what, value and unit. */
+/* Adds a row to the table @title. The columns are @what, @value and @unit. */
 void report_figure(json_t *report, const char *title, const char *what, double value,
 		   const char *unit);
 
 enum report_relation { REPORT_AT_MOST, REPORT_AT_LEAST };
 
 /*
- * Adds a check of @value against a limit. If @judged is false, as on the simulated GPU, the
- * check never fails.
+ * Adds a check that compares @value with @limit. If @judged is false, the check never fails. This
+ * is so on the simulated GPU.
  */
 void report_check(json_t *report, bool judged, const char *what, double value,
 		  enum report_relation relation, double limit);
@@ -49,24 +52,24 @@ void report_check(json_t *report, bool judged, const char *what, double value,
 enum report_kind { REPORT_LINES, REPORT_BARS, REPORT_TIMELINE, REPORT_POINTS };
 
 /*
- * @file has the form "NAME.svg". Lines join points. Bars show a value for each category. A timeline
- * shows bars from a start to an end, in rows. Points have labels and are not joined. If @log is
- * true, the axis of values is logarithmic.
+ * @file has the form "NAME.svg". A chart of lines joins the points of a series. A chart of bars
+ * shows a value for each category. A timeline has rows of bars, from a start to an end. A chart of
+ * points has labels and no lines. If @log is true, the axis of values is logarithmic.
  */
 json_t *report_chart(json_t *report, const char *file, enum report_kind kind, const char *title,
 		     const char *x, const char *y, bool log);
 
-/* The axis of values may begin above 0, because the lines differ little. */
+/* Permits an axis of values that begins above 0. Call this function if the lines differ little. */
 void report_chart_near(json_t *chart);
 
-/* Adds an empty row to a timeline. This fixes the order of the rows. */
+/* Adds an empty row to a timeline. The order of these calls is the order of the rows. */
 void report_chart_row(json_t *chart, const char *row);
 
 /* Adds a series to a chart. */
 json_t *report_series(json_t *chart, const char *label);
 /*
- * Add a value to a series: a point of a line, a bar of a category, or a span of a timeline. The
- * order of categories is the order of their first use.
+ * These functions add a value to a series: a point, a bar, or a span of a timeline. Categories are
+ * drawn in the order of their first use.
  */
 #define report_point(series, x, y) \
 	report_add(series, "points", "[f,f]", (double)(x), (double)(y))
@@ -83,7 +86,7 @@ unsigned int report_nr_failed(const json_t *report);
 /* Returns the string with the key @key, or "". */
 const char *report_at(const json_t *object, const char *key);
 
-/* Writes a number to @text, with as many digits as the number needs. Returns @text. */
+/* Writes a number to @text. Uses as few digits as possible. Returns @text. */
 const char *report_number(double value, char text[32]);
 
 /* report_text.c */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Draws the charts of a report as SVG: lines, points, bars and timelines. Series differ in colour,
- * pattern and letter. Therefore they can be distinguished in grey, too.
+ * Draws the charts of a report as SVG. Each series has a different colour, pattern and letter.
+ * Therefore the series can also be distinguished in grey.
  */
 #include <math.h>
 #include <string.h>
@@ -9,8 +9,8 @@
 #include "cli/bench/stats.h"
 #include "cli/draw/page.h"
 
-#define WIDTH		960	/* minimum width; a chart with many bars is wider */
-#define GROUP_WIDTH	72	/* minimum width for the bars of a category and its name */
+#define WIDTH		960	/* minimum; a chart with many bars is wider */
+#define GROUP_WIDTH	72	/* minimum width of a category with its bars */
 #define LEFT		96
 #define RIGHT		24
 #define PLOT		360	/* height of the plot */
@@ -18,8 +18,8 @@
 #define MAX_ROWS	64
 #define ROW_HEIGHT	22
 #define ROW_LEFT	190
-#define MANY_US		10000	/* an axis with larger values is in ms */
-#define FEW		4	/* number of markers on each line; they show the line's letter */
+#define MANY_US		10000	/* if a value is larger, the axis is in ms */
+#define FEW		4	/* number of letters on each line */
 #define MAX_LABELS	256
 
 struct axis {
@@ -33,7 +33,7 @@ struct frame {
 	struct axis x, y;
 	double left, top, height;	/* edges and height of the plot */
 	double width;			/* width of the page */
-	const char *unit;		/* "ms": values in us are written in ms; else NULL */
+	const char *unit;		/* "ms": write values in us as ms; or NULL */
 	const char *rows[MAX_ROWS];	/* categories of bars, or rows of a timeline */
 	unsigned int nr_rows;
 };
@@ -76,8 +76,8 @@ static void axis_include(struct axis *axis, double value, bool *any)
 }
 
 /*
- * Rounds the ends of the axis. A logarithmic axis begins at a power of ten. Any other axis begins
- * at zero if @from_zero is true.
+ * Rounds the ends of the axis. A logarithmic axis begins at a power of ten. If @from_zero is true,
+ * any other axis begins at zero.
  */
 static void axis_round(struct axis *axis, bool from_zero)
 {
@@ -124,7 +124,7 @@ static void grid_y(const struct frame *f)
 	for (double v = f->y.min; v <= f->y.max + f->y.step * 1e-6; v += f->y.step) {
 		double value = f->y.log ? pow(10, v) : fabs(v) < f->y.step / 1e6 ? 0 : v;
 
-		/* Draw lines between powers of ten, so that a reader can see a factor of two. */
+		/* Also draw lines between powers of ten. Then a reader can see a factor of two. */
 		for (int i = 1; i < (f->y.log ? 10 : 2); i++) {
 			double y = at_y(f, value * i);
 
@@ -188,8 +188,8 @@ static void legend(struct frame *f)
 }
 
 /*
- * Draws a letter at a point. If the letter of another series is already at this point, draws the
- * new letter to the right of that letter.
+ * Draws a letter at a point. If another letter is already at this point, draws the new letter to
+ * the right of the other letter.
  */
 static void draw_tag(const struct frame *f, double (*taken)[2], unsigned int *nr, double x,
 		     double y, size_t series)
@@ -220,7 +220,7 @@ static void draw_lines(const struct frame *f)
 		size_t nr = json_array_size(points);
 		size_t every = nr > FEW ? nr / 12 + json_array_size(f->series) : 1;
 
-		/* Draw dark ink around a light colour. */
+		/* Draw a dark outline around a light colour. */
 		for (int ink = 1; ink >= 0; ink--) {
 			fprintf(f->file, "<polyline fill=\"none\" stroke=\"%s\" "
 				"stroke-width=\"%s\" points=\"",
@@ -238,8 +238,8 @@ static void draw_lines(const struct frame *f)
 }
 
 /*
- * Writes a label next to point @own of @taken, where no other point or label is. Omits the label if
- * there is no such place.
+ * Writes a label next to point @own of @taken, in a free place. A free place has no other point and
+ * no other label. If there is no free place, omits the label.
  */
 static void label(const struct frame *f, double (*taken)[2], unsigned int *nr, unsigned int own,
 		  const char *text)
@@ -331,8 +331,8 @@ static double value_in(const struct frame *f, const json_t *series, unsigned int
 }
 
 /*
- * Draws a bar from @base to @y. If the length of a bar has no meaning on the axis, draws a letter
- * at @y instead.
+ * Draws a bar from @base to @y. On some axes, the length of a bar has no meaning. In this case,
+ * draws a letter at @y instead.
  */
 static void draw_value(const struct frame *f, size_t series, double x, double y, double bar,
 		       double base, double value)
@@ -350,8 +350,8 @@ static void draw_value(const struct frame *f, size_t series, double x, double y,
 }
 
 /*
- * Draws bars, which begin at 0 or at 1. If a logarithmic axis begins at another value, draws
- * letters instead of bars.
+ * Draws bars that begin at 0 or at 1. If a logarithmic axis begins at another value, draws letters
+ * instead of bars.
  */
 static void draw_bars(const struct frame *f)
 {
@@ -431,7 +431,10 @@ static void find_ranges(struct frame *f, const char *kind)
 			axis_include(&f->y, number_at(point, 1), &any_y);
 		}
 	axis_round(&f->x, true);
-	/* Bars begin at 0. On a logarithmic axis, bars begin at 1 if the values are near 1. */
+	/*
+	 * Bars begin at 0. An exception is a logarithmic axis with values near 1, on which bars
+	 * begin at 1.
+	 */
 	if (f->y.log && f->y.min > -0.2 && f->y.min < 1 && !lines)
 		f->y.min = 0;
 	if (!strncmp(report_at(f->chart, "y"), "us", 2) &&

@@ -4,7 +4,7 @@
 #include "cli/bench/report.h"
 
 #define MAX_COLUMNS	16
-#define MAX_TEXT_ROWS	24	/* longer tables are only in the files */
+#define MAX_TEXT_ROWS	24	/* a longer table is written to files but not printed */
 
 static const char *cell_text(const json_t *cell, char number[32])
 {
@@ -49,7 +49,7 @@ static void print_row(FILE *file, const json_t *row, const size_t *widths)
 
 		if (c >= MAX_COLUMNS)
 			break;
-		/* Aligns text left and numbers right. */
+		/* Aligns text to the left, and numbers to the right. */
 		if (json_is_string(cell) && last)
 			fprintf(file, "  %s", text);
 		else
@@ -76,7 +76,7 @@ static void print_table(struct out *out, const json_t *table)
 		print_row(out->file, row, widths);
 }
 
-/* Formats a value of a check with all its significant digits. */
+/* Formats a value of a check. Writes all significant digits. */
 static const char *judged(const json_t *check, const char *key, char text[32])
 {
 	snprintf(text, 32, "%.5g", json_real_value(json_object_get(check, key)));

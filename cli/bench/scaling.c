@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Measures the same work on sets of 1 TPC to all TPCs. The sets are packed into GPCs or spread over
- * the GPCs.
+ * Measures the same work on sets of different sizes, from one TPC to all TPCs. A set is packed into
+ * few GPCs, or spread over all GPCs.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,12 +18,12 @@ struct scaling {
 	struct bench *b;
 	struct meter meter;
 	unsigned int nr_tpcs, sizes[GPUPART_MAX_TPCS], nr_sizes;
-	double us[NR_WORKS][2][GPUPART_MAX_TPCS]; /* medians, indexed by the size of the set */
+	double us[NR_WORKS][2][GPUPART_MAX_TPCS]; /* medians; the last index is the set's size */
 };
 
 /*
- * Uses small blocks, and many more blocks than the SMs can hold at the same time. Then the time
- * depends on the number of SMs, and the rounding to whole waves has little effect.
+ * The blocks are small, and there are many more blocks than the SMs can hold. So the time depends
+ * on the number of SMs. The effect of an incomplete last wave is small.
  */
 static int size_kernel(struct scaling *s, enum work work, struct kernel *kernel)
 {
@@ -79,7 +79,7 @@ static void tell_work(struct scaling *s, json_t *report, unsigned int w)
 			double us = s->us[w][spread][i];
 
 			report_point(series, s->sizes[i], us);
-			/* This difference is larger than the variation between launches. */
+			/* The variation between launches is smaller than this difference. */
 			nr_worse += i && us > best[spread] * 1.02;
 			if (!i || us < best[spread])
 				best[spread] = us;
@@ -92,8 +92,8 @@ static void tell_work(struct scaling *s, json_t *report, unsigned int w)
 }
 
 /*
- * Reports the cost of packing with a quarter of the TPCs, and the smallest number of TPCs that is
- * enough.
+ * Compares a packed set and a spread set that have a quarter of the TPCs. Also reports the smallest
+ * number of TPCs that is enough.
  */
 static void explain_all(struct scaling *s, json_t *report)
 {
@@ -131,7 +131,10 @@ static void tell(struct scaling *s, json_t *report)
 		    s->meter.nr);
 }
 
-/* Chooses all sizes. With --quick or on the simulated GPU, chooses only some sizes. */
+/*
+ * Chooses the sizes of the sets. With --quick or on the simulated GPU, chooses some sizes.
+ * Otherwise chooses all sizes.
+ */
 static void choose_sizes(struct scaling *s)
 {
 	unsigned int step = s->b->simulated ? s->nr_tpcs / 4 + 1 : s->b->quick ? 8 : 1;
@@ -150,8 +153,8 @@ int bench_scaling(struct bench *b, json_t *report)
 	s.b = b;
 	s.nr_tpcs = gpupart_topology_nr_tpcs(b->topo);
 	/*
-	 * If a mask bit belonged to a different TPC than assumed, a set of a single TPC could be
-	 * empty. Then the launch in this set would never end.
+	 * Check the mask bits before a launch on one TPC. If a mask bit belonged to an unexpected
+	 * TPC, the set could be empty on the GPU. A launch in an empty set never ends.
 	 */
 	gpupart_gpu_check(b->gpu, &check);
 	if (check.nr_proven != s.nr_tpcs)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Chooses the sets of bench from a topology. */
+/* Chooses sets for `gpupart bench` from a topology. */
 #include <stdio.h>
 #include <string.h>
 #include "cli/bench/sets.h"
@@ -13,7 +13,7 @@ const char *const sets_name[SETS_NR] = {
 	[SETS_REST] = "all the rest",
 };
 
-/* Returns @nr TPCs of a GPC. Prefers TPCs in the GPC's own virtual GPC. */
+/* Returns @nr TPCs of a GPC. Prefers TPCs in the virtual GPC that corresponds to this GPC. */
 static struct gpupart_tpcset some_of(const struct gpupart_topology *topo, unsigned int gpc,
 				     unsigned int nr)
 {
@@ -32,8 +32,9 @@ static unsigned int size_of(const struct gpupart_topology *topo, unsigned int gp
 }
 
 /*
- * Returns the largest GPC inside @ugpu or, if @in is false, outside @ugpu; -1 if there is none.
- * Ignores the GPCs @a and @b; -1 stands for no GPC.
+ * Returns the largest GPC inside @ugpu. If @in is false, returns the largest GPC outside @ugpu.
+ * Ignores the GPCs @a and @b. If there is no such GPC, returns -1. If @a or @b is -1, it means no
+ * GPC.
  */
 static int largest(const struct gpupart_topology *topo, int ugpu, bool in, int a, int b)
 {
@@ -101,8 +102,8 @@ void sets_choose(const struct gpupart_topology *topo, struct sets *sets)
 		return;
 	}
 	/*
-	 * GPCs a and b are in one uGPU, and c is in another. If uGPUs are not known, each GPC has
-	 * the uGPU -1.
+	 * GPC a and GPC b are in one uGPU, and GPC c is in a different uGPU. If uGPUs are not
+	 * known, each GPC has the uGPU -1.
 	 */
 	a = largest(topo, gpupart_topology_gpc(topo, 0)->ugpu, true, -1, -1);
 	ugpu = gpupart_topology_gpc(topo, a)->ugpu;

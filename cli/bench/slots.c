@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds out how many kernels the work distributor can hold. If the work distributor holds this
- * number of kernels, a further kernel must wait, even if its set is disjoint. The length of
- * every kernel is limited.
+ * Finds out how many kernels the work distributor can hold. If the work distributor is full, the
+ * next kernel must wait, even in a disjoint set. The length of every kernel is limited.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,7 +19,7 @@
 struct order {
 	const char *name, *what;
 	int holders, kernel;	/* priority: -1 low, 0 middle, 1 high */
-	/* the kernel runs first; tests whether its many blocks continue */
+	/* start the kernel first; test if its blocks continue */
 	bool kernel_first;
 };
 
@@ -72,8 +71,8 @@ static int open_streams(struct fill *f, const struct order *order)
 }
 
 /*
- * Returns whether the kernel waits until one of @nr holders ends: 1 for yes, 0 for no, negative for
- * an error.
+ * Returns 1 if the kernel waits until one of @nr holders ends. Returns 0 if the kernel does not
+ * wait. Returns a negative value after an error.
  */
 static int waits(struct fill *f, const struct order *order, unsigned int nr)
 {
@@ -102,9 +101,7 @@ static int waits(struct fill *f, const struct order *order, unsigned int nr)
 				     f->slots.host[f->max].start >= first_end;
 }
 
-/*
- * Tries three times and returns the result of the majority, because the host may be late once.
- */
+/* Tries three times, because the host may be late once. Returns the result of the majority. */
 static int mostly_waits(struct fill *f, const struct order *order, unsigned int nr)
 {
 	int sum = 0;
@@ -120,9 +117,9 @@ static int mostly_waits(struct fill *f, const struct order *order, unsigned int 
 }
 
 /*
- * *least is the smallest number of holders that makes the kernel wait, or 0 if no number does.
- * *at_once is the number of holders that ran at the same time, when the largest number was
- * launched.
+ * *least is the smallest number of holders with which the kernel waits. If the kernel never waits,
+ * *least is 0. The function launches the largest number of holders. The number of holders that then
+ * ran at the same time is *at_once.
  */
 static int find(struct fill *f, const struct order *order, unsigned int *least,
 		unsigned int *at_once)

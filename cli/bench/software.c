@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Compares two ways to limit a program to a share of the GPU: by a mask, and by software. If a
- * program limits itself by software, fewer blocks loop over the work. Measures times, and finds
- * out on which SMs blocks run.
+ * Compares two ways to limit a program to a share of the GPU: a mask and a software limit. With a
+ * software limit, the program launches fewer blocks, and each block does more work. Measures times,
+ * and finds out which SMs run blocks.
  */
 #include <errno.h>
 #include "cli/bench/bench.h"
@@ -15,7 +15,7 @@
 struct software {
 	struct bench *b;
 	struct meter meter;
-	struct kernel plain, loops; /* the victim's kernel: unchanged, and rewritten with loops */
+	struct kernel plain, loops; /* kernels of the victim: original, and with loops */
 	json_t *table, *chart;
 	json_t *alone, *beside;
 };
@@ -29,12 +29,12 @@ struct row {
 
 struct outcome {
 	double alone, slowdown;
-	double tail;	/* next to a neighbour: the 99% quantile relative to the median */
+	double tail;	/* next to a neighbour: 99% quantile divided by the median */
 };
 
 /*
- * Counts the SMs that ran blocks in the last series, and counts how many of these SMs also ran
- * blocks of the neighbour.
+ * Counts the SMs that ran blocks of the victim in the last series. Counts the SMs that ran blocks
+ * of both programs.
  */
 static void count_sms(const struct software *s, unsigned int *nr, unsigned int *nr_common)
 {
@@ -53,8 +53,8 @@ static void count_sms(const struct software *s, unsigned int *nr, unsigned int *
 }
 
 /*
- * Limits the neighbour to the other share, either by a mask or by the number of blocks that this
- * share can hold.
+ * Limits the neighbour to the other share of the GPU. Uses either a mask or the number of blocks.
+ * This share can hold all blocks of the neighbour.
  */
 static int size_neighbour(struct software *s, const struct row *row, struct gpupart_tpcset *set,
 			  struct kernel *kernel)
@@ -126,7 +126,7 @@ static int measure_all(struct software *s, json_t *report)
 	struct outcome outcome[4];
 	int err;
 
-	/* The kernel has enough blocks to fill the SMs of the set several times. */
+	/* The kernel has several waves of blocks on the set. */
 	s->plain = (struct kernel){ .code = BENCH_FMA, .threads = 1024,
 				    .blocks = nr_sms * BLOCKS_PER_SM * WAVES };
 	err = bench_stream_set(s->b, s->meter.victim, set) ?:
@@ -177,7 +177,7 @@ int bench_software(struct bench *b, json_t *report)
 	err = meter_open(b, &s.meter, bench_count(b, 60, 20));
 	if (err)
 		return err;
-	/* A program that limits itself by software makes one launch at a time. */
+	/* A program with a software limit makes one launch at a time. */
 	s.meter.neighbour.nr_streams = 1;
 	return measure_all(&s, report);
 }

@@ -101,7 +101,7 @@ double stats_step(double range, unsigned int max)
 		return 1;
 	power = pow(10, floor(log10(range / max)));
 	for (int i = 0; i < 4; i++)
-		/* Use a relative tolerance, so that a rounding error does not add a step. */
+		/* A rounding error must not add a step. So use a relative tolerance. */
 		if (range / (power * firsts[i]) <= max * (1 + 1e-9))
 			return power * firsts[i];
 	return power * 20;

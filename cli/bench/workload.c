@@ -8,16 +8,15 @@
 #define LINE		128u
 #define DRAM_BYTES	(1u << 30)
 #define SIMULATED_BYTES	(16u << 20)	/* the simulated GPU's memory is host memory */
-#define BLOCKS_PER_SM	2		/* blocks of 1024 threads; an SM cannot hold more of these
-					 * blocks */
-#define WAVES_HALVES	11	/* 5.5 waves, so that the next launch begins in time */
+#define BLOCKS_PER_SM	2		/* an SM can hold 2 blocks of 1024 threads */
+#define WAVES_HALVES	11	/* 5.5 waves; the next launch then begins in time */
 
 const char *const work_name[WORK_NR] = {
 	[WORK_FMA] = "compute", [WORK_L2] = "L2 reads", [WORK_CHASE] = "pointer chase",
 	[WORK_DRAM] = "DRAM stream",
 };
 
-/* Writes one cycle that visits all lines in random order (Sattolo's algorithm). */
+/* Writes a cycle that visits each cache line once, in random order. Uses Sattolo's algorithm. */
 static int fill_chain(struct bench *b, cuda_ptr chain, unsigned int nr)
 {
 	uint32_t *lines = calloc(nr, LINE), *order = calloc(nr, sizeof(*order)), swap;
@@ -45,7 +44,7 @@ int workload_open(struct bench *b, struct workload *w)
 	int err = 0;
 
 	*w = (struct workload){ .b = b };
-	/* The buffers of both programs must fit into one half of the L2, with space to spare. */
+	/* The buffers of both programs together must fit into one half of the L2 cache. */
 	while (l2 * 2 <= b->l2_bytes / 8)
 		l2 *= 2;
 	w->l2_mask = l2 / PIECE - 1;
@@ -75,8 +74,8 @@ static int size_kernel(struct workload *w, enum work work, bool neighbour, void 
 		kernel->buffer = w->dram[neighbour];
 		kernel->mask = w->dram_mask;
 		/*
-		 * Each launch continues at the line at which the previous launch stopped, so
-		 * that no line is read while it is still in the L2.
+		 * Each launch begins at the line at which the previous launch stopped. So each line
+		 * has left the L2 cache before it is read again.
 		 */
 		kernel->step = 1u << 24;
 		break;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Writes the elements of a drawing: the head, the text and the legend. Also writes the SVG file
- * around them.
+ * that contains these elements.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,9 @@ void svg_escape(FILE *file, const char *text)
 
 	out_clean(clean);
 	for (const char *c = clean; *c; c++) {
-		/* U+FFFE and U+FFFF are not characters, and XML cannot represent them. */
+		/*
+		 * The codes U+FFFE and U+FFFF are not characters. XML does not permit these codes.
+		 */
 		if (!strncmp(c, "\xef\xbf\xbe", 3) || !strncmp(c, "\xef\xbf\xbf", 3)) {
 			fputc('?', file);
 			c += 2;
@@ -138,7 +140,7 @@ void page_legend(struct page *page, unsigned int tenant, const char *name, const
 	page->y = top - 4;
 	page_text(page, x, SMALL, BOLD, *name ? name : "(no name)");
 	x += fmax(NAME_WIDTH, page_text_width(picture_columns(name) + 2, SMALL));
-	/* The text fits on the line of the name, so put it to the right of the name. */
+	/* The text fits on the line of the name. So put the text to the right of the name. */
 	if (page->y < top + 13 && x < page->width / 2)
 		page->y = top - 4;
 	else
@@ -167,7 +169,7 @@ void page_end(struct page *page, struct out *out, const char *title, unsigned in
 	svg_escape(file, title);
 	fputs("</title>\n", file);
 	palette_write(file, nr);
-	/* Draw a background, because a viewer with a dark page would show black on black. */
+	/* Draw a background. Otherwise a viewer with a dark page would show black text on black. */
 	svg_rect(file, 0, 0, page->width, height, PALETTE_PAPER, "none", "");
 	fwrite(page->body, 1, page->len, file);
 	fputs("</svg>\n", file);

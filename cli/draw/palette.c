@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* The typeface and the colours of all pictures, for light and for dark pages. */
+/* The font and the colours of all pictures, for light pages and for dark pages. */
 #include "cli/draw/palette.h"
 
 /*
- * The ink of a tenant is a named colour. These rules do not match named colours, so the ink is the
- * same on a dark page.
+ * The text colour of a tenant is a named colour. These rules do not match named colours. So the
+ * text colour is the same on a dark page.
  */
 static const char head[] =
 	"<style>@media (prefers-color-scheme:dark){"
@@ -24,9 +24,9 @@ static const char head[] =
 	"d=\"M-1 8L8 -1M-1 1L1 -1M6 8L8 6\"/></pattern>\n";
 
 /*
- * Six of Paul Tol's "medium contrast" colours, and a lighter and a darker colour. Colour-blind
- * people can distinguish the six colours, and the colours differ in grey (personal.sron.nl/~pault).
- * Neighbours in this order differ much in lightness.
+ * Six of Paul Tol's "medium contrast" colours, a lighter colour, and a darker colour. Colour-blind
+ * people can distinguish the six colours (personal.sron.nl/~pault). In grey, the six colours also
+ * differ. Consecutive colours in this list have very different lightness.
  */
 static const struct palette_colour tenants[PALETTE_TENANTS] = {
 	{ "#004488", "white", 24, 231 }, { "#eecc66", "black", 221, 16 },

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The typeface and the colours of all pictures. */
+/* The font and the colours of all pictures. */
 #ifndef GPUPART_CLI_DRAW_PALETTE_H
 #define GPUPART_CLI_DRAW_PALETTE_H
 
 #include <stdio.h>
 
 /*
- * The generic monospace font is the only font whose width is known in advance. A column is at most
- * PALETTE_COLUMN times as wide as the font size.
+ * The width of text must be known in advance. Only the generic monospace font has a known width.
+ * The width of a column is at most PALETTE_COLUMN times the font size.
  */
 #define PALETTE_FONT	"monospace"
 #define PALETTE_COLUMN	0.61
@@ -21,30 +21,29 @@
 #define PALETTE_INK	"#000000"	/* text, frames */
 
 /*
- * The colours of tenants. Colour-blind people can distinguish them. They differ in lightness, so
- * they can be distinguished in grey, too.
+ * The colours of tenants. Colour-blind people can distinguish these colours. The colours differ in
+ * lightness, so they can also be distinguished in grey.
  */
 #define PALETTE_TENANTS 8
 
 struct palette_colour {
-	const char *fill, *ink;		/* text in the colour ink is legible on the colour fill,
-					 * even on a dark page */
-	int terminal_fill, terminal_ink;	/* numbers in a palette of 256 colours */
+	const char *fill, *ink;		/* text in @ink is legible on @fill */
+	int terminal_fill, terminal_ink;	/* indexes in the terminal palette of 256 colours */
 };
 
 const struct palette_colour *palette_tenant(unsigned int tenant);
 
 /*
  * Writes the head of a picture. The head has the colours for a dark page, the hatching PALETTE_OFF,
- * and the first @nr_fills of palette_fill(). A viewer without style sheets ignores the colours for
- * a dark page.
+ * and the first @nr_fills fills of palette_fill(). If a viewer does not support style sheets, it
+ * ignores the colours for a dark page.
  */
 void palette_write(FILE *file, unsigned int nr_fills);
 #define PALETTE_OFF	"url(#off)"
 
 /*
- * Number of different fills. If tenants share a colour, the fill of each further tenant has lines
- * in a different pattern.
+ * The number of different fills. Several tenants may share a colour. Then the fills of these
+ * tenants have different patterns of lines.
  */
 #define PALETTE_FILLS	(5 * PALETTE_TENANTS)
 

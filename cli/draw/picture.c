@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Collects the parts of a GPU for a picture in the order of drawing. Names tenants by letters. */
+/*
+ * Collects the parts of a GPU for a picture, in the order of drawing. Gives each tenant a letter.
+ */
 #include <string.h>
 #include "cli/draw/picture.h"
 #include "cli/draw/topology.h"
@@ -130,7 +132,10 @@ const char *picture_size(char *text, size_t len, const struct gpupart_topology *
 	return text;
 }
 
-/* Returns the number of bytes of the character at @c. Stores its width in *columns. */
+/*
+ * Returns the number of bytes of the character at @c. Stores the width of the character in
+ * *columns.
+ */
 static unsigned int character(const char *c, unsigned int *columns)
 {
 	unsigned int len = 1;
@@ -138,8 +143,8 @@ static unsigned int character(const char *c, unsigned int *columns)
 	while ((c[len] & 0xc0) == 0x80)
 		len++;
 	/*
-	 * Characters from U+1100 on can be two columns wide. All these characters have three bytes
-	 * or more.
+	 * A character of three bytes or more can be two columns wide. Such characters begin at
+	 * U+1100.
 	 */
 	*columns = len >= 3 ? 2 : 1;
 	return len;

@@ -1,42 +1,41 @@
 /* SPDX-License-Identifier: MIT */
-/* Pictures of a GPU and of its partitions, as SVG and as text for a terminal. */
+/* Draws a GPU and its partitions, as SVG and as text for a terminal. */
 #ifndef GPUPART_CLI_DRAW_PICTURE_H
 #define GPUPART_CLI_DRAW_PICTURE_H
 
 #include "cli/util/out.h"
 
 /*
- * The owner of a set. An owner has a colour and a line in the legend. The box of each TPC in the
- * owner's set shows the owner's letter.
+ * The owner of a set. An owner has a colour, a letter, and a line in the legend. The letter is in
+ * the box of each TPC of the set.
  */
 struct picture_tenant {
 	const char *name;	/* may contain any bytes */
 	struct gpupart_tpcset set;
 };
 
-/* A picture. The caller owns all pointers. A TPC may belong to several sets. */
+/* A picture. The caller frees the memory of all pointers. A TPC may belong to several sets. */
 struct picture {
 	const struct gpupart_topology *topo;
-	const char *title;	/* may contain any bytes; NULL: use only the GPU's name */
+	const char *title;	/* may contain any bytes; NULL: the title is the GPU's name */
 	unsigned int nr_tenants;	/* 0: no sets and no legend */
 	const struct picture_tenant *tenants;
 };
 
-/* Writes a complete SVG file. The same picture always gives the same bytes. */
+/* Writes a complete SVG file. For the same picture, the file is always identical. */
 void picture_svg(struct out *out, const struct picture *picture);
 
 /*
- * Writes text of 80 columns with letters in the boxes. Uses colours and line characters if @out
- * supports them. The text is wider than 80 columns only if the SMs of a single TPC need more
- * columns.
+ * Writes text of 80 columns, with letters in the boxes. If @out supports colours and line
+ * characters, uses them. If a single TPC needs more than 80 columns for its SMs, the text is wider.
  */
 void picture_text(struct out *out, const struct picture *picture);
 
 /*
- * Prints one column of a row, in which time runs from left to right. The column shows the letter of
- * @tenant, or '.' if @tenant is -1. The letter has the colour of the tenant if @out has colours.
- * @before is the tenant of the previous column. After the last column the caller prints out->plain
- * to end the colour.
+ * Prints one column of a row. In a row, time runs from left to right. If @tenant is -1, prints '.'.
+ * Otherwise prints the letter of @tenant. If @out has colours, the letter has the tenant's colour.
+ * The previous column showed @before. After the last column, the caller prints out->plain to end
+ * the colour.
  */
 void picture_slice(const struct out *out, int tenant, int before);
 
@@ -53,7 +52,7 @@ struct picture_panel {
 struct picture_layout {
 	unsigned int nr_panels;
 	struct picture_panel panels[GPUPART_MAX_GPCS];
-	unsigned int max_boxes;	/* maximum number of TPCs and floorswept positions in a panel */
+	unsigned int max_boxes;	/* maximum of TPC positions in a panel */
 	unsigned int max_sms;		/* maximum number of SMs in a TPC */
 	unsigned int last_sm;		/* the largest SM number */
 	bool singletons;		/* the GPU has singletons */
@@ -67,7 +66,7 @@ struct picture_layout {
 
 void picture_layout(struct picture_layout *layout, const struct gpupart_topology *topo);
 
-/* Characters for the lines and corners of boxes. enum picture_edge is the index of the corners. */
+/* Characters for the lines and corners of boxes. The index of the corners is enum picture_edge. */
 enum picture_edge { PICTURE_TOP, PICTURE_BETWEEN, PICTURE_BOTTOM };
 
 struct picture_signs {
@@ -86,23 +85,26 @@ void picture_edge(const struct out *out, enum picture_edge edge, unsigned int in
 		  unsigned int width, unsigned int nr);
 
 #define PICTURE_TAG_LEN 4
-#define PICTURE_SHORT_TAGS 52	/* number of tenants that are named by a single letter */
+#define PICTURE_SHORT_TAGS 52	/* number of tenants with a name of one letter */
 
-/* Names a tenant: "A" to "Z", then "a" to "z", then "A2" and so on. Returns @tag. */
+/*
+ * Writes the short name of a tenant to @tag. The names are "A" to "Z", "a" to "z", "A2" and so on.
+ * Returns @tag.
+ */
 const char *picture_tag(unsigned int tenant, char tag[PICTURE_TAG_LEN]);
 
 /* Returns the number of owners of @tpc. Stores the first @max owners in @owners. */
 unsigned int picture_owners(const struct picture *picture, unsigned int tpc,
 			    unsigned int *owners, unsigned int max);
 
-/* Return the TPCs that belong to no set, and the TPCs that belong to several sets. */
+/*
+ * The first function returns the TPCs that belong to no set. The second function returns the TPCs
+ * that belong to several sets.
+ */
 struct gpupart_tpcset picture_free(const struct picture *picture);
 struct gpupart_tpcset picture_shared(const struct picture *picture);
 
-/*
- * Returns the number of columns for letters in the box of a TPC. Returns 0 if there are no
- * tenants.
- */
+/* Returns the number of columns for letters in a TPC's box. If there are no tenants, returns 0. */
 unsigned int picture_tags_columns(const struct picture *picture);
 
 /* Writes the letters in the box of a TPC to @tags: "A", "AB", "A+", or "". Returns @tags. */
@@ -112,9 +114,9 @@ const char *picture_tags(const struct picture *picture, unsigned int tpc, char t
 unsigned int picture_columns(const char *text);
 
 /*
- * Copies the first line of @text to @line. The line has at most @columns columns, and @line has
- * more than 4 * @columns bytes. Breaks the line after a blank or a comma if possible. Returns the
- * rest of @text.
+ * Copies the first line of @text to @line. The line has at most @columns columns. The buffer @line
+ * must have more than 4 * @columns bytes. If possible, breaks the line after a blank or a comma.
+ * Returns the rest of @text.
  */
 const char *picture_line(const char *text, unsigned int columns, char *line, size_t len);
 

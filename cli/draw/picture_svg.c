@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Draws a GPU as SVG. uGPUs, GPCs, TPCs and SMs are nested boxes. A colour and a letter mark each
- * tenant.
+ * Draws a GPU as SVG. Nested boxes show uGPUs, GPCs, TPCs and SMs. Each tenant has a colour and a
+ * letter.
  */
 #include <string.h>
 #include "cli/draw/page.h"
@@ -9,7 +9,7 @@
 
 #define PAD		8	/* distance between a box and its contents */
 #define GAP		4	/* between TPCs */
-#define LABEL		104	/* width of the text to the left of a GPC's TPCs */
+#define LABEL		104	/* width of the text on the left of a GPC */
 #define BOX_HEIGHT	46	/* of a TPC */
 #define SM_HEIGHT	17
 #define INSET		4	/* distance of text from the edge of a TPC's box */
@@ -107,7 +107,7 @@ static void measure(struct drawing *d)
 	lines = (layout->max_boxes + MAX_PER_LINE - 1) / MAX_PER_LINE;
 	d->per_line = lines ? (layout->max_boxes + lines - 1) / lines : 1;
 	d->panel_width = 2 * PAD + LABEL + d->per_line * (d->box_width + GAP) - GAP;
-	/* Add panels to a row until the page is not longer than a sheet of paper. */
+	/* Put more panels in each row until the page is not longer than a sheet of paper. */
 	d->columns = 1;
 	while (d->columns < layout->nr_panels && all_groups_height(d) > 1.3 * width_of(d)) {
 		d->columns++;
@@ -122,8 +122,8 @@ static void measure(struct drawing *d)
 /* ------------------------------------------------------------------------ TPCs */
 
 /*
- * Fills a TPC's box with the colours of its owners, side by side. Returns the ink for text on the
- * box.
+ * Fills a TPC's box with the colours of its owners, side by side. Returns the colour for text on
+ * the box.
  */
 static const char *draw_fill(struct drawing *d, double x, double y, double width, double height,
 			     const unsigned int *owners, unsigned int nr)
@@ -144,14 +144,14 @@ static const char *draw_fill(struct drawing *d, double x, double y, double width
 	return palette_tenant(owners[0])->ink;
 }
 
-/* Draws a background for a text of @columns columns on two colours. */
+/* Draws a background behind a text on two colours. The text has @columns columns. */
 static void draw_plate(struct drawing *d, double x, double y, unsigned int columns)
 {
 	svg_rect(d->page.file, x - 1, y - 14, page_text_width(columns, BIG) + 2, 17, PALETTE_PAPER,
 		 "none", "");
 }
 
-/* Writes the text that a viewer shows for the TPC under the pointer. */
+/* Writes the tooltip of a TPC. A viewer shows this text at the mouse pointer. */
 static void draw_tip(struct drawing *d, unsigned int tpc, const unsigned int *owners,
 		     unsigned int nr)
 {
@@ -309,7 +309,7 @@ static void draw_group(struct drawing *d, unsigned int first)
 	}
 }
 
-/* Draws the floorswept GPCs, hatched, below the other GPCs. */
+/* Draws hatched boxes for the floorswept GPCs, below the other GPCs. */
 static void draw_floorswept_gpcs(struct drawing *d)
 {
 	double width = d->page.width - 2 * (MARGIN + PAD);
@@ -326,7 +326,7 @@ static void draw_floorswept_gpcs(struct drawing *d)
 	}
 }
 
-/* Draws the outer box, and then its contents. Therefore the height is computed first. */
+/* Draws the outer box before its contents. So the height is computed first. */
 static void draw_gpu(struct drawing *d)
 {
 	int nr = d->layout.nr_floorswept_gpcs > 0 ? d->layout.nr_floorswept_gpcs : 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Draws a GPU for a terminal of 80 columns. Each TPC has a box, and the boxes of floorswept TPCs
- * are hatched. A letter marks each tenant. If the terminal has colours, a colour marks each
- * tenant, too. If COLUMNS is less than 80, the text below the boxes is wrapped to COLUMNS.
+ * are hatched. Each tenant has a letter and, on a terminal with colours, a colour. If COLUMNS is
+ * less than 80, the text below the boxes is wrapped to COLUMNS.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "cli/draw/topology.h"
 
 #define COLUMNS	80
-#define LABEL	7	/* columns to the left of a GPC's TPCs */
+#define LABEL	7	/* columns on the left of a GPC's TPCs */
 #define MAX_NAME 44	/* columns for the name of a tenant */
 
 const struct picture_signs *picture_signs(const struct out *out)
@@ -36,7 +36,7 @@ struct page {
 	unsigned int digits, tag;	/* columns for the number of a TPC; columns for letters */
 };
 
-/* One box of a line. @tpc is -1 if the box is not a TPC. */
+/* One box of a line. If the box is not a TPC, @tpc is -1. */
 struct cell {
 	int tpc;
 	int floorswept;		/* the position, or -1 */
@@ -109,8 +109,8 @@ void picture_slice(const struct out *out, int tenant, int before)
 }
 
 /*
- * Begins the colour of the TPC's first owner. Returns false if the TPC has no owner or the terminal
- * has no colours.
+ * Selects the colour of the TPC's first owner. If there is no owner or the terminal has no colours,
+ * returns false.
  */
 static bool begin_colour(const struct page *page, int tpc)
 {
@@ -301,8 +301,8 @@ static void print_tenants(const struct page *page)
 }
 
 /*
- * Returns the width for text, which is COLUMNS if the terminal is narrow. The width of boxes
- * does not depend on COLUMNS.
+ * Returns the width for text. On a narrow terminal, the width is COLUMNS. The width of boxes does
+ * not depend on COLUMNS.
  */
 static int columns(void)
 {
@@ -313,8 +313,8 @@ static int columns(void)
 }
 
 /*
- * Returns the number of bytes up to the next blank or the end. Stores the width of these bytes
- * in *wide. Escape sequences have no width.
+ * Returns the number of bytes up to the next blank or the end. Stores the width of these bytes in
+ * *wide. The width of an escape sequence is 0.
  */
 static size_t word_len(const char *at, int *wide)
 {
@@ -332,8 +332,8 @@ static size_t word_len(const char *at, int *wide)
 }
 
 /*
- * Prints the line at @at, which ends at '\n', on as many lines as it needs. The indentation of
- * further lines is the column of the first word.
+ * Prints the text from @at up to the next '\n', and wraps it. The second and later lines are
+ * indented to the column of the first word.
  */
 static const char *fold_line(FILE *file, const char *at, int room)
 {

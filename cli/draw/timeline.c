@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Blocks over time. Sums the blocks in slices of time, finds a place for each block in its row, and
- * prints the rows as text.
+ * Sums blocks in slices of time. Finds a place for each block in its row. Prints the rows as text.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,7 +10,7 @@
 
 #define MOST_CELLS	(8u << 20)
 #define LEAST_SLICES	40
-/* units of a row, with space for gaps between blocks */
+/* units of a row; includes space for gaps between blocks */
 #define MOST_UNITS	(4 * TIMELINE_UNITS)
 #define TEXT_COLUMNS	128	/* maximum number of columns of a text */
 #define TEXT_TICKS	6
@@ -24,7 +23,7 @@ uint64_t timeline_step(uint64_t span, unsigned int max)
 	static const unsigned int factors[] = { 2, 5, 10 };
 	uint64_t power = 1, step = 1;
 
-	/* The last step is at most ten times the span, so it does not overflow. */
+	/* No step is larger than ten times the span, so the step does not overflow. */
 	for (unsigned int i = 0; span / step >= max; i = (i + 1) % 3) {
 		step = power * factors[i];
 		if (i == 2)
@@ -40,7 +39,7 @@ uint64_t timeline_unit(uint64_t step_ns, const char **unit)
 	unsigned int i;
 
 	/*
-	 * Text has at most one decimal. The unit is seconds only if the step is at least a second.
+	 * Text has at most one decimal. If the step is less than a second, the unit is not seconds.
 	 */
 	for (i = 0; i < 3 && step_ns >= (i == 1 ? 1000 : i == 2 ? 1000 : 100) * ns; i++)
 		ns *= 1000;
@@ -192,7 +191,10 @@ static int by_row_and_start(const void *left, const void *right)
 	return x->block != y->block ? (x->block < y->block ? -1 : 1) : (int)x->kind - (int)y->kind;
 }
 
-/* Returns the lowest place in a row where @high units are free when the block starts. */
+/*
+ * Returns a place in a row at which @high units are free at the block's start. Returns the lowest
+ * such place.
+ */
 static unsigned int find_place(const uint64_t ends[MOST_UNITS], const struct timeline_block *block)
 {
 	unsigned int at = 0, nr = 0;
@@ -239,8 +241,8 @@ static bool look_alike(const struct timeline *t, unsigned int x, unsigned int y)
 }
 
 /*
- * Returns whether the text of @row equals the text of an earlier TPC in the group, which begins
- * with row @first.
+ * Returns whether an earlier TPC in the group has the same text as @row. The group begins with row
+ * @first.
  */
 static bool is_printed(const struct timeline *t, unsigned int first, unsigned int row)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Draws blocks over time, as SVG and as text. Each SM has a row, and time runs from left to right.
- * Charts of values can use the same time axis. If a picture has few blocks, each block is drawn. If
- * it has many blocks, slices of time show sums of blocks. All times are in ns.
+ * Charts of values can use the same time axis. If there are few blocks, each block is drawn. If
+ * there are many blocks, the picture shows sums of blocks in slices of time. All times are in ns.
  */
 #ifndef GPUPART_CLI_DRAW_TIMELINE_H
 #define GPUPART_CLI_DRAW_TIMELINE_H
@@ -10,7 +10,7 @@
 #include "cli/draw/page.h"
 
 #define TIMELINE_KINDS		PICTURE_SHORT_TAGS	/* one letter for each kind */
-#define TIMELINE_UNITS		64	/* height of a row in units; @high of a block is in units */
+#define TIMELINE_UNITS		64	/* height of a row in units */
 #define TIMELINE_BLOCKS		20000	/* if there are more blocks, sums are drawn */
 #define TIMELINE_SVG_SLICES	280	/* slices of three SVG units each */
 #define TIMELINE_LEFT		(MARGIN + 150)	/* space for labels left of the plot */
@@ -24,8 +24,7 @@
 struct timeline_row {
 	unsigned int gpu, group, unit;
 	int smid;		/* -1: @unit is a copy engine */
-	char head[256];	/* text above the row; of consecutive rows with the same text, only the
-			 * first row shows the text */
+	char head[256];	/* text above the row; a row does not repeat the text of the row above */
 	char name[16];		/* name of the group: "GPC 3", or "" */
 };
 
@@ -39,10 +38,10 @@ struct timeline_block {
 struct timeline {
 	/* The caller sets these members before timeline_make(). */
 	uint64_t from, to;
-	const char *when;	/* the text that follows "time in ms " */
+	const char *when;	/* the text after "time in ms " */
 	unsigned int nr_kinds;	/* at most TIMELINE_KINDS */
-	bool sets;		/* the kinds are sets, whose letters the SVG shows after each TPC */
-	bool lists;		/* TPCs of a group with the same text share one row of text */
+	bool sets;		/* kinds are sets; SVG has letters after each TPC */
+	bool lists;		/* if TPCs of a group have the same text, print it once */
 	/* The caller sets these members before drawing. */
 	const char *names[TIMELINE_KINDS];	/* the name of each kind */
 	struct timeline_row *rows;
@@ -50,21 +49,20 @@ struct timeline {
 	/* The functions below set these members. */
 	unsigned int nr_rows, nr_slices;
 	double slice_ns;
-	double *cells;		/* share of a row times ns, indexed by [row][slice][kind] */
+	double *cells;		/* share of a row, multiplied by ns; index: [row][slice][kind] */
 	uint64_t nr_all;	/* number of blocks between @from and @to */
 	unsigned int nr_blocks;
 	struct timeline_block *blocks;	/* the first TIMELINE_BLOCKS of the nr_all blocks */
 	unsigned int units;	/* maximum number of units that a row needs */
 	unsigned int least;	/* units of the smallest block */
-	bool sums;	/* there are too many blocks, or they are too small, to draw each block as
-			 * a box */
+	bool sums;	/* the blocks are too many or too small for separate boxes */
 };
 
 /* Allocates rows and blocks. The caller then fills in the rows. */
 void timeline_make(struct timeline *t, unsigned int nr_rows, unsigned int nr_slices);
 void timeline_free(struct timeline *t);
 
-/* Adds the part of a block that is between @t->from and @t->to. */
+/* Adds a block. Ignores the parts of the block before @t->from and after @t->to. */
 void timeline_add(struct timeline *t, struct timeline_block block);
 
 /* Returns the TPCs of @gpu on which no block ran. */
@@ -74,15 +72,15 @@ struct gpupart_tpcset timeline_idle(const struct timeline *t, unsigned int gpu);
 void timeline_svg(struct timeline *t, struct page *page);
 
 /*
- * Prints rows [@row, @end) in 80 columns, below the time axis. The text has a row for each TPC and
- * a column for each slice of time. The letter in a column is the letter of the kind that used most
- * of the slice.
+ * Prints the time axis, and then rows from @row up to but not including @end, in 80 columns. The
+ * text has a row for each TPC and a column for each slice of time. A column shows the letter of the
+ * kind that used most of the slice.
  */
 void timeline_text(const struct timeline *t, struct out *out, unsigned int row, unsigned int end);
 
 /*
- * Writes the lines of the legend that explain rows and boxes. @block is the word that the legend
- * uses for a block.
+ * Writes the lines of the legend that explain rows and boxes. The legend uses the word @block for a
+ * block.
  */
 void timeline_words(const struct timeline *t, struct page *page, const char *block);
 
@@ -95,27 +93,30 @@ struct timeline_panel {
 	uint64_t most;		/* the value at the upper edge */
 };
 
-/* Begins a chart below the present content of the page, with @title above the chart. */
+/* Begins a chart below the present content of the page. Writes @title above the chart. */
 void timeline_panel(struct timeline_panel *panel, double height, uint64_t most, const char *title);
 double timeline_panel_x(const struct timeline_panel *panel, uint64_t ns);
 double timeline_panel_y(const struct timeline_panel *panel, uint64_t value);
 /*
- * Draws a horizontal line at @value, with @text to the left of the line. The line is dotted if
- * @style is "".
+ * Draws a horizontal line at @value. Writes @text on the left of the line. If @style is "", the
+ * line is dotted.
  */
 void timeline_panel_mark(const struct timeline_panel *panel, uint64_t value, const char *text,
 			 const char *style);
-/* Draws the box of a kind between two values. Adds the kind's letter if it fits. */
+/*
+ * Draws the box of a kind between two values. If there is room, writes the kind's letter in the
+ * box.
+ */
 void timeline_panel_box(const struct timeline_panel *panel, unsigned int kind, uint64_t from,
 			uint64_t to, uint64_t low, uint64_t high);
-/* Draws the time axis below the chart. Omits the name of the unit if @when is NULL. */
+/* Draws the time axis below the chart. If @when is NULL, omits the name of the unit. */
 void timeline_panel_axis(const struct timeline_panel *panel, const char *when);
 
 /* ------------------------------------------------------------------------------ numbers */
 
 /*
- * Returns a step that divides @span into at most @max steps. The step is 1, 2 or 5 times a power
- * of ten.
+ * Returns the size of a step. The span @span contains at most @max steps. The size is 1, 2 or 5
+ * times a power of ten.
  */
 uint64_t timeline_step(uint64_t span, unsigned int max);
 
@@ -123,48 +124,47 @@ uint64_t timeline_step(uint64_t span, unsigned int max);
 uint64_t timeline_first(uint64_t from, uint64_t step);
 
 /*
- * Selects the unit ("ns" to "s") for an axis with steps of @step_ns. Returns the length of the
+ * Selects the unit, from "ns" to "s", for an axis with steps of @step_ns. Returns the length of the
  * unit in ns.
  */
 uint64_t timeline_unit(uint64_t step_ns, const char **unit);
 
-/* Writes the time @ns in the unit @unit_ns to @text, such as "12.5". Returns @text. */
+/*
+ * Divides the time @ns by the unit @unit_ns. Writes the result, such as "12.5", to @text. Returns
+ * @text.
+ */
 const char *timeline_number(char *text, size_t len, uint64_t ns, uint64_t unit_ns);
 
 /* -------------------------------------------------------- parts of both forms: timeline.c */
 
 /*
- * timeline_group_rows() returns how many rows, from @row on, belong to the group of @row.
- * timeline_unit_rows() returns how many of these rows belong to the TPC or the copy engine of
- * @row.
+ * These functions count rows from @row on. The first function counts rows in the group of @row. The
+ * second function counts rows of the TPC or the copy engine of @row.
  */
 unsigned int timeline_group_rows(const struct timeline *t, unsigned int row);
 unsigned int timeline_unit_rows(const struct timeline *t, unsigned int row);
 
 /*
- * Returns an array with a value for each kind. The value is the share of the row that blocks of the
- * kind used in the slice, multiplied by the time in ns that they used it.
+ * Returns an array with a value for each kind. The value is the sum over the kind's blocks in the
+ * slice. Each block contributes its share of the row, multiplied by its time in ns.
  */
 double *timeline_cell(const struct timeline *t, unsigned int row, unsigned int slice);
 
 /*
- * Returns the kind that used most of a slice in the @nr rows from @row on, or -1 if no kind used
- * the slice.
+ * Examines a slice in the @nr rows from @row on. Returns the kind that used most of the slice. If
+ * no kind used the slice, returns -1.
  */
 int timeline_longest(const struct timeline *t, unsigned int row, unsigned int nr,
 		     unsigned int slice);
 
 /*
- * timeline_has() returns whether a block of @kind ran in one of the @nr rows from @row on.
- * timeline_is_idle() returns whether no block ran on the TPC whose first row is @row.
+ * The first function returns whether a block of @kind ran in one of the @nr rows from @row on. The
+ * second function returns whether the TPC with the first row @row ran no block.
  */
 bool timeline_has(const struct timeline *t, unsigned int row, unsigned int nr, unsigned int kind);
 bool timeline_is_idle(const struct timeline *t, unsigned int row);
 
-/*
- * Places the blocks of each SM in its row so that blocks that ran at the same time do not
- * overlap.
- */
+/* Places blocks in the rows of their SMs. Blocks that ran at the same time do not overlap. */
 void timeline_place(struct timeline *t);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Draws blocks over time as SVG. A drawing has rows, boxes, names on areas, a legend, charts of
+ * Draws blocks over time as SVG. A drawing has rows, boxes, names in boxes, a legend, charts of
  * values, and axes.
  */
 #include <inttypes.h>
@@ -12,7 +12,7 @@
 #define TAGS_LEFT	(TIMELINE_LEFT + TIMELINE_PLOT + 16)	/* position of the sets' letters */
 #define TPC_RIGHT	(MARGIN + 80)
 #define SM_LEFT		(MARGIN + 90)
-#define MANY_ROWS	48	/* if there are more rows, idle TPCs are omitted */
+#define MANY_ROWS	48	/* idle TPCs are omitted if there are more rows */
 #define MIN_LABELLED	10	/* minimum height of a TPC that has text */
 #define LABEL_SIZE	9	/* size of a name on an area */
 #define LABEL_HEIGHT	(LABEL_SIZE + 2)
@@ -30,8 +30,8 @@ static double scale_x(uint64_t ns, uint64_t from, uint64_t to)
 }
 
 /*
- * Draws lines at round times. Writes the times below the lines, and also above the lines if @both
- * is true. Omits the name of the unit if @when is NULL.
+ * Draws lines at round times. Writes the times below the lines. If @both is true, also writes the
+ * times above the lines. If @when is NULL, omits the name of the unit.
  */
 static void draw_axis(FILE *file, uint64_t from, uint64_t to, double above, double below, bool both,
 		      const char *when)
@@ -84,7 +84,8 @@ static double height_of(const struct plot *plot, unsigned int row)
 }
 
 /*
- * Lists the kinds whose blocks ran in the rows, such as "AC". Lists more than two kinds as "A+".
+ * Lists the kinds that had blocks in the rows, such as "AC". If there are more than two kinds,
+ * writes text such as "A+".
  */
 static void format_tags(const struct timeline *t, unsigned int row, unsigned int nr, char tags[8])
 {
@@ -98,7 +99,7 @@ static void format_tags(const struct timeline *t, unsigned int row, unsigned int
 		strcpy(tags + 1, "+");
 }
 
-/* Draws the text to the left of the rows of one TPC or copy engine. */
+/* Draws the text on the left of a TPC or a copy engine. */
 static void draw_names(struct plot *plot, unsigned int row, unsigned int nr)
 {
 	const struct timeline *t = plot->t;
@@ -132,7 +133,7 @@ static void draw_names(struct plot *plot, unsigned int row, unsigned int nr)
 	svg_text(plot->file, TAGS_LEFT, base, size, BOLD, tags);
 }
 
-/* Places the rows of a group and its name. Idle TPCs of a large GPU get no rows. */
+/* Places the rows and the name of a group. If the GPU is large, its idle TPCs get no rows. */
 static void place_group(struct plot *plot, unsigned int row, unsigned int end)
 {
 	const struct timeline_row *first = &plot->t->rows[row];
@@ -171,7 +172,7 @@ static void draw_box(struct plot *plot, const struct timeline_block *one, const 
 		      (t->sums || is_engine(t, one->row) ? TIMELINE_UNITS : t->units);
 	char fill[16];
 
-	/* A thin gap between blocks shows where each block begins. */
+	/* Leave a thin gap between blocks, so that the start of each block is visible. */
 	fprintf(plot->file, "<rect class=\"%s x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" "
 		"height=\"%.2f\" fill=\"%s\"", attributes, x, plot->tops[one->row] + one->at * unit,
 		fmax(scale_x(one->end, t->from, t->to) - x - (t->sums ? 0 : 0.8), 0.6),
@@ -196,7 +197,7 @@ static void draw_block(struct plot *plot, const struct timeline_block *one)
 		" ns</title></rect>\n", one->launch, one->block, one->start, one->end);
 }
 
-/* Returns the largest sum of the use of an SM in a slice, in ns. */
+/* Sums the use of each SM in each slice. Returns the largest sum in ns. */
 static double find_fullest(const struct timeline *t)
 {
 	double full = 0, sum;
@@ -212,8 +213,8 @@ static double find_fullest(const struct timeline *t)
 }
 
 /*
- * Draws the sums of each slice of a row, one above the other. Equal sums in consecutive slices make
- * one box.
+ * Draws the sums of a row's slices. In a slice, the sums are drawn one above the other. If
+ * consecutive slices have equal sums, draws one box.
  */
 static void draw_sums(struct plot *plot, unsigned int row, double full)
 {
@@ -252,8 +253,8 @@ struct label {
 };
 
 /*
- * Checks whether the slices [@from, @to) of a kind are a better place for the kind's name than
- * @best. The slices are on a TPC of height @height.
+ * Finds out whether a place is better for a kind's name than @best. The place is in the slices from
+ * @from up to but not including @to, on a TPC of height @height.
  */
 static void check_area(const struct plot *plot, unsigned int kind, double top, double height,
 		       unsigned int from, unsigned int to, struct label *best)
@@ -272,7 +273,7 @@ static void check_area(const struct plot *plot, unsigned int kind, double top, d
 		*best = label;
 }
 
-/* Writes the name or the letter of each kind on the largest area of the kind in a group. */
+/* Writes the name or the letter of each kind. The place is the kind's largest area in a group. */
 static void label_group(struct plot *plot, unsigned int row, unsigned int end)
 {
 	const struct timeline *t = plot->t;
@@ -308,7 +309,7 @@ static void label_group(struct plot *plot, unsigned int row, unsigned int end)
 
 /* ------------------------------------------------------------------- drawing */
 
-/* Returns the height of a row, which must be so large that the smallest block is visible. */
+/* Returns the height of a row. With this height, the smallest block is visible. */
 static double row_height(const struct timeline *t)
 {
 	unsigned int nr = 0, rows;

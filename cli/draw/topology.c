@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Answers questions about a topology for drawings and lists: see topology.h. */
+/* Finds facts about a topology for drawings and lists; see topology.h. */
 #include "cli/draw/topology.h"
 
 bool topology_is_singleton(const struct gpupart_topology *topo, unsigned int tpc)
@@ -7,7 +7,10 @@ bool topology_is_singleton(const struct gpupart_topology *topo, unsigned int tpc
 	const struct gpupart_tpc *t = gpupart_topology_tpc(topo, tpc);
 	struct gpupart_tpcset vgpc;
 
-	/* If a virtual GPC corresponds to a GPC, its number is less than the number of GPCs. */
+	/*
+	 * If a virtual GPC corresponds to a GPC, the number of the virtual GPC is less than the
+	 * number of GPCs.
+	 */
 	if (!t || t->vgpc < (int)gpupart_topology_nr_gpcs(topo))
 		return false;
 	vgpc = gpupart_topology_vgpc(topo, t->vgpc);

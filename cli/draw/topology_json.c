@@ -14,8 +14,9 @@ static json_t *tpc_numbers(const struct gpupart_tpcset *set)
 }
 
 /*
- * If @are_present is true, returns the positions below @max that are set in @present. Otherwise
- * returns the positions that are not set. Returns null if they are not known.
+ * Returns positions below @max. If @are_present is true, returns positions that are set in
+ * @present. Otherwise returns positions that are not set. If the positions are not known, returns
+ * null.
  */
 static json_t *positions(uint32_t present, unsigned int max, bool are_present)
 {

@@ -30,8 +30,8 @@ static void print_sms(struct out *out, int indent, const struct gpupart_topology
 }
 
 /*
- * Returns the number of positions of a GPC. This is the number in the design or, if the design is
- * not known, the highest position of a TPC.
+ * Returns the number of positions in a GPC of the chip's design. If the design is not known, uses
+ * the highest position of a TPC.
  */
 static unsigned int nr_positions(const struct gpupart_topology *topo)
 {
@@ -52,7 +52,7 @@ static unsigned int nr_positions(const struct gpupart_topology *topo)
 struct grid {
 	unsigned int nr;	/* cells in a row */
 	int digits, pad;
-	bool fuses;		/* each row has the column of fuse positions */
+	bool fuses;		/* there is a column of fuse positions */
 	const struct picture_signs *signs;
 };
 
@@ -118,7 +118,7 @@ void topology_picture(struct out *out, const struct gpupart_topology *topo)
 	if (grid_width(&pic) > OUT_COLUMNS)
 		pic.fuses = false;
 	if (!nr || grid_width(&pic) > OUT_COLUMNS)
-		return;		/* the lists below the picture have the same information */
+		return;		/* the lists below the picture have the same contents */
 
 	fputc('\n', out->file);
 	for (unsigned int i = 0; i < nr; i++) {
@@ -127,7 +127,7 @@ void topology_picture(struct out *out, const struct gpupart_topology *topo)
 		if (!i && pic.fuses) {
 			int before = grid_width(&pic) - (int)pic.nr;
 
-			/* Print the last digits of the positions above their column. */
+			/* Print a heading with the last digit of each position. */
 			fprintf(out->file, "%*s", before, "");
 			for (unsigned int j = 0; j < pic.nr; j++)
 				fprintf(out->file, "%u", j % 10);

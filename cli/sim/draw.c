@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Draws the blocks of a run, with the SM and the time of each block, as SVG or as text of 80
- * columns.
+ * Draws the blocks of a run as SVG or as text of 80 columns. Shows the SM and the time of each
+ * block.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,20 +10,20 @@
 #include "cli/util/alloc.h"
 
 /*
- * The kinds of blocks. Each of the first kernels is a separate kind and has its own letter. All
- * other kernels together are one kind, and all copies together are another kind.
+ * The kinds of blocks. Each of the first kernels is a separate kind with its own letter. All other
+ * kernels together are one kind. All copies together are also one kind.
  */
 #define KINDS		(TIMELINE_KINDS - 2)
 #define COPY		(KINDS + 1)
 #define NO_KIND		UINT8_MAX
 #define TEXT_SLICES	58
 #define MAX_NAME	60
-#define MOST_USES	4 /* maximum number of streams and sets that are listed for a kernel */
+#define MOST_USES	4 /* maximum number of streams and sets in a kernel's list */
 #define MOST_STREAMS	16
 
 struct blocks {
 	const struct sim_run *run;
-	struct timeline t;		/* t.names is NULL for kinds without blocks */
+	struct timeline t;		/* if a kind has no blocks, its name in @t is NULL */
 	unsigned int kernels[KINDS], nr_kinds;	/* the kernels that have a letter */
 	uint8_t *kind_of;		/* indexed by kernel */
 	unsigned int row_of[PIPE_MAX_GPUS][PIPE_MAX_SMS];
@@ -78,8 +78,8 @@ static void describe_row(const struct blocks *b, unsigned int gpu, unsigned int 
 }
 
 /*
- * Adds the SMs of a GPU, then its copy engines, as rows from @row on. Returns the row after
- * these rows.
+ * Adds rows for the SMs of a GPU, and then for its copy engines. The first row is @row. Returns the
+ * number of the next free row.
  */
 static unsigned int add_rows(struct blocks *b, unsigned int gpu, unsigned int row)
 {
@@ -106,7 +106,7 @@ static unsigned int add_rows(struct blocks *b, unsigned int gpu, unsigned int ro
 	return row;
 }
 
-/* Gives the next letter to a kernel. */
+/* Assigns the next letter to a kernel. */
 static void add_kind(struct blocks *b, unsigned int kernel)
 {
 	const char *name = b->run->scenario.pipe.kernels[kernel].name;
@@ -137,8 +137,8 @@ static void take_block(void *user, const struct pipe_block *block)
 					   &pipe->kernels[block->kernel]);
 
 	/*
-	 * The kernel has no kind if the run was stopped before the first launch of the kernel
-	 * ended.
+	 * A run may be stopped before the first launch of a kernel ends. Then this kernel has no
+	 * kind.
 	 */
 	if (b->kind_of[block->kernel] == NO_KIND)
 		add_kind(b, block->kernel);
@@ -181,7 +181,7 @@ static void make_blocks(struct blocks *b, unsigned int nr_slices)
 	nr = 0;
 	for (unsigned int i = 0; i < pipe->nr_gpus; i++)
 		nr = add_rows(b, i, nr);
-	/* The same run has already succeeded, so it will succeed again. */
+	/* The same run has already succeeded, so this run also succeeds. */
 	pipe_run(pipe, &watch, result);
 	free(result);
 }
@@ -202,7 +202,7 @@ struct use {
 struct uses {
 	const struct pipe_scenario *pipe;
 	unsigned int kernel, nr;
-	struct use list[MOST_USES + 1];	/* an entry beyond MOST_USES means that there are more */
+	struct use list[MOST_USES + 1];	/* the entry after MOST_USES means that there are more */
 };
 
 static void set_words(const struct pipe_scenario *pipe, unsigned int gpu,

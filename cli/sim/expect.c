@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Checks the expectations of a scenario file against the results. An expectation is "[N *]
- * NAME.WHAT < [N *] NAME.WHAT". NAME may begin with a run, as in "packed/K1.end". If it does not,
- * the expectation must hold in each run.
+ * Compares the expectations of a scenario file with the results. An expectation is "[N *] NAME.WHAT
+ * < [N *] NAME.WHAT". NAME may begin with the name of a run, for example "packed/K1.end". If NAME
+ * contains no run, the expectation must hold in each run.
  */
 #include <ctype.h>
 #include <math.h>
@@ -13,10 +13,7 @@
 #include "cli/sim/sim.h"
 #include "cli/util/alloc.h"
 
-/*
- * SIDE_NEVER is the time of an event that did not happen. All comparisons with this time are
- * false.
- */
+/* SIDE_NEVER means that an event did not happen. All comparisons with SIDE_NEVER are false. */
 enum side_kind { SIDE_PLAIN, SIDE_TIME, SIDE_NEVER };
 
 struct side {
@@ -24,7 +21,7 @@ struct side {
 	enum side_kind kind;
 };
 
-/* The value of a word WHAT. A list of words ends with an entry without a name. */
+/* A word WHAT and its value. A list of words ends with an entry without a name. */
 struct word {
 	const char *name;
 	struct side side;
@@ -78,11 +75,11 @@ static bool of_program(const struct pipe_program_result *program, const char *wh
 	}, what, side);
 }
 
-/* The expectation that is being read, and the error message. */
+/* An expectation while it is being read, and an error message. */
 struct reader {
 	struct sim *sim;
 	const struct sim_run *run;
-	bool left_out;			/* the run of the expectation was not selected */
+	bool left_out;			/* the expectation's run was not selected */
 	char why[256];
 };
 
@@ -98,8 +95,8 @@ static bool unreadable(struct reader *reader, const char *fmt, ...)
 }
 
 /*
- * Finds the object that has the name and the value @what. If several objects have both, this is
- * an error.
+ * Finds the object with this name that has a value @what. If there are several such objects,
+ * returns an error.
  */
 static bool look_up(struct reader *reader, const struct sim_run *run, const char *name,
 		    const char *what, struct side *side)
@@ -134,8 +131,8 @@ static bool look_up(struct reader *reader, const struct sim_run *run, const char
 }
 
 /*
- * Finds the run with this name. If the file has the run but the run was not selected, the
- * expectation is skipped.
+ * Finds the run with this name. If the run is in the file but was not selected, skips the
+ * expectation.
  */
 static const struct sim_run *find_run(struct reader *reader, const char *wanted)
 {
@@ -186,7 +183,7 @@ static bool read_factor(const char *text, double *value, char **end)
 	return isdigit((unsigned char)*text) && isfinite(*value);
 }
 
-/* Reads "[N *] WORD" or a number. Changes @text. */
+/* Reads "[N *] WORD" or a number. Modifies the string @text. */
 static bool read_side(struct reader *reader, char *text, struct side *side)
 {
 	double factor = 1;
@@ -260,7 +257,7 @@ static bool read_both(struct reader *reader, char *left, struct side *sides,
 	return true;
 }
 
-/* Checks the expectation in one run. Returns false if the expectation cannot be read. */
+/* Checks the expectation in one run. If the expectation cannot be read, returns false. */
 static bool judge(struct reader *reader, const yaml_node_t *node, struct sim_outcome *outcome)
 {
 	struct yaml *yaml = &reader->sim->yaml;
@@ -277,7 +274,7 @@ static bool judge(struct reader *reader, const yaml_node_t *node, struct sim_out
 		return false;
 	}
 	if (!outcome->holds || reader->left_out)
-		return true;	/* keep the numbers of an earlier run */
+		return true;	/* keep the numbers of the earlier run */
 	outcome->holds = holds(relation, sides);
 	outcome->found[0] = '\0';
 	say_side(outcome->found, sizeof(outcome->found), &sides[0]);
@@ -288,7 +285,7 @@ static bool judge(struct reader *reader, const yaml_node_t *node, struct sim_out
 
 /*
  * Checks the expectation in all runs. If the expectation names a run that was not selected, sets
- * *counts to false. Returns false if the expectation cannot be read.
+ * *counts to false. If the expectation cannot be read, returns false.
  */
 static bool judge_all(struct sim *sim, const yaml_node_t *node, struct sim_outcome *outcome,
 		      bool *counts)

@@ -10,8 +10,8 @@
 /* --------------------------------------------------------------------------- text */
 
 /*
- * Prints a line for each GPU that ran blocks of the kernel. The line has the GPU's name if there
- * are several GPUs.
+ * Prints a line for each GPU that ran blocks of the kernel. If there are several GPUs, the line has
+ * the GPU's name.
  */
 static void text_sms(struct out *out, const struct sim_run *run, const struct sim_kind *kind)
 {
@@ -143,7 +143,7 @@ void sim_text(struct out *out, struct sim *sim)
 
 /* --------------------------------------------------------------------------- JSON */
 
-/* Returns null if @any is false. */
+/* If @any is false, returns null. */
 static json_t *json_ns(bool any, uint64_t ns)
 {
 	return any ? json_integer((json_int_t)ns) : json_null();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Runs a scenario and records the results. The results are the sums for each kernel, and
- * separate records of the first launches.
+ * Runs a scenario and records the results. The results are sums for each kernel, and a separate
+ * record for each of the first launches.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,7 +66,7 @@ uint64_t sim_idle(const struct sim_run *run)
 		if (gpu[i].last > last)
 			last = gpu[i].last;
 	}
-	/* A block begins some nanoseconds after it was assigned to an SM. */
+	/* A block begins some nanoseconds after its assignment to an SM. */
 	return last && last - first > run->result.busy_ns ? last - first - run->result.busy_ns : 0;
 }
 

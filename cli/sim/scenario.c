@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads a scenario file (Documentation/user/scenarios.md) with GPUs, kernels, graphs and streams.
- * scenario_steps.c reads the steps of programs.
+ * Reads a scenario file with GPUs, kernels, graphs and streams. See Documentation/user/scenarios.md
+ * for the format. The file scenario_steps.c reads the steps of programs.
  */
 #include <search.h>
 #include <stdlib.h>
@@ -35,8 +35,8 @@ void scenario_free(struct scenario *s)
 }
 
 /*
- * Checks a name. Names are printed, so they may not contain control characters. If @text is NULL,
- * the name contained a zero byte.
+ * Checks a name. Names are printed, so a name may not contain control characters. If a name
+ * contains a zero byte, @text is NULL.
  */
 static bool check_name(struct yaml *yaml, const yaml_node_t *node, const char *what,
 		       const char *text)
@@ -175,7 +175,8 @@ static void add_list(struct scenario *s, const yaml_node_t *node, const struct p
 }
 
 /*
- * Reads a set, which is "all", or "0-3", "tpc:..", "gpc:1,2" or "ugpu:0". "+" joins several parts.
+ * Reads a set. Examples are "all", "0-3", "tpc:..", "gpc:1,2" and "ugpu:0". The sign "+" joins
+ * several parts.
  */
 const struct pipe_set *scenario_set(struct scenario *s, yaml_node_t *node, unsigned int gpu)
 {
@@ -189,7 +190,7 @@ const struct pipe_set *scenario_set(struct scenario *s, yaml_node_t *node, unsig
 	while (!s->yaml->failed && (term = strsep(&rest, "+"))) {
 		colon = strchr(term, ':');
 		i = 0;
-		/* A stride also has a colon, but its colon follows a digit. */
+		/* The colon of a stride follows a digit. */
 		if (colon && strspn(term, "0123456789-,") != (size_t)(colon - term)) {
 			*colon = '\0';
 			while (i < 3 && strcmp(term, kinds[i].word))
@@ -315,8 +316,8 @@ static void make_gpu(struct scenario *s, yaml_node_t *node, struct pipe_gpu *gpu
 	else if (!gpu->map.nr_sms)
 		map_from_capture(s, node, gpu->chip.sample, gpu);
 	/*
-	 * Without this check the run might not end, because a process whose time slice is shorter
-	 * than a switch makes no progress.
+	 * A process needs a time slice that is longer than a switch. Otherwise it makes no
+	 * progress, and the run may not end.
 	 */
 	if (gpu->chip.slice_ns < gpu->chip.switch_ns)
 		yaml_fail(s->yaml, yaml_get(s->yaml, node, "slice"), "slice: %uns is too short: a "
@@ -425,7 +426,10 @@ static void take_after(struct yaml *yaml, const struct yaml_key *row, yaml_node_
 	out->nr_after = i;
 }
 
-/* Stores a name that no earlier node has. Later nodes refer to this name. */
+/*
+ * Stores the name of a node. No earlier node may have this name. Later nodes can refer to this
+ * name.
+ */
 static void take_node_name(struct yaml *yaml, const struct yaml_key *key, yaml_node_t *node,
 			   void *to)
 {
@@ -556,7 +560,7 @@ static const struct yaml_key scenario_keys[] = {
 	{ "stop",
 		YAML_TIME, YAML_AT(struct scenario, pipe.stop_ns), 1, 0, "0: must be more than "
 				     "0" },
-	/* Other functions read these sections. */
+	/* Other functions read the following sections. */
 	{ .name = "title" }, { .name = "about" }, { .name = "gpus" }, { .name = "runs" },
 	{ .name = "expect" }, { .name = "qos" },
 	{ 0 },

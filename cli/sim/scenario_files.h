@@ -8,14 +8,14 @@
 struct dirent;
 
 /*
- * Finds the first directory that has any files, and lists its files in the same way as
+ * Finds the first directory that is not empty. Lists the files in this directory in the same way as
  * scandir(). Returns the number of files.
  */
 int scenario_list(struct dirent ***entries);
 
 /*
- * Writes the path of the installed scenario @name to @path. If @name is a file or contains a slash,
- * the path is @name. Returns 0 or an exit status.
+ * Writes a path to @path. If @name is a file or contains a slash, the path is @name. Otherwise the
+ * path is that of the installed scenario @name. Returns 0 or an exit status.
  */
 int scenario_find(const char *name, char *path, size_t len);
 

@@ -3,8 +3,7 @@
 #include <string.h>
 #include "cli/sim/scenario_parts.h"
 
-#define MOST_STEPS	1000000u	/* limit of the steps of all loops together, after aliases
-					 * are expanded */
+#define MOST_STEPS	1000000u	/* limit for all loops together, with aliases expanded */
 #define MOST_EVENTS	4096u
 
 /* ----------------------------------------------------------------- values of a step */
@@ -41,7 +40,7 @@ static void take_set(struct yaml *yaml, const struct yaml_key *key, yaml_node_t 
 	step->set = scenario_set(s, node, s->pipe.streams[step->stream].gpu);
 }
 
-/* A step that names an event for the first time creates it. */
+/* The first step that names an event creates the event. */
 static void take_event(struct yaml *yaml, const struct yaml_key *key, yaml_node_t *node, void *to)
 {
 	struct scenario *s = yaml->context;
@@ -76,7 +75,7 @@ static void take_body(struct yaml *yaml, const struct yaml_key *key, yaml_node_t
 	s->depth++;
 	step->body = make_steps(s, list, &step->nr_body);
 	s->depth--;
-	/* Nested loops with empty bodies would take no simulated time, but much real time. */
+	/* Nested empty loops would take no simulated time, but much real time. */
 	for (unsigned int i = 0; i < step->nr_body; i++)
 		endless &= step->body[i].kind == PIPE_LOOP && !step->body[i].amount;
 	if (endless)
@@ -165,7 +164,7 @@ static const struct yaml_key program_keys[] = {
 	{ 0 },
 };
 
-/* A list of steps, or a mapping that contains one. */
+/* Reads a list of steps, or a mapping that contains a list of steps. */
 static void make_program(struct scenario *s, yaml_node_t *key, yaml_node_t *node, void *entry)
 {
 	struct pipe_program *program = entry;

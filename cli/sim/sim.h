@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* The results of `gpupart sim` and how it prints them. Times are simulated, in ns. */
+/* Results of `gpupart sim`, and functions that print the results. Times are simulated, in ns. */
 #ifndef GPUPART_CLI_SIM_SIM_H
 #define GPUPART_CLI_SIM_SIM_H
 
 #include "cli/sim/scenario.h"
 #include "cli/util/out.h"
 
-#define SIM_MAX_ROWS	10000	/* number of launches that are recorded one by one */
+#define SIM_MAX_ROWS	10000	/* maximum number of launches with separate records */
 
-/* The sum of all launches of a kernel, or of all copies in one direction (@engine). */
+/* Sums for all launches of a kernel, or for all copies. */
 struct sim_kind {
 	uint64_t nr, blocks, bytes;
 	uint64_t first, last;		/* start of the first launch; end of the last launch */
@@ -29,7 +29,10 @@ struct sim_run {
 	unsigned int nr_rows;
 };
 
-/* Runs the scenario. Returns 0, or a negative errno of pipe_run() with result.why set. */
+/*
+ * Runs the scenario. Returns 0 or the -errno of pipe_run(). After an error, result.why has the
+ * reason.
+ */
 int sim_run(struct sim_run *run);
 void sim_run_free(struct sim_run *run);
 
@@ -43,10 +46,11 @@ struct sim {
 };
 
 /*
- * Returns the sum of the times between the first and the last block in which no GPU ran a block.
+ * Returns how long no GPU ran a block. The time before the first block and the time after the last
+ * block do not count.
  */
 uint64_t sim_idle(const struct sim_run *run);
-/* Returns the number of SMs, on all GPUs, that ran a block. */
+/* Returns the number of SMs that ran a block. Counts SMs on all GPUs. */
 unsigned int sim_nr_sms(const struct sim_kind *kind);
 /* Formats a time such as "1.234 ms". Returns @text. */
 const char *sim_time(char text[32], uint64_t ns);
@@ -57,14 +61,14 @@ void sim_text(struct out *out, struct sim *sim);
 json_t *sim_json(struct sim *sim);
 
 /*
- * Draw the blocks that ran between @from and @to, with the SM of each block. The first function
- * draws SVG with the title @title, and the second draws text of 80 columns.
+ * These functions draw the blocks that ran between @from and @to, with the SM of each block. The
+ * first function draws SVG with the title @title. The second function prints text of 80 columns.
  */
 void sim_svg(struct out *out, const struct sim_run *run, const char *title, uint64_t from,
 	     uint64_t to);
 void sim_rows(struct out *out, const struct sim_run *run, uint64_t from, uint64_t to);
 
-/* The result of an expectation of the file. */
+/* The result of an expectation. */
 struct sim_outcome {
 	const char *text;
 	bool holds;
@@ -72,8 +76,9 @@ struct sim_outcome {
 };
 
 /*
- * Checks the expectations of the file. Skips the expectations of runs that were not selected. If an
- * expectation cannot be read, prints an error message and returns false.
+ * Checks the expectations of the file. If an expectation belongs to a run that was not selected,
+ * skips the expectation. If an expectation cannot be read, prints an error message and returns
+ * false.
  */
 bool sim_expect(struct sim *sim, struct sim_outcome **outcomes);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Computes the number of TPCs for -n and --sms, and chooses the TPCs. */
+/* Computes the number of TPCs for the options -n and --sms, and chooses these TPCs. */
 #include <stdio.h>
 #include <string.h>
 #include "cli/target/amount.h"
@@ -35,7 +35,10 @@ static int parse_sms(const char *text, const struct gpupart_topology *topo, unsi
 	return 0;
 }
 
-/* Reads a share such as "12.5%" of @of TPCs. Rounds down, so that two halves fit. */
+/*
+ * Reads a share of @of TPCs, such as "12.5%". Rounds the number of TPCs down, so that two halves
+ * fit.
+ */
 static bool parse_share(const char *text, unsigned int of, unsigned int *nr)
 {
 	size_t len = strspn(text, "0123456789.");
@@ -79,8 +82,8 @@ static void note_overlap(unsigned int nr, const struct gpupart_tpcset *part, con
 }
 
 /*
- * Chooses all free TPCs. If there are fewer than @nr, adds packed TPCs that other programs also
- * use.
+ * Chooses all free TPCs. If there are fewer than @nr free TPCs, adds packed TPCs that other
+ * programs use.
  */
 static void choose_packed(const struct gpupart_topology *topo, const struct gpupart_tpcset *from,
 			  const struct gpupart_tpcset *unused, unsigned int nr,
@@ -117,7 +120,7 @@ int amount_choose(const struct gpupart_topology *topo, enum gpupart_shape shape,
 	if (err)
 		return error_of(err, "--shape with -n %u: %s", nr, gpupart_error(cmd_gp));
 	/*
-	 * Do not call clusters_add() here: whole GPCs have room for clusters, and more TPCs would
+	 * Do not call clusters_add() here. Whole GPCs have room for clusters, and more TPCs would
 	 * change the shape.
 	 */
 	if (shape == GPUPART_SHAPE_BALANCED)

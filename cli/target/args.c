@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Parses the options that commands share, and finds the GPU, source and set they mean. */
+/* Parses the options that commands share. Finds the GPU, the source and the set. */
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
@@ -30,9 +30,9 @@
 #define OPT_SMS 260
 #define OPT_SHAPE 261
 #define NOT_OWN (-2)
-#define OPT_OWN 300	/* OPT_OWN + i stands for option i of the command itself */
+#define OPT_OWN 300	/* OPT_OWN + i is option i of the command itself */
 
-/* The shared options. A command that accepts an option has the option's flag. */
+/* The shared options. If a command accepts an option, the command has the option's flag. */
 static const struct {
 	unsigned int takes;
 	const char *short_form;	/* for getopt_long() */
@@ -75,7 +75,7 @@ static int print_help(const char *help)
 	return CMD_ENDED | out_close(&out);
 }
 
-/* Rejects an empty value, which is probably an unset shell variable. */
+/* Rejects an empty value, because it probably comes from an unset shell variable. */
 static int take_text(const char *option, const char *wants, const char **value)
 {
 	if (!*optarg)
@@ -84,9 +84,7 @@ static int take_text(const char *option, const char *wants, const char **value)
 	return 0;
 }
 
-/*
- * Reads --shape or, if it is absent, its default in the configuration files. Returns 0 or an error.
- */
+/* Reads --shape or its default in the configuration files. Returns 0 or an error. */
 static int find_shape(const struct args *args, enum gpupart_shape *shape)
 {
 	const struct setting *setting = NULL;
@@ -141,7 +139,7 @@ static int take(struct args *args, int opt, const char *help)
 	}
 }
 
-/* Lists the long options that begin with @word, as "--of, --output". Returns their number. */
+/* Lists the long options that begin with @word. Returns the number of these options. */
 static unsigned int list_matches(const struct option *options, const char *word, char *text,
 				 size_t len)
 {
@@ -157,7 +155,7 @@ static unsigned int list_matches(const struct option *options, const char *word,
 
 static int bad_option(const struct args *args, int opt, char **argv, const struct option *options)
 {
-	/* getopt() stores the letter of a short option in optopt, and skips a long option. */
+	/* For a short option, optopt has the letter. A long option is the previous argument. */
 	const char *word = argv[optind - 1];
 	char letter[3] = { '-', (char)optopt, 0 };
 	bool is_long = !strncmp(word, "--", 2);
@@ -195,7 +193,7 @@ static int take_own(const struct args_option *own, int opt)
 	return NOT_OWN;
 }
 
-/* Returns whether the file name of -o ends with .json and --of is not given. */
+/* Returns whether --of is absent and the file name of -o ends with ".json". */
 static bool output_is_json(const struct args *args, const struct args_option *own)
 {
 	const char *ending = args->output ? strrchr(args->output, '.') : NULL;
@@ -206,9 +204,7 @@ static bool output_is_json(const struct args *args, const struct args_option *ow
 	return ending && !strcasecmp(ending, ".json");
 }
 
-/*
- * Rejects abbreviations, because getopt_long() accepts them and would read --sm as --sm-count.
- */
+/* Rejects abbreviations, because getopt_long() would read --sm as --sm-count. */
 static int check_whole(char **argv, const char *option)
 {
 	/* The value may be a separate argument. */
@@ -219,7 +215,7 @@ static int check_whole(char **argv, const char *option)
 	return usage_error("unknown option '%s': write --%s", word, option);
 }
 
-/* Collects the shared options that a command accepts, appends their @letters. Returns how many. */
+/* Collects the shared options of a command. Appends their letters. Returns their number. */
 static unsigned int take_shared(unsigned int takes, char *letters, struct option *options)
 {
 	unsigned int nr = 0;
@@ -233,7 +229,7 @@ static unsigned int take_shared(unsigned int takes, char *letters, struct option
 	return nr;
 }
 
-/* Parses the options of the set named @name. Called while getopt_long() is at "@NAME". */
+/* Parses the options of the named set @name. At this time, getopt_long() is at "@NAME". */
 static int take_named(struct args *args, const char *name)
 {
 	struct option options[MAX_OPTIONS] = { 0 };
@@ -244,7 +240,7 @@ static int take_named(struct args *args, const char *name)
 	if (status)
 		return status;
 	args->named = setting;
-	/* Do not free the text, because the options point into it. */
+	/* The options point into this text, so do not free the text. */
 	text = alloc_text("%s", setting->value);
 	while ((word = strsep(&text, " \t")) && argc < ARGS_MAX_TERMS - 1)
 		if (*word)
@@ -277,7 +273,7 @@ int args_parse(struct args *args, unsigned int takes, const struct args_option *
 	unsigned int nr;
 	int opt, status, at = -1;
 
-	/* Options end at PROGRAM, but names may be mixed with options. */
+	/* After PROGRAM, there are no more options. Names and options may be in any order. */
 	strcpy(letters, takes & ARGS_NAMES ? ":" : "+:");
 	args->cmd = argv[0];
 	nr = take_shared(takes, letters, options);
@@ -293,8 +289,8 @@ int args_parse(struct args *args, unsigned int takes, const struct args_option *
 	}
 	opterr = 0;
 	/*
-	 * If optind is 0, glibc begins again and reads the leading "+". A command may parse its
-	 * arguments twice.
+	 * A command may parse its arguments twice. If optind is 0, glibc begins again and reads the
+	 * leading "+".
 	 */
 	optind = 0;
 	for (;;) {
@@ -330,8 +326,8 @@ int args_parse(struct args *args, unsigned int takes, const struct args_option *
 }
 
 /*
- * Checks that -i names an existing regular file. Returns 0 or an error. A pipe is rejected because
- * it cannot be read twice, and the simulated driver reads the capture again.
+ * Checks that -i names an existing regular file. Rejects a pipe, because the simulated driver reads
+ * the capture again. Returns 0 or an error.
  */
 static int check_file(const struct args *args)
 {
@@ -359,10 +355,7 @@ static int check_file(const struct args *args)
 /* The simulated driver has 128 mask bits, like TMD V04_00. */
 #define SIM_MASK_BITS 128
 
-/*
- * The simulated driver needs the measured mask bit of every TPC. Returns 0, or an error if the
- * capture lacks one.
- */
+/* Checks that the capture has a measured mask bit for every TPC. Returns 0 or an error. */
 static int check_bits(const struct args *args, const struct gpupart_topology *topo)
 {
 	unsigned int tpc, other;
@@ -389,7 +382,7 @@ static int check_bits(const struct args *args, const struct gpupart_topology *to
 		args_source_from(args), args->source, why);
 }
 
-/* Opens the capture of -i as a check, and writes its full path to @path. Returns 0 or an error. */
+/* Checks the capture of -i. Writes its full path to @path. Returns 0 or an error. */
 static int capture_path(const struct args *args, char *path, size_t len)
 {
 	const char *from = args_source_from(args);
@@ -399,19 +392,13 @@ static int capture_path(const struct args *args, char *path, size_t len)
 
 	if (status)
 		return status;
-	/*
-	 * Ignore --gpu here. --gpu selects a simulated GPU, and the capture may lack the address
-	 * of this GPU.
-	 */
+	/* Ignore --gpu here, because the capture may lack the address of the simulated GPU. */
 	err = gpupart_topology_open(cmd_gp, args->source, NULL, &topo);
 	if (err) {
 		status = error_of(err, "%s%s: %s", from, args->source, gpupart_error(cmd_gp));
 		goto close_gp;
 	}
-	/*
-	 * Only the library knows the path of a sample. The library shortens a long path to
-	 * "...end".
-	 */
+	/* Get the path from the library. The library shortens a long path to "...end". */
 	found = strncmp(args->source, "sample:", 7) ? args->source :
 		gpupart_topology_info(topo)->source;
 	err = strncmp(found, "...", 3) ? paths_full(found, path, len) : -ENAMETOOLONG;
@@ -428,7 +415,7 @@ close_gp:
 	return status;
 }
 
-/* Finds the GPU of --gpu among the simulated GPUs. Returns 0 or an error. */
+/* Finds the simulated GPU that --gpu selects. Returns 0 or an error. */
 static int choose_simulated(struct args *args, const char *captures)
 {
 	static struct cuda_simulated found;
@@ -444,7 +431,7 @@ static int choose_simulated(struct args *args, const char *captures)
 	if (err && args->gpu)
 		return usage_error("--gpu %s: %s", args->gpu, found.why);
 	args->simulated = true;
-	if (err) {	/* attaching to the GPU reports the error */
+	if (err) {	/* gpupart_attach() will report the error */
 		snprintf(first, sizeof(first), "%.*s", (int)strcspn(captures, ":"), captures);
 		args->source = first;
 		return 0;
@@ -480,10 +467,7 @@ int args_input(struct args *args)
 	args->has_defaults = true;
 	if (!source || !*source) {
 		status = settings_default("input", &setting);
-		/*
-		 * Remove an invalid setting, because otherwise the restarted command would
-		 * report the mistake a second time.
-		 */
+		/* Remove an invalid setting. The restarted command must not report it again. */
 		setting = status ? NULL : setting;
 		source = setting ? setting->value : NULL;
 		from = setting ? alloc_text("%s%s = ", setting->from, setting->key) : NULL;
@@ -531,7 +515,7 @@ int args_gpu(struct args *args, const char **gpu)
 		return 0;
 	if (!strncmp(visible, "GPU-", 4)) {
 		/*
-		 * A UUID can be used directly. If the variable has a list of UUIDs, use the first
+		 * A UUID needs no translation. If the variable has a list of UUIDs, use the first
 		 * UUID.
 		 */
 		snprintf(args->visible, sizeof(args->visible), "%.*s",
@@ -540,7 +524,8 @@ int args_gpu(struct args *args, const char **gpu)
 		return 0;
 	}
 	/*
-	 * With one GPU, the index needs no translation. Without a GPU, opening the topology fails.
+	 * If there is one GPU, the index needs no translation. Without a GPU, opening the topology
+	 * fails.
 	 */
 	if (*visible && *visible != '-' &&
 	    gpupart_gpu_list(cmd_gp, NULL, NULL, 0, sizeof(struct gpupart_gpu_info)) <= 1)
@@ -646,9 +631,7 @@ int args_set(const struct args *args, const struct gpupart_topology *topo, const
 			nr += more;
 			continue;
 		}
-		/*
-		 * Reject "+", because the library would read it as the beginning of another term.
-		 */
+		/* Reject "+", because it would begin another term in the library. */
 		if (strchr(value, '+') || strchr(value, ' ') || !*value) {
 			status = usage_error("%s '%s': must be %s", option, value,
 					     word[0] == 'h' ? "a hexadecimal number" :

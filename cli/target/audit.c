@@ -11,7 +11,7 @@
 #include "cli/util/message.h"
 #include "cli/util/paths.h"
 
-/* Returns whether @list, a value of LD_AUDIT, contains the file at @path. */
+/* Returns whether @list contains the file at @path. The format of @list is that of LD_AUDIT. */
 static bool names(const char *list, const char *path)
 {
 	char one[PATH_MAX];
@@ -30,8 +30,8 @@ static bool names(const char *list, const char *path)
 }
 
 /*
- * Appends @path to LD_AUDIT. This makes it the last library in the list, so its answers pass
- * through the other libraries.
+ * Appends @path to LD_AUDIT. So the answers of the library at @path pass through all other
+ * libraries in the list.
  */
 static int put_last(const char *path)
 {
@@ -54,9 +54,7 @@ void audit_join(void)
 	char path[PATH_MAX];
 	int err = paths_package(PATHS_NVML, path, sizeof(path));
 
-	/*
-	 * The loader reads a colon as the end of the path, and "$" as the beginning of a variable.
-	 */
+	/* For the loader, a colon ends the path and "$" begins a variable. */
 	if (!err && strpbrk(path, ":$"))
 		err = -EINVAL;
 	if (!err)
@@ -69,8 +67,8 @@ void audit_join(void)
 }
 
 /*
- * Runs in a child. Starts a program with the library at @path, and sets *result if the program
- * loads it.
+ * Runs in a child. Starts a program with the library at @path. If the program loads the library,
+ * sets *result.
  */
 static void try_it(void *path, void *result)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The audit library for the loader. With this library, NVIDIA's management library reports the
- * tenant's quota to a program of a tenant.
+ * Prepares the use of the audit library. If the loader loads this library into a tenant's program,
+ * NVIDIA's management library reports the tenant's quota to the program.
  */
 #ifndef GPUPART_CLI_TARGET_AUDIT_H
 #define GPUPART_CLI_TARGET_AUDIT_H
@@ -9,7 +9,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The text that describes the consequence of a missing library for a tenant's program. */
+/*
+ * The message text for a missing library. The text describes the consequence for a tenant's
+ * program.
+ */
 #define AUDIT_WHOLE "programs that use NVML, such as nvidia-smi, see the whole GPU's memory"
 
 /*

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads the cgroup paths of kubelet, containerd, CRI-O, docker, podman and Slurm. A process cannot
- * change its path, but a user who may create cgroups can choose any name.
+ * Parses the cgroup paths of kubelet, containerd, CRI-O, docker, podman and Slurm. A process cannot
+ * change its path. But a user who may create cgroups can give a cgroup any name.
  */
 #include <fcntl.h>
 #include <stdbool.h>
@@ -15,8 +15,8 @@
 #define X16		"xxxxxxxxxxxxxxxx"
 
 /*
- * Copies the text at @at to @into if it matches @pattern and ends a path component. The text may
- * have '_' where @pattern has '-'.
+ * Compares the text at @at with @pattern. If the text matches and a path component ends after it,
+ * copies the text to @into. A '-' in @pattern also matches '_'.
  */
 static void take(const char *at, const char *pattern, char *into)
 {
@@ -38,7 +38,7 @@ void cgroup_parse(const char *text, struct cgroup_ids *ids)
 	bool slurm = false;
 
 	memset(ids, 0, sizeof(*ids));
-	/* A name follows a '/' or a '-'. Use the innermost name. */
+	/* A name is preceded by '/' or '-'. Use the innermost name. */
 	for (const char *at = text; *at; at++) {
 		size_t digits = strspn(at + 1, "0123456789");
 

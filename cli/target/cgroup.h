@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds the pod, container and Slurm job of a process from the path of its cgroup. */
+/*
+ * Finds the pod, the container and the Slurm job of a process. Uses the cgroup path of the process.
+ */
 #ifndef GPUPART_CLI_TARGET_CGROUP_H
 #define GPUPART_CLI_TARGET_CGROUP_H
 
@@ -12,7 +14,7 @@ struct cgroup_ids {
 /* Parses the content of /proc/PID/cgroup, for both versions of cgroups. */
 void cgroup_parse(const char *text, struct cgroup_ids *ids);
 
-/* Reads the ids of process @pid. All ids are "" if this fails. */
+/* Reads the ids of process @pid. If this fails, sets all ids to "". */
 void cgroup_read(int pid, struct cgroup_ids *ids);
 
 #endif

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Checks before a program starts: the mask bits, whether a run is strict, and names. */
+/*
+ * Makes checks before a program starts. Checks the mask bits, the names, and the setting for strict
+ * runs.
+ */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -25,8 +28,8 @@ void check_attach_gpu(void *selector, void *result)
 	struct gpupart *gp;
 
 	/*
-	 * The map belongs to the GPU. Therefore check the map without the limit of an outer run
-	 * and without the library of another tool.
+	 * The map of mask bits belongs to the GPU. Therefore the check must not use the limit of an
+	 * outer run or the library of another tool.
 	 */
 	unsetenv("GPUPART_SET");
 	unsetenv("CUDA_INJECTION64_PATH");
@@ -85,11 +88,11 @@ int check_in_child(const char *pci, struct check *check)
 	struct check alone = { 0 };
 	char why[128];
 
-	/* The child closes nothing, because its exit destroys the driver's context. */
+	/* The exit of the child destroys the driver's context. So the child closes nothing. */
 	if (child_call(check_attach_gpu, (void *)pci, check, sizeof(*check), CHECK_SECONDS, why,
 		       sizeof(why)))
 		return failure("cannot check the mask bits of GPU %s: %s", pci, why);
-	/* The library cannot check the mask bits as a client of MPS, so try again without MPS. */
+	/* A client of MPS cannot check the mask bits. So try again without MPS. */
 	if (check->err && getenv("CUDA_MPS_PIPE_DIRECTORY") &&
 	    !child_call(check_gpu_alone, (void *)pci, &alone, sizeof(alone), CHECK_SECONDS, why,
 			sizeof(why)) &&

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Checks before a program starts: the mask bits, whether a run is strict, and names. */
+/*
+ * Makes checks before a program starts. Checks the mask bits, the names, and the setting for strict
+ * runs.
+ */
 #ifndef GPUPART_CLI_TARGET_CHECK_H
 #define GPUPART_CLI_TARGET_CHECK_H
 
@@ -10,13 +13,13 @@ struct check {
 	int err;
 	bool called_back;	/* the driver called the launch callback */
 	bool no_callback;	/* @err: the launch callback is missing or has an unknown form */
-	bool from_cache;	/* from_cache to graphs: same members as in struct gpupart_check */
+	bool from_cache;	/* from here to @graphs: same members as in struct gpupart_check */
 	unsigned int nr_proven, nr_launches;
 	char layout[32], streams[256], graphs[256];
-	char records[256];	/* the reason why the GPU writes no completion records, or "" */
-	/* the reason why profilers cannot attach with GPUPART_PROFILE=1, or "" */
+	char records[256];	/* why the GPU writes no completion records, or "" */
+	/* why profilers cannot attach with GPUPART_PROFILE=1, or "" */
 	char profilers[256];
-	/* the reason why green contexts fail, or ""; check_attach_tools() sets it */
+	/* why green contexts fail, or ""; set by check_attach_tools() */
 	char green[256];
 	char key[20];		/* for gpupart_attach_early() */
 	struct gpupart_driver driver;
@@ -32,8 +35,8 @@ struct check {
  */
 void check_attach_gpu(void *selector, void *check);
 /*
- * Does the same as check_attach_gpu(), with the settings of `run --profile`. Also tries to create a
- * green context.
+ * Does the same as check_attach_gpu(), but with the settings of `gpupart run --profile`. Also tries
+ * to create a green context.
  */
 void check_attach_tools(void *selector, void *check);
 
@@ -41,10 +44,10 @@ void check_attach_tools(void *selector, void *check);
 int check_in_child(const char *pci, struct check *check);
 
 /*
- * Finds out whether the node's configuration makes all runs strict. If it does, sets *node to a
- * description of the setting. Otherwise sets *node to NULL. Returns 0, or an error if the
- * setting is invalid. If @told is true, prints no message about a setting that is ignored or
- * cannot be read.
+ * Finds out whether the node's configuration makes all runs strict. If all runs are strict, sets
+ * *node to a description of the setting. Otherwise sets *node to NULL. If the setting is invalid,
+ * returns an error. If the setting is ignored or cannot be read, and @told is false, prints a
+ * message.
  */
 int check_node_strict(bool told, const char **node);
 
@@ -52,8 +55,8 @@ int check_node_strict(bool told, const char **node);
 bool check_is_name(const char *name);
 
 /*
- * Checks @name like check_is_name(). Prints an error message if the name is not valid. Returns 0 or
- * an error.
+ * Checks @name in the same way as check_is_name(). If the name is not valid, prints an error
+ * message. Returns 0 or an error.
  */
 int check_name(const char *name);
 

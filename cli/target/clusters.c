@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Avoids and reports sets that have no room for a cluster of the portable size. See clusters.h. */
+/* Avoids and reports sets without room for a cluster of the portable size; see clusters.h. */
 #include <stdio.h>
 #include "cli/target/clusters.h"
 #include "cli/util/message.h"
@@ -17,10 +17,7 @@ void clusters_add(const struct gpupart_topology *topo, const struct gpupart_tpcs
 		*set = all;
 }
 
-/*
- * Returns false for a GPU without virtual GPCs, because a GPU of this kind may not support
- * clusters.
- */
+/* Without virtual GPCs, a GPU may not support clusters. In this case, returns false. */
 static bool holds_none(const struct gpupart_topology *topo, const struct gpupart_tpcset *set)
 {
 	return gpupart_topology_end_vgpc(topo) &&

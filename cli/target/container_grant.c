@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Writes the grants of containers. Each container has a directory for its grants. See
- * container_grant.h.
+ * Writes the grants of containers; see container_grant.h. Each container has a directory for its
+ * grants.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -39,8 +39,8 @@ int hold_container(const char *folder, const struct gpupart_grant *grant)
 	if (status)
 		return status;
 	/*
-	 * Both grants apply to user 0 of the container. If both grants had a quota, the sum of
-	 * the two quotas would apply.
+	 * Both grants apply to user 0 of the container. If both had a quota, the sum of the quotas
+	 * would apply.
 	 */
 	copy.memory = 0;
 	if (*copy.id)

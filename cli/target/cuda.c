@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Queries libcuda.so.1 in a child. Therefore a hang or a crash of the driver does no harm, and this
- * process does not use CUDA. Makes no launches.
+ * Queries libcuda.so.1 in a child process, because the driver may hang or crash. The parent process
+ * does not use CUDA. Makes no launches.
  */
 #include <ctype.h>
 #include <dlfcn.h>
@@ -15,7 +15,10 @@
 
 #define PROBE_SECONDS 30
 
-/* Makes the child use the driver without a limit and without the library of another tool. */
+/*
+ * Changes the environment of the child. Then the child uses the driver without a limit and without
+ * other tools.
+ */
 static void leave_alone(void)
 {
 	unsetenv("CUDA_INJECTION64_PATH");
@@ -84,7 +87,11 @@ static void ask(void *arg, void *result)
 		cuda_gpus_here(probe->pci);
 }
 
-/* Calls @fn in a child to fill in @result. @err and @why (256 bytes) are members of @result. */
+/*
+ * Calls @fn in a child. The function @fn fills in @result. Both *err and @why are members of
+ * @result. Returns *err. If the child fails, returns -errno and stores a reason in @why. The buffer
+ * @why has 256 bytes.
+ */
 static int ask_in_child(void (*fn)(void *, void *), const void *arg, void *result, size_t len,
 			const int *err, char *why)
 {
@@ -103,7 +110,10 @@ int cuda_probe(struct cuda_probe *probe)
 	return ask_in_child(ask, NULL, probe, sizeof(*probe), &probe->err, probe->why);
 }
 
-/* Returns CUDA's number of the GPU that @selector selects, or -1. */
+/*
+ * Finds the GPU that @selector selects. Returns CUDA's number of this GPU. If there is no such GPU,
+ * returns -1.
+ */
 static int find_device(void *lib, const char *selector,
 		       int (*gpu_info)(int, char *, char *))
 {
@@ -193,7 +203,7 @@ static void ask_memory(void *arg, void *result)
 	void *lib;
 
 	leave_alone();
-	/* The address identifies the GPU even if the GPU is not visible to this process. */
+	/* Use the address of the GPU, because the GPU may not be visible to this process. */
 	unsetenv("CUDA_VISIBLE_DEVICES");
 	lib = dlopen("libcuda.so.1", RTLD_NOW);
 	if (lib && question->simulated == !!dlsym(lib, "gpupart_sim_capture"))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Queries libcuda.so.1. Each function queries CUDA in a child, unless the comment of the
- * function says otherwise.
+ * Queries libcuda.so.1. Most functions query CUDA in a child process. The comments of the other
+ * functions say so.
  */
 #ifndef GPUPART_CLI_TARGET_CUDA_H
 #define GPUPART_CLI_TARGET_CUDA_H
@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define CUDA_MAX_GPUS 32	/* maximum number of addresses that are read */
+#define CUDA_MAX_GPUS 32	/* maximum number of GPU addresses */
 
 struct cuda_probe {
 	int err;		/* 0 or -errno */
@@ -34,23 +34,23 @@ struct cuda_simulated {
 int cuda_probe(struct cuda_probe *probe);
 
 /*
- * If libcuda.so.1 is the simulated driver, finds its GPU @selector, which is an index, a PCI
- * address, a UUID, or NULL for the first GPU. Does not query another driver. Returns 0, -ENODEV if
- * there is no such GPU, or -EIO if the driver did not start.
+ * If libcuda.so.1 is the simulated driver, finds a simulated GPU. Does not query any other driver.
+ * The selector is an index, a PCI address, a UUID, or NULL for the first GPU. If there is no such
+ * GPU, returns -ENODEV. If the driver did not start, returns -EIO. Otherwise returns 0.
  */
 int cuda_find_simulated(const char *selector, struct cuda_simulated *found);
 
 /*
- * Return how many bytes of memory the GPU at @pci has according to CUDA, or 0 if this is not known.
- * cuda_memory() also returns 0 if @simulated does not match the installed libcuda.so.1.
- * cuda_memory_here() uses CUDA in this process.
+ * These functions ask CUDA for the memory size of the GPU at @pci. They return the size in bytes.
+ * If the size is not known, they return 0. If @simulated does not match the installed libcuda.so.1,
+ * cuda_memory() also returns 0. The function cuda_memory_here() uses CUDA in this process.
  */
 uint64_t cuda_memory(const char *pci, bool simulated);
 uint64_t cuda_memory_here(const char *pci);
 
 /*
- * Stores the addresses, in lower case, of the GPUs that CUDA reports in this process. Returns the
- * number of GPUs.
+ * Uses CUDA in this process. Stores the addresses, in lower case, of all GPUs that CUDA reports.
+ * Returns the number of GPUs.
  */
 int cuda_gpus_here(char pci[CUDA_MAX_GPUS][20]);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Waits for earlier launches; see drained.h. lib/records/drain.c tracks these launches. */
+/* Waits for earlier launches; see drained.h. The file lib/records/drain.c tracks these launches. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 
 static void set_state(struct drained_row *row, int state)
 {
-	/* When a process ends, its contexts and launches end, too. */
+	/* The end of a process also ends its contexts and its launches. */
 	row->state = state == -ESRCH ? 1 : state;
 	if (row->state < 0)
 		snprintf(row->why, sizeof(row->why), "%.255s", gpupart_error(cmd_gp));
@@ -58,8 +58,8 @@ static bool descends(int pid, int ancestor)
 }
 
 /*
- * Returns whether to wait for @process. A process of the job may run as another user. But any
- * user can also write a state page with the id of this job and with launches that never end.
+ * Returns whether to wait for @process. A process of the job may run as another user. But a user
+ * can write a state page with any job id and with launches that never end.
  */
 static bool is_known(const struct gpupart_process *process, const struct gpupart_job *jobs,
 		     int nr_jobs, const char *job)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Waits for launches that programs made before a change of their sets. One thread. */
+/*
+ * Waits for the end of launches that programs made before their sets were changed. Call these
+ * functions from one thread.
+ */
 #ifndef GPUPART_CLI_TARGET_DRAINED_H
 #define GPUPART_CLI_TARGET_DRAINED_H
 
@@ -11,7 +14,7 @@ struct drained_row {
 	int pid;
 	char pci[20];
 	struct gpupart_records_reader *reader;	/* NULL if not open */
-	int state;		/* 1: drained, 0: not yet, -errno: unknown, for the reason @why */
+	int state;		/* 1: drained; 0: not yet; -errno: unknown, see @why */
 	char why[256];
 };
 
@@ -22,22 +25,22 @@ struct drained {
 };
 
 /*
- * Adds processes on the GPU at @pci after their set has changed. If @job is "", adds process @pid.
- * Otherwise adds all processes of job @job and of the jobs inside it. Adds each process once. Adds
- * a process of another user only if the job started it. Returns 0 or an error.
+ * Adds processes on the GPU at @pci. Call this after the change of their set. If @job is "", adds
+ * process @pid. Otherwise adds all processes of job @job and of its inner jobs. Adds each process
+ * once. Ignores other users' processes that the job did not start. Returns 0 or an error.
  */
 int drained_add(struct drained *drained, int pid, const char *job, const char *pci,
 		const struct gpupart_job *jobs, int nr_jobs);
 
 /*
- * Waits until each process is drained or unknown. Waits at most @most_ns. If @most_ns is 0,
- * waits without a limit.
+ * Waits until each process is drained or unknown. The time limit is @most_ns. If @most_ns is 0,
+ * there is no time limit.
  */
 void drained_wait(struct drained *drained, uint64_t most_ns);
 
 /*
- * Adds the result to the JSON object @root, or prints it as text if @root is NULL. Returns 0, or
- * EXIT_FAILED if a process has not drained.
+ * Adds the result to the JSON object @root. If @root is NULL, prints the result as text. If a
+ * process has not drained, returns EXIT_FAILED. Otherwise returns 0.
  */
 int drained_report(struct drained *drained, struct out *out, json_t *root);
 void drained_drop(struct drained *drained);

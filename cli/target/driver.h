@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * NVIDIA's driver, for bench and trace. The entry points are found by name at run time. The
- * constants are those of CUDA's documented ABI.
+ * NVIDIA's driver, for `gpupart bench` and `gpupart trace`. Entry points are found by name at run
+ * time. The constants are from CUDA's documented ABI.
  */
 #ifndef GPUPART_CLI_TARGET_DRIVER_H
 #define GPUPART_CLI_TARGET_DRIVER_H
@@ -17,7 +17,7 @@ typedef uint64_t cuda_ptr;	/* CUdeviceptr */
 #define DRIVER_FUNC_DYNAMIC_SHARED 8	/* CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES */
 #define DRIVER_STREAM_NON_BLOCKING 1
 #define DRIVER_EVENT_TIMED	0
-#define DRIVER_EVENT_WAITED	3 /* the host sleeps while it waits; events have no time stamps */
+#define DRIVER_EVENT_WAITED	3 /* the waiting thread sleeps; no time stamps */
 #define DRIVER_GREEN_STREAM	1	/* CU_GREEN_CTX_DEFAULT_STREAM */
 #define DRIVER_RESOURCE_SM	1	/* CU_DEV_RESOURCE_TYPE_SM */
 #define DRIVER_RESOURCE_BYTES	256	/* space for a CUdevResource, which has 144 bytes */
@@ -67,12 +67,12 @@ struct driver {
 	void *ctx;
 };
 
-/* Opens libcuda.so.1. Returns 0, or -errno with a reason in @why. */
+/* Opens libcuda.so.1. Returns 0, or returns -errno and writes a reason to @why. */
 int driver_open(struct driver *driver, char *why, size_t len);
 
 /*
- * Calls cuInit and makes the primary context of the GPU at @pci current. If @pci is "", uses the
- * first GPU.
+ * Calls cuInit. Makes the primary context of the GPU at @pci the current context. If @pci is "",
+ * uses the first GPU.
  */
 int driver_start(struct driver *driver, const char *pci, char *why, size_t len);
 
@@ -82,7 +82,9 @@ int driver_start(struct driver *driver, const char *pci, char *why, size_t len);
  */
 int driver_green(const struct driver *driver, void **green, char *why, size_t len);
 
-/* Returns 0 if @result is 0. Otherwise returns -EIO with "CALL: CUDA_ERROR_.. (N)" in @why. */
+/*
+ * If @result is 0, returns 0. Otherwise writes "CALL: CUDA_ERROR_.. (N)" to @why, and returns -EIO.
+ */
 int driver_check(const struct driver *driver, const char *call, int result, char *why, size_t len);
 
 #endif

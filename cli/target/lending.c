@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Reads and describes what a process may borrow. */
+/* Reads and describes the TPCs that a process may borrow. */
 #include <string.h>
 #include <sys/stat.h>
 #include "cli/target/lending.h"
@@ -11,13 +11,13 @@ bool lending_of(const struct gpupart_process *p, struct gpupart_lending *lending
 	struct stat st;
 
 	/*
-	 * If the process is in another pid namespace, its id does not select its own file but
-	 * the file of a different process.
+	 * If the process is in another pid namespace, its id selects the file of a different
+	 * process.
 	 */
 	if (!p->pid || p->other_version)
 		return false;
 	process_variable(p->pid, "GPUPART_REPORT", id, sizeof(id));
-	/* A user can write any id to this variable, so do not show a report of another user. */
+	/* A user can write any id to this variable. So do not show another user's report. */
 	return *id && !stat(id, &st) && st.st_uid == p->uid &&
 	       !gpupart_lending_get(NULL, id, lending) && lending->depth_ns;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Builds rows for jobs and their programs on each GPU; see model.h. */
+/* Builds rows for jobs and programs on each GPU; see model.h. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,11 +11,11 @@
 #include "lib/private.h"
 
 #define MAX_SUM 1e18
-#define RUN_DASHES 3	/* an id is PID-START-NAMESPACE; on further GPUs -NUMBER follows */
+#define RUN_DASHES 3	/* id: PID-START-NAMESPACE; for more GPUs, -NUMBER follows */
 
 /* ------------------------------------------------------------------- GPUs */
 
-/* Returns the index of the GPU of @p. Adds the GPU if needed. */
+/* Returns the index of the GPU of @p. If the GPU is not in the list, adds the GPU. */
 static unsigned int find_gpu(struct model *model, const struct gpupart_process *p)
 {
 	struct model_gpu *gpu = model->gpus;
@@ -24,7 +24,7 @@ static unsigned int find_gpu(struct model *model, const struct gpupart_process *
 		if (gpu->simulated == p->simulated && !strcmp(gpu->pci, p->pci) &&
 		    (!gpu->simulated || !strcmp(gpu->source, p->source)))
 			break;
-	/* The list of GPUs is limited, because users can invent any number of GPUs. */
+	/* Limit the list of GPUs, because users can invent any number of GPUs. */
 	if (gpu >= model->gpus + MODEL_MAX_GPUS - 1) {
 		gpu = &model->gpus[MODEL_MAX_GPUS - 1];
 		*gpu = (struct model_gpu){ .pci = "others", .simulated = true };
@@ -74,8 +74,8 @@ struct model_row *model_find(const struct model *model, const char *key)
 }
 
 /*
- * Writes the id of the run to which job @id belongs. Writes printable ASCII, because the job's
- * user can write any bytes to the id.
+ * Writes the id of a run. The job @id belongs to this run. A user can write any bytes to a job's
+ * id, so this function writes only printable ASCII.
  */
 static void put_run(char run[GPUPART_JOB_STRLEN], const char *id, int pid)
 {
@@ -117,7 +117,10 @@ static struct model_row *add_row(struct model *model, const char *key, unsigned 
 	return row;
 }
 
-/* Returns the index of the row of job @id of the user of @from. Adds the row if needed. */
+/*
+ * Finds the row of job @id. The job belongs to the user of @from. If there is no such row, adds the
+ * row. Returns its index.
+ */
 static unsigned int find_job(struct model *model, const struct gpupart_process *from,
 			     const char *id)
 {
@@ -136,7 +139,7 @@ static unsigned int find_job(struct model *model, const struct gpupart_process *
 	return row - model->rows;
 }
 
-/* Adds all jobs, including jobs that have no program on the GPU so far. */
+/* Adds all jobs, even jobs that have no program on a GPU so far. */
 static void list_jobs(struct model *model)
 {
 	for (int i = 0; i < model->look.nr_jobs; i++) {
@@ -152,8 +155,8 @@ static void list_jobs(struct model *model)
 }
 
 /*
- * Returns the sum of two values. A damaged page may contain any values, so the result is limited to
- * an int64_t.
+ * Returns the sum of two values. A damaged page may contain any values, so limits the sum to the
+ * range of int64_t.
  */
 static double sum(double a, double b)
 {
@@ -163,8 +166,8 @@ static double sum(double a, double b)
 }
 
 /*
- * Finds the memory that is charged to the tenant of the process. If there is no such charge,
- * finds the memory that the management library reports.
+ * Finds the GPU memory of a process. Uses the memory that is charged to the tenant of the process.
+ * If there is no such charge, uses the value of NVIDIA's management library.
  */
 static void find_memory(const struct model *model, struct model_row *row)
 {
@@ -186,8 +189,8 @@ static void find_memory(const struct model *model, struct model_row *row)
 }
 
 /*
- * A bound without a lender applies on all GPUs of the process, but only the row for the
- * process's first GPU shows this bound.
+ * A bound without a lender applies to all GPUs of the process. But only the row for the first GPU
+ * of the process shows this bound.
  */
 static void find_lending(const struct model *model, unsigned int n, struct model_row *row,
 			 bool first)
@@ -211,8 +214,8 @@ static void find_gpu_busy(const struct model *model, struct model_row *row)
 }
 
 /*
- * Adds a row for process @n, and adds the values of the process to its job. @first is true if the
- * row is for the first GPU of the process.
+ * Adds a row for process @n on one GPU. Adds the values of the process to its job. If the GPU is
+ * the first GPU of the process, @first is true.
  */
 static void add_program(struct model *model, unsigned int n, bool first)
 {
@@ -221,8 +224,8 @@ static void add_program(struct model *model, unsigned int n, bool first)
 						    p->pci);
 	const struct gpupart_counters *c = &p->counters;
 	/*
-	 * A process can name another user's job in its environment. Do not count such a process
-	 * in that job.
+	 * The environment of a process can name another user's job. Do not count such a process in
+	 * that job.
 	 */
 	unsigned int place = find_job(model, p, on && on->uid == p->uid ? on->id : p->job);
 	char key[MODEL_KEY_STRLEN];
@@ -264,7 +267,7 @@ static void add_program(struct model *model, unsigned int n, bool first)
 
 /* ------------------------------------------------------------------- jobs */
 
-/* Finds the quota of a job. A job may have a quota before any of its programs uses the GPU. */
+/* Finds the quota of a job. The programs of the job may not have used the GPU yet. */
 static void find_quota(const struct model *model, struct model_row *job)
 {
 	const struct tenants *tenants = &model->look.tenants;
@@ -288,8 +291,8 @@ static bool is_tenant(const struct model *model, const struct model_row *row,
 }
 
 /*
- * Reads the score file of a user and GPU. Does this only for the first program of this user on this
- * GPU.
+ * Reads the score file of a user for a GPU. For the second and later programs of the user on the
+ * GPU, does nothing.
  */
 static void find_scores(struct model *model, unsigned int first)
 {
@@ -316,8 +319,8 @@ static void find_scores(struct model *model, unsigned int first)
 }
 
 /*
- * Makes an entry for each GPU of each process. Returns an array whose entries are true for the
- * first GPU of each process.
+ * Makes an entry for each GPU of each process. Returns an array with a flag for each entry. If the
+ * entry is for the first GPU of the process, the flag is true.
  */
 static bool *take_processes(struct model *model)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The model of jobs and their programs on each GPU. The model contains the busy time of each job
- * and program since the last update, its memory and its QoS score. Use a model from one thread
- * at a time.
+ * A model of the jobs and programs on each GPU. For each job and program, the model has the memory,
+ * the QoS score, and the busy time since the previous update. Use a model from one thread at a
+ * time.
  */
 #ifndef GPUPART_CLI_TARGET_MODEL_H
 #define GPUPART_CLI_TARGET_MODEL_H
@@ -11,7 +11,7 @@
 #include "cli/target/process_table.h"
 #include "cli/target/usage.h"
 
-#define MODEL_MAX_GPUS	65	/* the last entry stands for all further GPUs */
+#define MODEL_MAX_GPUS	65	/* the last entry is for all other GPUs */
 #define MODEL_KEY_STRLEN 160
 
 struct model_gpu {
@@ -21,39 +21,40 @@ struct model_gpu {
 };
 
 /*
- * A job on one GPU, or a program of such a job. A program without a job also gets a row as a job.
+ * A row is for a job on one GPU, or for a program of such a job. A program without a job has two
+ * rows: one as a job, and one as a program.
  */
 struct model_row {
 	char key[MODEL_KEY_STRLEN];	/* unique */
 	char id[GPUPART_JOB_STRLEN];	/* the job on this GPU, or "" */
-	/* the run's id, equal on all GPUs; "pid-4711" without a job */
+	/* id of the run, equal on all GPUs; or, without a job, "pid-4711" */
 	char run[GPUPART_JOB_STRLEN];
 	char name[64];
 	char pci[20];
 	unsigned int uid, gpu;
 	int job;			/* index of the program's job; -1 for a job */
 	unsigned int nr;		/* number of programs */
-	/* the process of the program, or the last process of the job, or NULL */
+	/* for a program: its process; for a job: its last process or NULL */
 	const struct gpupart_process *process;
-	const struct usage_row *usage;	/* the usage of a program; NULL for a job */
+	const struct usage_row *usage;	/* usage of the program; for a job: NULL */
 	bool limited;			/* false: @set is all TPCs */
 	struct gpupart_tpcset set;
 	/*
-	 * The values of a job are the sums over its programs. A value below 0 means that it is not
+	 * The values of a job are sums over its programs. If a value is below 0, the value is not
 	 * known.
 	 */
 	double busy, gpu_busy, launches_per_s;	/* busy share of the set and of the GPU: 0 to 1 */
 	bool partial;			/* @busy does not include some launches */
-	/* All launches are counted on the program's first GPU, because their GPU is not known. */
+	/* The GPU of a launch is not known. So the first GPU of a program has all its launches. */
 	int64_t launches, outside, memory, quota;
 	double score;			/* progress relative to the goal; 1 is the goal */
 	bool goal_met;
-	/* NULL: no bound applies to its launches. The counts are for the whole job */
+	/* NULL: no bound applies to the launches; the counts are for the whole job */
 	const struct gpupart_lending *lending;
 	const char *problem;		/* why the program is not confined, or "" */
 	/*
-	 * Values that only the caller sets. They are initially -1 and false. An update copies
-	 * them to the new row with the same key.
+	 * The caller sets these values. Their initial values are -1 and false. An update copies the
+	 * values to the new row with the same key.
 	 */
 	int letter;
 	bool open;
@@ -70,14 +71,17 @@ struct model {
 	struct model_row *rows;
 };
 
-/* Finds this machine's GPUs. If @source is not NULL, finds its simulated GPU at @pci instead. */
+/*
+ * If @source is NULL, finds the GPUs of this machine. Otherwise finds the simulated GPU of @source
+ * at @pci.
+ */
 void model_begin(struct model *model, const char *pci, const char *source);
 
-/* Updates all rows. look_take() describes @age. Returns 0 or an error. */
+/* Updates all rows. See look_take() for @age. Returns 0 or an error. */
 int model_take(struct model *model, double age);
 void model_end(struct model *model);
 
-/* Returns the row with this key, or NULL. */
+/* Returns the row with this key. If there is no such row, returns NULL. */
 struct model_row *model_find(const struct model *model, const char *key);
 
 #endif

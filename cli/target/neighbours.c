@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds the TPCs in the limits of other programs. A program writes its limit to its state page when
- * it first uses the GPU. Before this time, only its environment contains the limit.
+ * Finds the TPCs in the limits of other programs. At its first use of the GPU, a program writes its
+ * limit to its state page. Before this time, only its environment contains the limit.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -22,17 +22,17 @@
 #include "cli/util/options.h"
 
 /*
- * Time limit for getting the lock. It begins again when another run gets the lock, because a run
- * holds the lock only for a moment.
+ * The time limit for acquiring the lock. Whenever another run acquires the lock, the time starts
+ * again. A run normally holds the lock for a short time.
  */
 #define LOCK_SECONDS 60
 /*
- * The maximum number of bytes of an environment that is read. A larger environment is possible only
- * with a raised stack limit.
+ * Environments with more bytes are not read. Without a raised stack limit, a larger environment is
+ * impossible.
  */
 #define MAX_ENVIRONMENT (1u << 20)
 
-/* The maximum number of bytes that root reads for all processes of another user together. */
+/* The maximum number of bytes that root reads for all processes of a user together. */
 #define MAX_ENVIRONMENTS (16u << 20)
 
 /* The number of bytes that were read for each user. */
@@ -45,8 +45,8 @@ struct reading {
 };
 
 /*
- * Returns how many bytes may still be read for the owner of the environment @fd. Sets *user to this
- * owner.
+ * Finds the owner of the environment @fd, and sets *user to this owner. Returns how many more bytes
+ * may be read for this owner.
  */
 static size_t left_of(struct reading *reading, int fd, struct user **user)
 {
@@ -71,9 +71,9 @@ static size_t left_of(struct reading *reading, int fd, struct user **user)
 }
 
 /*
- * Reads the environment of a process, which consists of strings, with two 0 bytes at the end.
- * Returns NULL if the environment cannot be read. Also returns NULL if the environment is too
- * long, or if all environments of its user together are too long. Counts such environments.
+ * Reads the environment of a process. The result has two 0 bytes at the end. If the environment
+ * cannot be read, returns NULL. If the environment is too long, or all environments of the user
+ * together are too long, counts this environment and returns NULL.
  */
 static char *read_environment(const char *pid, struct reading *reading)
 {
@@ -91,8 +91,8 @@ static char *read_environment(const char *pid, struct reading *reading)
 	if (max > MAX_ENVIRONMENT)
 		max = MAX_ENVIRONMENT;
 	/*
-	 * The unused part of the memory is never touched. One read() is enough, because it returns
-	 * the whole environment.
+	 * The unused part of the memory is never touched. A single read() returns the whole
+	 * environment.
 	 */
 	text = malloc(max + 2);
 	n = text ? read(fd, text, max) : 0;
@@ -130,7 +130,7 @@ static bool is_ignored(const struct neighbours *n, int pid, const char *name)
 }
 
 /*
- * Returns whether the state page of @pid has a limit. If it has none, the caller reads the
+ * Returns whether the state page of @pid has a limit. If there is no limit, the caller reads the
  * environment of @pid.
  */
 static bool shows_itself(const struct neighbours *n, int pid)
@@ -143,8 +143,8 @@ static bool shows_itself(const struct neighbours *n, int pid)
 }
 
 /*
- * Returns the current limit of the job on this GPU. If the job is not listed, returns @words. A run
- * has one job for each GPU.
+ * Returns the current limit of the job on this GPU. A run has one job for each GPU. If the job is
+ * not listed, returns @words.
  */
 static const char *words_now(const struct neighbours *n, const char *job, const char *words)
 {
@@ -153,14 +153,17 @@ static const char *words_now(const struct neighbours *n, const char *job, const 
 	return found ? found->limit : words;
 }
 
-/* Returns the set for this GPU in @environment, or "" or NULL. The caller frees the result. */
+/*
+ * Returns the set in @environment for this GPU. If there is no set, returns "" or NULL. The caller
+ * frees the result.
+ */
 static char *words_of(const struct neighbours *n, const char *environment)
 {
 	const char *gpus = value_of(environment, "GPUPART_GPU");
 	const char *sets = value_of(environment, "GPUPART_SET");
 	char *gpu, *words = NULL;
 
-	/* Limit the number of GPUs, because another user can write any number of GPUs. */
+	/* Another user can write any number of GPUs. So limit the number of GPUs. */
 	for (int i = 0; i < CUDA_MAX_GPUS && !words && (gpu = alloc_part(gpus, ',', i)); i++) {
 		if (!strcasecmp(gpu, n->pci))
 			words = alloc_part(sets, ';', strchr(sets, ';') ? i : 0);
@@ -170,8 +173,8 @@ static char *words_of(const struct neighbours *n, const char *environment)
 }
 
 /*
- * Reads from @environment the limit that process @pid will have when it uses the GPU, and reports
- * this limit.
+ * Reads a future limit from @environment, and reports this limit. Process @pid will have this limit
+ * when it uses the GPU.
  */
 static void look_at_words(const struct neighbours *n, int pid, const char *environment)
 {
@@ -181,7 +184,10 @@ static void look_at_words(const struct neighbours *n, int pid, const char *envir
 	char *words = words_of(n, environment);
 	const char *now = words ? words_now(n, found.job, words) : "";
 
-	/* Simulated GPUs with the same address but different captures are different GPUs. */
+	/*
+	 * If two simulated GPUs have the same address but different captures, they are different
+	 * GPUs.
+	 */
 	if (*now && (!sim || !strcmp(value_of(environment, "GPUPART_SIM"), sim)) &&
 	    strcmp(value_of(environment, "GPUPART_DISABLE"), "1") &&
 	    !is_ignored(n, found.pid, found.name) &&
@@ -194,7 +200,7 @@ bool neighbours_is_here(const struct neighbours *n, const char *pci, const char 
 			bool simulated)
 {
 	return !strcasecmp(pci, n->pci) && simulated == n->args->simulated &&
-	       /* @source is "" for a process of another version. */
+	       /* If a process has another version of gpupart, @source is "". */
 	       (!simulated || !*source || !strcmp(source, gpupart_topology_info(n->topo)->source));
 }
 
@@ -238,18 +244,21 @@ unsigned int neighbours_to_be(const struct neighbours *list, unsigned int nr)
 	return reading.nr_skipped;
 }
 
-/* Collects the TPCs of other programs. Ignores programs whose only limit is the outer limit. */
+/*
+ * Collects the TPCs of other programs. If a program has no limit except the outer limit, ignores
+ * the program.
+ */
 struct beside {
 	const struct neighbours *neighbours;
 	const struct gpupart_tpcset *within, *set;
 	struct gpupart_tpcset tpcs;	/* TPCs of these programs */
 	unsigned int nr;	/* number of programs with TPCs of @set */
-	char who[128];		/* description of the first such program */
+	char who[128];		/* text that describes the first such program */
 };
 
 /*
- * Returns true in two cases: the set of @found is the outer limit, or @found belongs to an outer
- * job and its set contains the outer limit.
+ * Returns whether to ignore @found. If the set of @found equals the outer limit, returns true. If
+ * @found belongs to an outer job, and its set contains the outer limit, also returns true.
  */
 static bool is_around(const struct beside *beside, const struct neighbour *found)
 {
@@ -261,7 +270,7 @@ static bool is_around(const struct beside *beside, const struct neighbour *found
 				found->job));
 }
 
-/* Adds the TPCs of @found. If the search is for a set, adds only TPCs in this set. */
+/* Adds TPCs of @found. If the search has a set, ignores TPCs outside this set. */
 static void add(void *user, const struct neighbour *found)
 {
 	struct beside *beside = user;
@@ -277,8 +286,8 @@ static void add(void *user, const struct neighbour *found)
 }
 
 /*
- * Collects other programs on the @nr GPUs of @list. The entries of @list differ only in the GPU.
- * With @to_be, also collects programs that have not used a GPU so far.
+ * Collects other programs on the @nr GPUs of @list. Except for the GPU, all entries of @list are
+ * equal. If @to_be is true, also collects programs that have not used a GPU so far.
  */
 static void look(struct neighbours *list, struct beside *besides, unsigned int nr, bool to_be)
 {
@@ -301,8 +310,7 @@ static void look(struct neighbours *list, struct beside *besides, unsigned int n
 	if (to_be && nr_processes < 0)
 		remark("-n: running programs cannot be listed, so the set may contain their TPCs");
 	/*
-	 * These entries report that files of a user were not read, because the user has too many
-	 * files.
+	 * Such an entry is for a user with too many files. Some files of this user were not read.
 	 */
 	for (int i = 0; to_be && i < nr_processes; i++)
 		if (!processes[i].pid && !*processes[i].pci && *processes[i].problem)
@@ -352,10 +360,10 @@ void neighbours_note(const struct args *args, const struct gpupart_topology *top
 }
 
 /*
- * The lock is private to the user, because other users could hold a shared lock forever.
- * Therefore runs of one user that start at the same time never get the same TPCs. Runs of
- * different users may get the same TPCs: an ordinary user can never see programs of other users.
- * Root sees such programs after they have started.
+ * Each user has a separate lock, because another user could hold a shared lock forever. So
+ * concurrent runs of one user never get the same TPCs. But runs of different users may get the same
+ * TPCs. An ordinary user never sees programs of other users. Root sees such a program after its
+ * start.
  */
 int neighbours_lock(void)
 {
@@ -365,10 +373,10 @@ int neighbours_lock(void)
 	static bool locked;
 	struct stat st;
 
-	/* This function is called once for each GPU of a run. */
+	/* A run calls this function once for each GPU. */
 	if (locked)
 		return 0;
-	/* The descriptor stays open until this process executes the program or ends. */
+	/* The descriptor stays open until this process executes the program or exits. */
 	if (!state_dir_create(geteuid(), why, sizeof(why))) {
 		snprintf(path, sizeof(path), "%s/lock", state_dir_path(geteuid(), folder));
 		fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
@@ -378,8 +386,8 @@ int neighbours_lock(void)
 	for (int i = 0; fd >= 0 && i < LOCK_SECONDS * 100; i++) {
 		if (!flock(fd, LOCK_EX | LOCK_NB)) {
 			/*
-			 * The new time of the file shows waiting runs that another run got the
-			 * lock.
+			 * Change the time of the file. Then waiting runs know that this run has
+			 * acquired the lock.
 			 */
 			futimens(fd, NULL);
 			locked = true;

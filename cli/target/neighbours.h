@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds the TPCs of a GPU that are in the limits of other programs. One thread. */
+/* Finds TPCs that are in the limits of other programs. Call these functions from one thread. */
 #ifndef GPUPART_CLI_TARGET_NEIGHBOURS_H
 #define GPUPART_CLI_TARGET_NEIGHBOURS_H
 
@@ -16,8 +16,8 @@ struct neighbour {
 };
 
 /*
- * A search. The struct has the GPU, the lists to search, and the function to call for each
- * program that is found.
+ * A search. This struct has the GPU and the lists to search. The search calls a function of this
+ * struct for each program that it finds.
  */
 struct neighbours {
 	const struct args *args;
@@ -25,53 +25,55 @@ struct neighbours {
 	const char *pci;
 	const struct gpupart_process *processes;
 	const struct gpupart_job *jobs;
-	int nr_processes, nr_jobs;	/* below 0 if they could not be listed */
+	int nr_processes, nr_jobs;	/* below 0 if the listing failed */
 	void (*found)(void *user, const struct neighbour *found);
 	void *user;
-	bool (*is_left_out)(int pid);	/* returns true if a process must be ignored; NULL: ignore
-					 * no process */
+	bool (*is_left_out)(int pid);	/* returns whether to ignore a process; NULL: ignore none */
 };
 
-/* Finds programs in the lists by their state pages. */
+/* Searches the lists for programs. Uses the state pages of the programs. */
 void neighbours_shown(const struct neighbours *neighbours);
 
 /*
  * Finds programs that have not yet used the @nr GPUs of @list. Reads the environments of all
- * processes, which takes a while. Uses the process list of the first entry of @list. Returns the
- * number of environments that were not read because they are too long.
+ * processes, so the function is slow. Uses the process list of the first entry in @list. If an
+ * environment is too long, does not read it. Returns the number of such environments.
  */
 unsigned int neighbours_to_be(const struct neighbours *list, unsigned int nr);
 
 /*
- * Returns whether @pci and @source are those of the GPU of the search. If the GPU is simulated,
- * the captures must also be the same.
+ * Returns whether @pci is the address of the search's GPU. If this GPU is simulated, @source must
+ * also be the capture of this GPU.
  */
 bool neighbours_is_here(const struct neighbours *neighbours, const char *pci, const char *source,
 			bool simulated);
 
 /*
- * Returns the TPCs in the limits of all other visible programs on the GPU at @pci, except the
- * programs that @args ignores. @within is the limit of the outer run, or NULL. If a program has
- * exactly the limit @within, it belongs to the outer run and is ignored. On a simulated GPU,
- * ignores programs with other captures.
+ * Returns the TPCs in the limits of all other visible programs on the GPU at @pci. The limit of the
+ * outer run is @within, or NULL. Programs with exactly the limit @within belong to the outer run,
+ * so ignores these programs. Also ignores the programs that @args excludes. On a simulated GPU,
+ * also ignores programs with other captures.
  */
 struct gpupart_tpcset neighbours_tpcs(const struct args *args, const struct gpupart_topology *topo,
 				      const char *pci, const struct gpupart_tpcset *within);
 
 /*
- * Does the same as neighbours_tpcs() for the @nr GPUs of @list, in one search. The caller sets
- * args, topo and pci in each entry. Adds the TPCs of GPU i to tpcs[i].
+ * Does the same as neighbours_tpcs(), but for the @nr GPUs of @list, in one search. In each entry
+ * of @list, the caller sets args, topo and pci. Adds the TPCs of GPU i to tpcs[i].
  */
 void neighbours_add(struct neighbours *list, unsigned int nr, struct gpupart_tpcset *tpcs);
 
-/* The user gave @set explicitly. Prints which running program has TPCs of @set. */
+/*
+ * Call this function if the user gave @set explicitly. Prints which running program has TPCs of
+ * @set.
+ */
 void neighbours_note(const struct args *args, const struct gpupart_topology *topo, const char *pci,
 		     const struct gpupart_tpcset *within, const struct gpupart_tpcset *set);
 
 /*
- * Takes a lock. Only one process of a user can have this lock and choose a set that avoids other
- * programs. The lock is released when this process ends or when the program starts. From then
- * on, other processes can see the program. If locking is impossible, prints a remark and returns
+ * Acquires a lock. A process needs this lock to choose a set that avoids other programs. Each user
+ * has one lock. The start of the program or the exit of this process releases the lock. After the
+ * start, other processes can see the program. If locking is impossible, prints a remark and returns
  * 0. If other processes hold the lock for a minute, returns an error.
  */
 int neighbours_lock(void);

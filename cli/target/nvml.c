@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads NVIDIA's management library; see nvml.h. The library is opened when it is needed, and it
+ * Calls NVIDIA's management library; see nvml.h. Opens the library when it is needed. The library
  * may be missing.
  */
 #include <dlfcn.h>
@@ -66,8 +66,8 @@ int64_t nvml_memory(const char *pci, int pid)
 	if (!ready())
 		return -1;
 	/*
-	 * List the processes of each GPU only once, because callers query many processes of the
-	 * same GPU in succession.
+	 * Keep the process list of the GPU, because callers query many processes of the same GPU in
+	 * succession.
 	 */
 	if (strcmp(listed_pci, pci)) {
 		nr = MAX_PROCESSES;

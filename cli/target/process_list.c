@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Lists all processes, jobs, grants and tenants, and opens the topologies of their GPUs. If another
+ * Lists all processes, jobs, grants and tenants. Opens the topologies of their GPUs. If another
  * user names a file, root never opens this file with root's rights.
  */
 #include <errno.h>
@@ -24,9 +24,9 @@
 #define SAMPLE_END ".capture"
 
 /*
- * Initial length of a list. A pass takes a second for each user with many files. Therefore the
- * length is so large that one pass is enough for most lists. The unused part of the memory is
- * never touched.
+ * The initial length of a list. One pass over the files is enough for most lists with this length.
+ * For each user with many files, a pass takes a second. The unused part of the memory is never
+ * touched.
  */
 #define ROOM 4096
 
@@ -70,7 +70,7 @@ int shown_rows(struct gpupart *gp, const struct gpupart_process *list, int nr,
 
 bool shown_is_inside(const struct gpupart_job *jobs, int nr, const char *id, const char *around)
 {
-	/* If there are more steps than jobs, the jobs form a loop. */
+	/* After more steps than jobs, the jobs form a loop. */
 	for (int steps = 0; *id && steps <= nr; steps++) {
 		const char *parent = "";
 
@@ -116,10 +116,7 @@ static int become(unsigned int uid, int pid)
 	struct stat st;
 	gid_t gid = 65534;
 
-	/*
-	 * Any group except root's group is suitable, because the files give no rights to a
-	 * group.
-	 */
+	/* The files give no rights to a group. So any group except root's group is suitable. */
 	snprintf(path, sizeof(path), "/proc/%d", pid);
 	if (!stat(path, &st) && st.st_uid == uid)
 		gid = st.st_gid;
@@ -159,8 +156,8 @@ void shown_as(unsigned int uid, int pid,
 }
 
 /*
- * Opens the sample that has the name of @source, if @source is the file of this sample. Returns 0
- * or -EACCES.
+ * If @source is the file of a sample, opens this sample by its name and returns 0. Otherwise
+ * returns -EACCES.
  */
 static int open_sample(const char *source, struct gpupart_topology **topo)
 {
@@ -200,7 +197,10 @@ static void write_capture(const void *arg, void *result)
 		answer->err = atomic_file_put(ask->fd, text);
 }
 
-/* Reads the capture in a child that has the rights of the capture's user. Returns 0 or -errno. */
+/*
+ * Reads the capture in a child process. The child has the rights of the user who named the capture.
+ * Returns 0 or -errno.
+ */
 static int open_as_user(const struct shown_gpu *gpu, struct gpupart_topology **topo, char *why,
 			size_t len)
 {

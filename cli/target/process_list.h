@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Lists all processes, jobs, grants and tenants, and opens the topologies of their GPUs. */
+/* Lists all processes, jobs, grants and tenants. Opens the topologies of their GPUs. */
 #ifndef GPUPART_CLI_TARGET_PROCESS_LIST_H
 #define GPUPART_CLI_TARGET_PROCESS_LIST_H
 
@@ -7,8 +7,9 @@
 #include <gpupart_manage.h>
 
 /*
- * List all processes, jobs, grants, tenants or processes of tenants. Return the number of entries,
- * or -errno with the error message in @gp. The caller frees *list.
+ * Each function makes a list: processes, jobs, grants, tenants, or processes of tenants. A function
+ * returns the number of entries. After an error, it returns -errno, and @gp has the error message.
+ * The caller frees *list.
  */
 int shown_processes(struct gpupart *gp, struct gpupart_process **list);
 int shown_jobs(struct gpupart *gp, struct gpupart_job **list);
@@ -20,17 +21,19 @@ int shown_tenant_processes(struct gpupart *gp, struct gpupart_tenant_process **l
 int shown_rows(struct gpupart *gp, const struct gpupart_process *list, int nr,
 	       struct gpupart_process **rows);
 
-/* Returns whether job @id is the job @around or was started inside it. */
+/*
+ * Returns true if job @id and job @around are the same, or if job @id was started inside @around.
+ */
 bool shown_is_inside(const struct gpupart_job *jobs, int nr, const char *id, const char *around);
 
-/* Returns whether the process @p or a job that contains @p has the name @name. */
+/* Returns whether process @p, or a job that contains @p, has the name @name. */
 bool shown_is_named(const struct gpupart_job *jobs, int nr, const struct gpupart_process *p,
 		    const char *name);
 
 /*
- * Returns the job on the GPU at @pci whose limit applies to job @id. This is job @id or the
- * innermost job around it on this GPU. Returns NULL if there is no such job. A run on several GPUs
- * is one job for each GPU. Each of these jobs is inside the job of the previous GPU.
+ * Finds the job whose limit applies to job @id on the GPU at @pci. This can be job @id. Otherwise
+ * it is the innermost outer job on this GPU. If there is no such job, returns NULL. A run on
+ * several GPUs has a job for each GPU. Each of these jobs is inside the job of the previous GPU.
  */
 const struct gpupart_job *shown_job_on(const struct gpupart_job *jobs, int nr, const char *id,
 				       const char *pci);
@@ -44,24 +47,24 @@ struct shown_gpu {
 };
 
 /*
- * Opens the topology of @gpu. If another user named a capture, this process opens the capture only
- * if it is a sample. If @ask is true, a child process with that user's rights opens any other
- * capture. This may take a while, and *topo then has another source name. Returns 0, or -errno with
- * a reason in @why.
+ * Opens the topology of @gpu. Another user may have named a capture. If this capture is a sample,
+ * this process opens the sample. If it is not a sample and @ask is true, a child process with that
+ * user's rights opens the capture. The child may be slow, and *topo then has a different source
+ * name. Returns 0, or returns -errno and writes a reason to @why.
  */
 int shown_topology(const struct shown_gpu *gpu, bool ask, struct gpupart_topology **topo,
 		   char *why, size_t len);
 
-/* The first member of a result that a function called by shown_as() fills in. */
+/* A result of a function that shown_as() calls. This struct is the first member of the result. */
 struct shown_result {
 	int err;		/* 0 or -errno */
 	char why[512];		/* reason of the failure */
 };
 
 /*
- * Calls @fn in a child that has the rights of user @uid and the group of process @pid (0: not
- * known). A child is needed because root must not trust another user's files. @fn fills in the @len
- * bytes of @result.
+ * Calls @fn in a child process with the rights of user @uid and the group of process @pid. If the
+ * process is not known, @pid is 0. Root needs the child, because root must not trust another user's
+ * files. The function @fn fills in the @len bytes of @result.
  */
 void shown_as(unsigned int uid, int pid,
 	      void (*fn)(const void *arg, void *result), const void *arg,

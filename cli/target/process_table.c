@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Reads the list of confined processes and prints it as a table or as JSON. */
+/* Reads the list of confined processes. Prints the list as a table or as JSON. */
 #include <malloc.h>
 #include <pwd.h>
 #include <stdlib.h>
@@ -15,12 +15,15 @@
 
 void look_save_memory(void)
 {
-	/* Allocate large lists as mappings. The unused part of a mapping costs no memory. */
+	/* Allocate large lists as memory mappings. The unused part of a mapping costs no memory. */
 	mallopt(M_MMAP_THRESHOLD, 1 << 20);
 	mallopt(M_ARENA_MAX, 1);
 }
 
-/* Returns whether the lists of jobs and tenants are recent and contain all jobs of this user. */
+/*
+ * Returns whether the lists of jobs and tenants are recent. The lists must also contain all jobs of
+ * this user.
+ */
 static bool is_recent(const struct look *look, double age)
 {
 	bool recent = look->listed_ns && look->at_ns - look->listed_ns < age * 1e9;
@@ -36,7 +39,7 @@ static bool is_recent(const struct look *look, double age)
 	return recent;
 }
 
-/* Prints once which files of other users root did not read. */
+/* Prints which files of other users root did not read. Prints this once. */
 static void say_rest(const struct look *look)
 {
 	static bool said;
@@ -85,7 +88,7 @@ const char *look_user(unsigned int uid)
 		i++;
 	if (i < nr)
 		return known[i].name;
-	/* Further users share the last entry. */
+	/* If there are too many users, the last entry is for several users. */
 	i = nr < 64 ? nr++ : 63;
 	user = getpwuid(uid);
 	known[i].uid = uid;
@@ -121,7 +124,8 @@ static const char *memory_text(char *text, size_t len, const struct gpupart_proc
 }
 
 /*
- * Returns the launches per second since @before. Returns 0 if @before does not contain the process.
+ * Returns the launches per second since @before. If @before does not contain the process, returns
+ * 0.
  */
 static double rate_of(const struct gpupart_process *p, const struct look *now,
 		      const struct look *before)
@@ -135,7 +139,10 @@ static double rate_of(const struct gpupart_process *p, const struct look *now,
 	return 0;
 }
 
-/* The topologies of known GPUs. Each topology is opened once. It is NULL if opening failed. */
+/*
+ * The topologies of known GPUs. Each topology is opened once. If opening failed, the topology is
+ * NULL.
+ */
 #define MAX_GPUS 64
 
 const struct gpupart_topology *look_topology(const struct gpupart_process *p)
@@ -166,8 +173,8 @@ const struct gpupart_topology *look_topology(const struct gpupart_process *p)
 	known[nr].uid = p->uid;
 	known[nr].topo = NULL;
 	/*
-	 * If the topology of another user's GPU cannot be opened, do not store this failure,
-	 * because such failures could fill the table.
+	 * Do not store a failure for another user's GPU, because such failures could fill the
+	 * table.
 	 */
 	if (shown_topology(&gpu, false, &known[nr].topo, why, sizeof(why)) && p->uid != geteuid())
 		return NULL;
@@ -196,7 +203,7 @@ static const char *set_text(char text[OUT_SET_STRLEN], const struct gpupart_proc
 
 static const char *pid_text(char *text, size_t len, int pid)
 {
-	/* 0 stands for a process of another pid namespace. */
+	/* A process of another pid namespace has pid 0. */
 	if (pid)
 		snprintf(text, len, "%d", pid);
 	else
@@ -205,8 +212,8 @@ static const char *pid_text(char *text, size_t len, int pid)
 }
 
 /*
- * Returns whether there are both grants and processes of other users. If there are, the column
- * USER is printed.
+ * Returns whether to print the column USER. The column is printed if there are both grants and
+ * processes of other users.
  */
 static bool has_others(const struct look *now)
 {
@@ -227,7 +234,10 @@ static bool any_in_container(const struct look *now)
 	return *ids.container;
 }
 
-/* Formats the first 12 digits of the container's id, like docker and podman, in 13 columns. */
+/*
+ * Formats the container's id in 13 columns. As in docker and podman, the text has the first 12
+ * digits of the id.
+ */
 static const char *container_text(char text[16], const struct gpupart_process *p)
 {
 	struct cgroup_ids ids;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Writes and reads the file of QoS scores. The first line identifies the process that wrote the
- * file, and has the time, in ms since boot, until which the scores are valid. Each further line
- * is for a tenant.
+ * file. The first line also has the time at which the scores become invalid, in ms since boot. Each
+ * other line is for a tenant.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -61,7 +61,9 @@ void scores_remove(const char *pci)
 	free(path);
 }
 
-/* Reads the file of user @uid, which is not trusted, into @text. Returns false on failure. */
+/*
+ * Reads a file of user @uid into @text. This user is not trusted. If reading fails, returns false.
+ */
 static bool read_file(unsigned int uid, const char *file, char text[MAX_BYTES])
 {
 	char folder[STATE_DIR_PATH_LEN];
@@ -89,7 +91,7 @@ unsigned int scores_read(unsigned int uid, const char *pci, struct score *list)
 	unsigned int nr = 0;
 	long until;
 
-	/* Check the address, because it comes from another user. */
+	/* The address comes from another user. So check the address. */
 	if (!*pci || strchr(pci, '/') || !read_file(uid, file_of(file, pci), text) ||
 	    sscanf(text, "%d %llu %ld", &writer.pid, &writer.start, &until) != 3 ||
 	    process_now_ms() > until || !process_lives(&writer))

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Reads named sets and defaults from two files; see settings.h. One thread. */
+/*
+ * Reads named sets and defaults from two files; see settings.h. Call these functions from one
+ * thread.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +39,7 @@ static int add_line(const struct gpupart_config *config)
 {
 	const char *key = config->key;
 
-	/* The library reads this key. */
+	/* The library reads the key "strict". */
 	if (!config->own && !strcasecmp(key, "strict"))
 		return 0;
 	if (!is_key(key))
@@ -109,8 +112,8 @@ void settings_report(void)
 	read_files();
 	settings_note();
 	/*
-	 * Check what the library reads: the key "strict", and whether others could have written the
-	 * file.
+	 * The library reads the key "strict". It also rejects a file that others could have
+	 * written. Check both here.
 	 */
 	if (!node_status && gpupart_config_strict(cmd_gp) < 0)
 		remark("%s", gpupart_error(cmd_gp));

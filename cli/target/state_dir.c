@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * The state directory of a user: finds its path, creates the directory for a container, and checks
- * it.
- */
+/* Finds the path of a user's state directory. Creates and checks this directory. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -30,8 +27,8 @@ static int open_folder(const char *path, struct stat *st)
 }
 
 /*
- * Checks that @path is a directory of @uid with mode 0700. Returns 0, or -EPERM with a reason in
- * @why.
+ * Checks that @path is a directory of user @uid with mode 0700. Returns 0, or returns -EPERM and
+ * writes a reason to @why.
  */
 static int judge(const char *path, const struct stat *st, uid_t uid, char *why, size_t len)
 {
@@ -76,7 +73,7 @@ int state_dir_create(uid_t uid, char *why, size_t len)
 	return err;
 }
 
-/* Returns the user id that stands for users outside this user namespace. */
+/* Returns a user id. This id stands for all users outside this user namespace. */
 static uid_t overflow_uid(void)
 {
 	FILE *file = fopen("/proc/sys/kernel/overflowuid", "re");
@@ -92,7 +89,10 @@ static uid_t overflow_uid(void)
 #define MOUNT_ADVICE "in a container mount it writable: " \
 	"a device of 'gpupart cdi' or --ipc=host does so"
 
-/* Checks the user's directory, which exists. Returns NULL, or advice with a reason in @why. */
+/*
+ * Checks the user's directory. The directory must exist. If there is a problem, returns advice and
+ * writes a reason to @why. Otherwise returns NULL.
+ */
 static const char *judge_own(const char *path, const struct stat *st, char *why, size_t len)
 {
 	uid_t self = geteuid();
@@ -142,7 +142,7 @@ const char *state_dir_advice(char *why, size_t len)
 		       : folder == path ? "change its mode to 0700"
 					: "make it writable for this user";
 	}
-	/* A file system with a size of 0 has no limit. */
+	/* If the size of the file system is 0, there is no limit. */
 	if (!statvfs(folder, &fs) &&
 	    ((fs.f_blocks && !fs.f_bavail) || (fs.f_files && !fs.f_favail))) {
 		snprintf(why, len, "%s is full", folder);

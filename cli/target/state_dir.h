@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The state directory of a user: finds its path, creates the directory, and checks it. */
+/* Finds the path of a user's state directory. Creates and checks this directory. */
 #ifndef GPUPART_CLI_TARGET_STATE_DIR_H
 #define GPUPART_CLI_TARGET_STATE_DIR_H
 
@@ -11,20 +11,20 @@
 #define STATE_DIR_PATH_LEN 40
 
 /*
- * Writes the path of the state directory of user @uid to @path, which has STATE_DIR_PATH_LEN bytes.
+ * Writes the path of user @uid's state directory to @path. The buffer has STATE_DIR_PATH_LEN bytes.
  * Returns @path.
  */
 const char *state_dir_path(uid_t uid, char *path);
 
 /*
- * Creates the state directory of @uid if it is missing, and checks its owner and mode. Returns 0,
- * or -errno with a reason in @why.
+ * If the state directory of user @uid is missing, creates this directory. Checks its owner and
+ * mode. Returns 0, or returns -errno and writes a reason to @why.
  */
 int state_dir_create(uid_t uid, char *why, size_t len);
 
 /*
- * Checks whether processes of this user can write state pages. Returns NULL or advice. Describes
- * the directory in @why. Changes nothing.
+ * Checks whether processes of this user can write state pages. Describes the directory in @why. If
+ * there is a problem, returns advice. Otherwise returns NULL. Changes nothing.
  */
 const char *state_dir_advice(char *why, size_t len);
 

@@ -11,7 +11,7 @@
 #include "cli/util/message.h"
 
 /*
- * Context overhead and code, as measured on an H200. See Documentation/internals/hardware.md,
+ * Memory for a CUDA context and code, measured on an H200. See Documentation/internals/hardware.md,
  * "Memory".
  */
 #define CONTEXT_BYTES ((518ull + 64) << 20)
@@ -70,7 +70,7 @@ static bool is_of(const struct gpupart_tenant_process *process,
 	return process->uid == tenant->uid && !strcmp(process->tenant, tenant->name);
 }
 
-/* Prints text such as " (7.5 GiB)" or " (7.5 GiB, 2 calls not counted)", or nothing. */
+/* Prints nothing, or text such as " (7.5 GiB)" or " (7.5 GiB, 2 calls not counted)". */
 static void print_use(struct out *out, const struct gpupart_tenant_process *process)
 {
 	char size[TENANTS_SIZE_STRLEN];
@@ -85,7 +85,8 @@ static void print_use(struct out *out, const struct gpupart_tenant_process *proc
 }
 
 /*
- * Prints the tenant's processes on the GPU, such as "4711 python3 (7.5 GiB), 4712 python3 (2 GiB)".
+ * Prints the tenant's processes on the GPU. Example: "4711 python3 (7.5 GiB), 4712 python3 (2
+ * GiB)".
  */
 static void print_users(struct out *out, const struct tenants *tenants,
 			const struct gpupart_tenant *tenant)
@@ -259,8 +260,8 @@ static int change_one(const struct change *wanted, struct out *out, json_t *rows
 }
 
 /*
- * Returns the first row of the tenant @name. If @pid is not 0, returns the first row of the tenant
- * of process @pid. Returns NULL if there is no such row.
+ * If @pid is 0, returns the first row of the tenant @name. Otherwise returns the first row of the
+ * tenant that contains process @pid. If there is no such row, returns NULL.
  */
 static const struct gpupart_tenant *find(const struct tenants *tenants, const char *name, int pid)
 {
@@ -280,8 +281,8 @@ static const struct gpupart_tenant *find(const struct tenants *tenants, const ch
 }
 
 /*
- * Returns whether process @pid uses another version of gpupart. In this case its tenant is not
- * known.
+ * Returns whether process @pid uses another version of gpupart. In this case the tenant of the
+ * process is not known.
  */
 static bool is_other_version(int pid)
 {

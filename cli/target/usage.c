@@ -9,9 +9,9 @@
 #include "cli/util/alloc.h"
 
 /*
- * CPU time limit in ns for the processes of another user in one update. This time is enough for
- * some thousand processes. But if a process does not hold the lock on its file, the search may
- * have to read megabytes of /proc/PID/maps.
+ * CPU time limit, in ns, of one update for the processes of another user. This time is enough for
+ * some thousand processes. But if a process does not lock its file, the search may read megabytes
+ * of /proc/PID/maps.
  */
 #define USER_NS 200000000ull
 
@@ -22,8 +22,8 @@ static bool is_of(const struct usage_row *row, const struct gpupart_process *p)
 }
 
 /*
- * Removes the row of @p from @usage. The search begins at *@next, because both lists have the same
- * order.
+ * Removes the row of @p from @usage, and returns the row. Both lists have the same order, so the
+ * search begins at *next.
  */
 static struct usage_row *take(struct usage *usage, unsigned int *next,
 			      const struct gpupart_process *p)
@@ -84,7 +84,9 @@ static bool open_reader(struct usage *usage, struct usage_row *row)
 {
 	if (row->reader)
 		return true;
-	/* A process of another pid namespace has pid 0, and its file is not visible here. */
+	/*
+	 * A process of another pid namespace has pid 0. Its file is not visible in this namespace.
+	 */
 	if (!row->pid || usage->nr_readers >= USAGE_MAX_READERS ||
 	    (row->uid != geteuid() &&
 	     user_of(usage, row->uid)->nr_readers >= USAGE_MAX_READERS / 4) ||
@@ -95,8 +97,8 @@ static bool open_reader(struct usage *usage, struct usage_row *row)
 }
 
 /*
- * Reads the records. A process that has executed another program has another file. In this case,
- * opens the new file.
+ * Reads the records. If the process has executed another program, opens the new file of the
+ * process.
  */
 static bool read_records(struct usage *usage, struct usage_row *row)
 {
@@ -144,7 +146,7 @@ static void look(struct usage *usage, struct usage_row *row, const struct gpupar
 	    now->busy_ns < before.busy_ns)
 		return;
 	row->busy = (now->busy_ns - before.busy_ns) / ns;
-	/* A kernel that ran all the time has no record yet, so count this time as busy. */
+	/* A kernel that ran during the whole time has no record yet. So count this time as busy. */
 	if (row->busy > 1 || (before.outstanding && now->ended == before.ended))
 		row->busy = 1;
 	row->partial = now->unrecorded > before.unrecorded || now->graphs > before.graphs ||

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Busy time and launch rates of processes between two updates. The source is the completion
- * records, which are opened once for each process and GPU. Only one thread at a time may use
- * these functions.
+ * Computes busy times and launch rates of processes between two updates. Uses completion records.
+ * The records are opened once for each process and GPU. Only one thread at a time may call these
+ * functions.
  */
 #ifndef GPUPART_CLI_TARGET_USAGE_H
 #define GPUPART_CLI_TARGET_USAGE_H
@@ -15,20 +15,20 @@
  * descriptors. The processes of another user get at most a quarter of this number.
  */
 #define USAGE_MAX_READERS 512
-#define USAGE_MAX_USERS 64	/* further users share the last entry */
+#define USAGE_MAX_USERS 64	/* all other users share the last entry */
 
-/* A share or a rate is below 0 if it is not known. */
+/* If a share or a rate is not known, it is below 0. */
 struct usage_row {
 	int pid;
 	unsigned int uid;
 	char pci[20], job[GPUPART_JOB_STRLEN];
 	struct cgroup_ids ids;
-	/* @records.on is true if records are enabled and the last update has read them. */
+	/* If records are enabled and the last update has read the records, @records.on is true. */
 	struct gpupart_records records;
 	/*
-	 * The share of the time during which a kernel ran, 0 to 1. This is an upper bound, because
-	 * the start of a kernel is not recorded. @partial is true if there were launches without a
-	 * completion record.
+	 * The share of the time in which a kernel ran, from 0 to 1. The share is an upper bound,
+	 * because the start of a kernel is not recorded. If some launches have no completion
+	 * record, @partial is true.
 	 */
 	double busy;
 	bool partial;
@@ -43,8 +43,8 @@ struct usage {
 	struct usage_row **rows;
 	unsigned int nr, nr_readers, nr_users;
 	/*
-	 * The cost of an update for each user. If one user has slow files, the values of other
-	 * users must remain correct.
+	 * The cost of an update, for each user. Slow files of one user must not affect the values
+	 * of other users.
 	 */
 	struct usage_user {
 		unsigned int uid, nr_readers;
@@ -53,13 +53,13 @@ struct usage {
 };
 
 /*
- * Updates the rows of @nr processes, which were listed at @at_ns (CLOCK_MONOTONIC). Removes other
- * rows.
+ * Updates the rows of @nr processes, and removes all other rows. The processes were listed at time
+ * @at_ns of CLOCK_MONOTONIC.
  */
 void usage_look(struct usage *usage, const struct gpupart_process *list, unsigned int nr,
 		uint64_t at_ns);
 
-/* Returns the row of @list[n] of the last usage_look(). */
+/* Returns the row of process @n in the @list of the last usage_look(). */
 static inline const struct usage_row *usage_of(const struct usage *usage, unsigned int n)
 {
 	return usage->rows[n];

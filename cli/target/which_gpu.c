@@ -23,7 +23,10 @@ static bool take_hex(const char **text, size_t most, unsigned int *value)
 	return true;
 }
 
-/* Reads [DOMAIN:]BUS:DEVICE[.FUNCTION], in the same way as 'gpupart topology --gpu'. */
+/*
+ * Reads a PCI address, [DOMAIN:]BUS:DEVICE[.FUNCTION]. The option 'gpupart topology --gpu' has the
+ * same form.
+ */
 static bool parse_address(const char *text, struct address *address)
 {
 	const char *point = strrchr(text, ':');
@@ -75,8 +78,8 @@ static bool is_live(struct which_gpu *which, const char *pci)
 }
 
 /*
- * Returns whether the selector means this simulated GPU. The program's simulated driver is private,
- * unless this process uses the same captures.
+ * Returns whether the selector selects this simulated GPU. If this process does not use the
+ * program's captures, the simulated driver of the program is private to the program.
  */
 static bool is_simulated(struct which_gpu *which, const char *pci, const char *source,
 			 unsigned int index)

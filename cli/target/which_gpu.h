@@ -6,8 +6,8 @@
 #include <gpupart_manage.h>
 
 /*
- * The GPUs that @selector means: one of this machine and one of the simulated driver. They are
- * found when they are needed.
+ * The GPUs that @selector selects: a GPU of this machine, and a GPU of the simulated driver. Each
+ * GPU is found when it is needed.
  */
 struct which_gpu {
 	const char *selector;
@@ -16,10 +16,10 @@ struct which_gpu {
 };
 
 /*
- * Returns whether @which selects the GPU at @pci by its address, UUID or index. The index is an
- * index on this machine. For a simulated GPU, it is the index in the simulated driver of this
- * process. If this process has no simulated driver, the index is @index, which is the position
- * of the GPU among the GPUs of the program.
+ * Returns whether @which selects the GPU at @pci by its address, UUID or index. For a real GPU, the
+ * index is the GPU's index on this machine. For a simulated GPU, it is the index in the simulated
+ * driver of this process. If this process has no simulated driver, the index is @index. This is the
+ * position in the program's list of GPUs.
  */
 bool which_gpu_is(struct which_gpu *which, const char *pci, const char *source, bool simulated,
 		  unsigned int index);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Frames of gpupart top: the GPU, its map, a row for each job or program, the kernels of a job,
- * and the keys.
+ * Draws frames of `gpupart top`. A frame has the GPU, its map, the kernels of a job, the keys, and
+ * a row for each job or program.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,9 +13,8 @@
 #include "cli/util/process.h"
 
 #define HEAD	3	/* lines about the GPU */
-#define TEXT	24	/* size of the text of a figure, in bytes */
-#define WIDE	120	/* if the terminal has at least this number of columns, the columns of the
-			 * table are wide */
+#define TEXT	24	/* maximum bytes of a formatted figure */
+#define WIDE	120	/* with this many columns, the terminal shows a wide table */
 
 static const char *const sort_names[TOP_NR_SORTS] = {
 	"letter", "busy time", "launches", "memory", "QoS score", "name", "user",
@@ -63,7 +62,7 @@ static void share_text(char text[TEXT], double share, bool partial)
 		 partial ? "+" : "");
 }
 
-/* "[|||  ] 12.3G", and, if there is room, "/" and the limit. */
+/* Formats text such as "[||| ] 12.3G". If there is room, adds "/" and the limit. */
 static void memory_text(char *text, size_t len, bool wide, int64_t bytes, uint64_t all)
 {
 	int bar = wide ? 12 : 4, filled;
@@ -91,7 +90,10 @@ static const char *set_text(char text[OUT_SET_STRLEN], const struct top *top,
 			row->problem);
 }
 
-/* Returns the name of a row. If a program has no name, returns the name of its executable. */
+/*
+ * Returns the name of a row. If a program has no name, returns the name of the program's
+ * executable.
+ */
 static const char *name_text(char name[64], const struct model_row *row)
 {
 	struct process_parent found = { .name = "" };
@@ -144,7 +146,10 @@ unsigned int top_shown(const struct top_view *view, const struct top *top,
 	unsigned int nr_jobs = 0, nr = 0;
 
 	*shown = alloc_zeroed(end - rows + 1, sizeof(**shown));
-	/* A job is shown if its row, or the row of one of its programs, contains the text. */
+	/*
+	 * Returns whether to show a job. The text must be in the row of the job or in the row of
+	 * one of its programs.
+	 */
 	for (const struct model_row *job = rows; job < end; job++) {
 		for (row = rows; row < end && *view->filter; row++)
 			if ((row == job || row->job == job - rows) &&
@@ -167,7 +172,7 @@ unsigned int top_shown(const struct top_view *view, const struct top *top,
 /* ------------------------------------------------------------------- the list */
 
 /*
- * A column is shown if the terminal has at least @least columns. The last column gets the
+ * If the terminal has at least @least columns, the column is shown. The last column gets the
  * remaining width.
  */
 enum { LETTER, NAME, USER, PID, BUSY, GPU, QOS, MEMORY, RATE, OUTSIDE, SET, NR_COLUMNS };
@@ -198,7 +203,7 @@ static void put_columns(struct top_view *view, unsigned int y, const unsigned ch
 			continue;
 		if (i == SET)
 			width = view->width - x;
-		/* A '+' marks text that is cut. */
+		/* Text that was shortened ends with '+'. */
 		if (texts && strlen(text) > (size_t)width)
 			texts[i][width - 1] = '+';
 		top_put(view, y, x, texts ? styles[i] : TOP_BOLD, "%*.*s",
@@ -254,7 +259,7 @@ static void put_list(struct top_view *view, const struct top *top, unsigned int 
 		view->has_scores |= shown[i]->score >= 0;
 	put_columns(view, y++, NULL, NULL);
 	view->room = view->height - 1 - y;
-	/* If the chosen row no longer exists, choose the row that is now at its position. */
+	/* If the chosen row no longer exists, choose the row at the same position. */
 	for (unsigned int i = 0; i < nr; i++)
 		if (!strcmp(shown[i]->key, view->key))
 			view->row = i;
@@ -327,7 +332,10 @@ static void put_kernels(struct top_view *view, const struct top *top, const stru
 	free(list);
 }
 
-/* Writes @text from line @y, each line after @label. Returns the line after the text. */
+/*
+ * Writes @text, beginning in line @y. Writes @label before each line. Returns the number of the
+ * line below the text.
+ */
 static unsigned int put_text(struct top_view *view, unsigned int y, const char *label,
 			     const char *text)
 {
@@ -434,8 +442,8 @@ static void put_head(struct top_view *view, const struct top *top)
 }
 
 /*
- * Prints the keys, a question or a message. A question or a message may need several lines and
- * overwrites the lines there.
+ * Prints the keys, a question or a message. If a question or a message needs several lines, it
+ * overwrites other lines.
  */
 static void put_footer(struct top_view *view)
 {

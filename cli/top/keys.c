@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Handles keys: chooses rows, asks questions, changes sets, ends programs. */
+/* Handles keys of `gpupart top`. Keys choose rows, ask questions, change sets and end programs. */
 #include <errno.h>
 #include <ncurses.h>
 #include <signal.h>
@@ -15,12 +15,15 @@
 
 static enum { ASK_NOTHING, ASK_FILTER, ASK_SET, ASK_END } question;
 static char answer[160];
-/* The row that the question is about; another row may be chosen when the answer is typed. */
+/*
+ * The row that was chosen when the question was asked. During the answer, another row may be the
+ * chosen row.
+ */
 static char asked[MODEL_KEY_STRLEN];
 
 /* ------------------------------------------------------------------- choosing */
 
-/* Moves the text of the help, or chooses the row that is @by rows below, if there is one. */
+/* Scrolls the help. Or, without the help, chooses the row that is @by rows below. */
 static void go(const struct top *top, struct top_view *view, long by)
 {
 	const struct model_row **shown;
@@ -53,7 +56,7 @@ static void set_in_child(void *arg, void *result)
 	*(int *)result = cmd_exit_status(words->set(words->argc, (char **)words->argv + 1), false);
 }
 
-/* Runs 'gpupart set' with @whose and the words of the answer. Returns 0 or an error. */
+/* Runs 'gpupart set' with @whose and the answer as arguments. Returns 0 or an error. */
 static int change_set(const struct top *top, struct top_view *view, const char *option,
 		      const char *whose)
 {
@@ -73,7 +76,7 @@ static int change_set(const struct top *top, struct top_view *view, const char *
 	words.argc = nr - 1;
 	err = child_call(set_in_child, &words, &status, sizeof(status), SET_SECONDS, why,
 			 sizeof(why));
-	/* Its messages are in the file that screen.c put in place of stderr. */
+	/* The child's messages are in a file, because screen.c has replaced stderr by this file. */
 	len = start < 0 ? -1 : pread(2, said, sizeof(said) - 1, start);
 	said[len > 0 ? len : 0] = 0;
 	if (start >= 0 && !ftruncate(2, start))
@@ -87,7 +90,7 @@ static int change_set(const struct top *top, struct top_view *view, const char *
 	return err ?: status;
 }
 
-/* Returns whether @row is the row @of, or is a program of the job @of. */
+/* Returns whether @row is @of, or is a program of the job @of. */
 static bool is_program(const struct top *top, const struct model_row *row,
 		       const struct model_row *of)
 {
@@ -98,7 +101,7 @@ static void set_all(const struct top *top, struct top_view *view, const struct m
 {
 	char pid[16];
 
-	/* If root changes another user's job, it changes each process of the job separately. */
+	/* For another user's job, root changes each process of the job separately. */
 	if (of->job < 0 && *of->id && of->uid == geteuid()) {
 		change_set(top, view, NULL, of->id);
 		return;
@@ -217,7 +220,10 @@ bool top_key(struct top *top, struct top_view *view, int key)
 	case KEY_HOME:	go(top, view, -(1l << 30)); return true;
 	case KEY_END:	go(top, view, 1l << 30); return true;
 	}
-	/* The help page hides the effect of other keys, so any key only closes this page. */
+	/*
+	 * The help page hides the effects of keys. So each key closes the help page and does
+	 * nothing else.
+	 */
 	if (view->page == TOP_HELP) {
 		view->page = TOP_LIST;
 		return true;

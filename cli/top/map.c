@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The map of a GPU: the TPCs of each GPC, with the letters and the colours of the jobs that have
- * these TPCs.
+ * Draws the map of a GPU. The map shows the TPCs of each GPC, with the letters and the colours of
+ * their jobs.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +13,9 @@
 #define LABEL 7		/* "uGPU 0 " at the start of a line, "GPC 12 " before a GPC */
 
 /*
- * Prints a TPC in @width columns. With 1 column, prints the letter of its first job; with 2
- * columns, the letters of its jobs; with 6 columns, its number and these letters.
+ * Prints a TPC in @width columns. In 1 column, prints the letter of the TPC's first job. In 2
+ * columns, prints the letters of its jobs. In 6 columns, prints its number and the letters of its
+ * jobs.
  */
 static void put_tpc(struct top_view *view, const struct picture *picture, unsigned int tpc,
 		    unsigned int y, unsigned int x, unsigned int width)
@@ -31,8 +32,7 @@ static void put_tpc(struct top_view *view, const struct picture *picture, unsign
 }
 
 /*
- * Draws the map in the lines from @y to @y + @lines - 1. Returns the number of lines that the
- * map takes.
+ * Draws the map in at most @lines lines, from line @y on. Returns the number of lines of the map.
  */
 static unsigned int put_map(struct top_view *view, const struct picture *picture, unsigned int y,
 			    unsigned int lines, unsigned int width)
@@ -80,14 +80,14 @@ unsigned int top_map(struct top_view *view, const struct top *top, unsigned int 
 		     unsigned int lines)
 {
 	static const unsigned int widths[] = { 6, 2, 1 };
-	/* A tenant for each letter */
+	/* a tenant for each letter */
 	struct picture_tenant *tenants = alloc_zeroed(top->nr_letters + 1, sizeof(*tenants));
 	const struct picture picture = { .topo = top->model.gpus[view->gpu].topo,
 					 .nr_tenants = top->nr_letters, .tenants = tenants };
 	struct gpupart_tpcset taken = { { 0 } };
 	unsigned int nr = !picture.topo;
 
-	/* Jobs without a limit get the TPCs that are in no job's limit. */
+	/* The remaining TPCs belong to jobs without a limit. */
 	for (unsigned int pass = 0; pass < 2; pass++)
 		for (unsigned int i = 0; i < top->model.nr_rows; i++) {
 			const struct model_row *job = &top->model.rows[i];

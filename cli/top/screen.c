@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The terminal of gpupart top: shows frames on the alternate screen with ncurses, and handles
- * keys and signals.
+ * Shows frames of `gpupart top` on a terminal. Uses ncurses and the alternate screen. Handles keys
+ * and signals.
  */
 #include <errno.h>
 #include <ncurses.h>
@@ -15,7 +15,7 @@
 #include "cli/draw/palette.h"
 #include "cli/top/top.h"
 #include "cli/util/process.h"
-/* Include this header last, because it defines macros such as "lines". */
+/* Include curses.h last, because it defines macros such as "lines". */
 #include <term.h>
 
 #define PAIR_RED	1
@@ -83,7 +83,7 @@ static bool enter(void)
 	unsetenv("LINES");
 	if (!newterm(NULL, stdout, stdin))
 		return false;
-	/* Messages on stderr would overwrite the frame, so they are stored until the end. */
+	/* Messages on stderr would overwrite the frame. So store messages until the end. */
 	fd = memfd_create("words", MFD_CLOEXEC);
 	real_stderr = fd < 0 ? -1 : dup(2);
 	if (real_stderr >= 0)
@@ -129,7 +129,7 @@ static void show(const struct top_view *view)
 	refresh();
 }
 
-/* Waits for keys until @until and handles them. Returns false if top must end. */
+/* Handles keys until the time @until. If the command must end, returns false. */
 static bool do_keys(struct top *top, struct top_view *view, uint64_t until)
 {
 	struct pollfd terminal = { .fd = 0, .events = POLLIN };
@@ -137,7 +137,7 @@ static bool do_keys(struct top *top, struct top_view *view, uint64_t until)
 	int ready, key, there = 0;
 
 	ready = poll(&terminal, 1, now < until ? (until - now) / 1000000 + 1 : 0);
-	/* After a hangup, the terminal is readable but has no bytes to read. */
+	/* After a hangup, poll() reports that the terminal is readable, but there are no bytes. */
 	if (terminal.revents & (POLLERR | POLLNVAL) ||
 	    (ready > 0 && (ioctl(0, FIONREAD, &there) || !there)))
 		return false;

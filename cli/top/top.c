@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Letters of jobs, states of GPUs, and the cells of a frame. */
+/* Assigns letters to jobs, reads the states of GPUs, and writes cells of a frame. */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ void top_end_on(int sig)
 	sigaction(sig, &(const struct sigaction){ .sa_handler = on_end }, NULL);
 }
 
-/* On each GPU, a known job keeps its letter, and a new job gets the lowest free letter. */
+/* A known job keeps its letter. A new job gets the lowest letter that is free on its GPU. */
 static void give_letters(struct top *top)
 {
 	const struct model *model = &top->model;
@@ -56,8 +56,8 @@ int top_take(struct top *top, double age)
 		struct top_gpu *gpu = &top->gpus[i];
 
 		/*
-		 * If the libcuda.so.1 of this process simulates this GPU, the management library
-		 * simulates this GPU, too.
+		 * If the libcuda.so.1 of this process simulates this GPU, the NVIDIA management
+		 * library also simulates this GPU.
 		 */
 		if (i >= top->nr_gpus)
 			gpu->told =

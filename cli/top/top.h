@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gpupart top: frames of the model of jobs and programs, and the terminal. */
+/* Declarations of `gpupart top`: the state of the command, frames, and the terminal. */
 #ifndef GPUPART_CLI_TOP_TOP_H
 #define GPUPART_CLI_TOP_TOP_H
 
@@ -7,7 +7,7 @@
 #include "cli/target/model.h"
 #include "cli/target/nvml.h"
 
-/* The state of a GPU of the model, from NVIDIA's management library. */
+/* The state of a GPU. NVIDIA's management library reports the state. */
 struct top_gpu {
 	bool told;
 	struct nvml_state state;
@@ -19,14 +19,14 @@ struct top {
 	struct model model;
 	struct top_gpu gpus[MODEL_MAX_GPUS];
 	unsigned int nr_gpus;		/* number of used entries of @gpus */
-	unsigned int nr_letters;	/* 1 + the highest letter in use */
+	unsigned int nr_letters;	/* 1 + the number of the highest used letter */
 };
 
-#define TOP_LISTS_AGE 2	/* maximum age in seconds of lists that seldom change: jobs, tenants */
+#define TOP_LISTS_AGE 2	/* maximum age, in seconds, of the lists of jobs and tenants */
 
 /*
- * Updates the model, assigns letters to its jobs and reads the state of the GPUs. The lists of
- * jobs and tenants may be up to @age seconds old. Returns 0 or an error.
+ * Updates the model. Assigns letters to jobs, and reads the states of the GPUs. The lists of jobs
+ * and tenants may be @age seconds old. Returns 0 or an error.
  */
 int top_take(struct top *top, double age);
 
@@ -40,7 +40,7 @@ enum top_sort {
 
 enum top_page { TOP_LIST, TOP_DETAILS, TOP_HELP };
 
-/* Styles of a cell. TOP_TENANT and higher values are the colours of jobs. */
+/* Styles of a cell. The values from TOP_TENANT on are the colours of jobs. */
 enum top_style { TOP_PLAIN, TOP_BOLD, TOP_DIM, TOP_RED, TOP_REVERSE, TOP_TENANT };
 
 /* The choices of the user, and the cells of one frame. */
@@ -51,11 +51,11 @@ struct top_view {
 	enum top_page page;
 	char filter[64];
 	char key[MODEL_KEY_STRLEN];	/* the chosen row, or "" */
-	/* index of the chosen row; index of the top row; number of rows that fit */
+	/* indexes of chosen row and top row; number of visible rows */
 	unsigned int row, first, room;
 	bool has_scores;		/* at least one row has a score */
 	char footer[512];		/* a question or a message; "": list the keys */
-	bool stale;			/* a key changed something: update the model at once */
+	bool stale;			/* a key made a change: update the model now */
 
 	unsigned int width, height;
 	struct top_cell {
@@ -71,13 +71,16 @@ struct top_view {
 void top_frame(struct top_view *view, const struct top *top, unsigned int width,
 	       unsigned int height);
 
-/* Stores the rows that the list shows in *shown, which the caller frees. Returns their number. */
+/*
+ * Stores the visible rows of the list in *shown. The caller frees *shown. Returns the number of
+ * these rows.
+ */
 unsigned int top_shown(const struct top_view *view, const struct top *top,
 		       const struct model_row ***shown);
 
 /*
- * Writes text into line @y, from column @x up to the edge of the frame. Returns the column after
- * the text.
+ * Writes text into line @y, beginning in column @x. Cuts the text at the edge of the frame. Returns
+ * the column after the text.
  */
 __attribute__((format(printf, 5, 6)))
 unsigned int top_put(struct top_view *view, unsigned int y, unsigned int x, unsigned int style,
@@ -89,8 +92,8 @@ void top_print(struct out *out, const struct top_view *view);
 /* ------------------------------------------------------------- map.c */
 
 /*
- * Draws the map from line @y, in at most @lines lines. Returns the number of lines that it uses,
- * or 0 if there is not enough room.
+ * Draws the map, beginning in line @y, in at most @lines lines. Returns the number of lines. If
+ * there is not enough room, returns 0.
  */
 unsigned int top_map(struct top_view *view, const struct top *top, unsigned int y,
 		     unsigned int lines);
@@ -105,12 +108,13 @@ void top_end_on(int sig);
 bool top_has_screen(void);
 
 /*
- * Shows @top and updates it every @seconds, until a key or a signal ends it, or after @count
- * updates (0: no limit). Returns 0 or an error.
+ * Shows @top, and updates @top every @seconds seconds. A key, a signal or the number of updates
+ * @count ends the display. If @count is 0, the number of updates has no limit. Returns 0 or an
+ * error.
  */
 int top_show(struct top *top, double seconds, unsigned long count);
 
-/* Handles a key. Returns false if the key ends top. */
+/* Handles a key. If the key ends the command, returns false. */
 bool top_key(struct top *top, struct top_view *view, int key);
 
 #endif

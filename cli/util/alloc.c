@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Allocates memory for the command. If there is no memory, the command ends. */
+/* Allocates memory. If there is no memory, ends the command. */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory allocation of the command. If there is no memory, these functions end the command. */
+/* Allocates memory. If there is no memory, these functions end the command. */
 #ifndef GPUPART_CLI_UTIL_ALLOC_H
 #define GPUPART_CLI_UTIL_ALLOC_H
 
@@ -7,25 +7,25 @@
 #include <stdio.h>
 #include <gpupart_manage.h>
 
-/* True if the command starts a program. main() sets this value for cmd_exit_status(). */
+/* Whether the command starts a program. For cmd_exit_status(); main() sets this variable. */
 extern bool alloc_before_start;
 
 /* Prints "gpupart CMD: no memory" and exits. */
 void alloc_failed(void) __attribute__((noreturn));
 
 /*
- * Allocates @nr times @size zeroed bytes. The caller frees the results of this function and of
- * the three functions below it.
+ * Allocates @nr * @size zeroed bytes. The caller frees the result of this function. The caller also
+ * frees the results of the next three functions.
  */
 void *alloc_zeroed(size_t nr, size_t size);
-/* Resizes @old, which may be NULL, to @nr times @size bytes. */
+/* Changes the size of @old to @nr * @size bytes. The pointer @old may be NULL. */
 void *alloc_resized(void *old, size_t nr, size_t size);
 __attribute__((format(printf, 1, 2)))
 char *alloc_text(const char *fmt, ...);
 
 /*
- * Returns a copy of part @n of @list, or NULL after the last part. @separator separates the parts.
- * The first part has the number 0.
+ * Returns a copy of part @n of @list. The first part has the number 0. If there is no part @n,
+ * returns NULL. The character @separator separates the parts.
  */
 char *alloc_part(const char *list, char separator, unsigned int n);
 
@@ -34,7 +34,8 @@ FILE *alloc_file(char **text, size_t *len);
 void alloc_file_close(FILE *file);
 
 /*
- * The command's context of the library, which contains the text of the last error. main() opens it.
+ * The command's context of the library. It contains the last error message. The function main()
+ * opens the context.
  */
 extern struct gpupart *cmd_gp;
 

@@ -35,7 +35,7 @@ int atomic_file_check_link(const char *path)
 
 	if (lstat(path, &link) || !S_ISLNK(link.st_mode))
 		return 0;
-	/* In a user namespace root may have another user id. */
+	/* In a user namespace, root may have a different user id. */
 	return !link.st_uid || link.st_uid == geteuid() ||
 	       (!stat("/", &root) && link.st_uid == root.st_uid) ? 1 : -ELOOP;
 }
@@ -47,8 +47,8 @@ int atomic_file_open(const char *path, int flags)
 	if (link < 0)
 		return link;
 	/*
-	 * Do not wait until a pipe has a reader. But later writes may wait for the reader,
-	 * because it may be slow.
+	 * If a pipe has no reader, fail instead of waiting. But later writes may wait for a slow
+	 * reader.
 	 */
 	fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | flags | (link ? 0 : O_NOFOLLOW), 0666);
 	return fd < 0 || fcntl(fd, F_SETFL, 0) ? -errno : fd;
@@ -73,7 +73,10 @@ static int write_through(const char *path, const char *text)
 	return err;
 }
 
-/* Creates a temporary file in the same directory. Its name does not match *.json. */
+/*
+ * Creates a temporary file in the directory of @path. The name of the temporary file does not match
+ * *.json.
+ */
 static int make_beside(const char *path, char *beside, size_t len)
 {
 	const char *slash = strrchr(path, '/');
@@ -105,7 +108,7 @@ int atomic_file_write_with(const char *path, const char *text, int (*then)(void 
 			return -EISDIR;
 		if (!S_ISREG(st.st_mode))
 			return write_through(path, text) ?: then ? then(arg) : 0;
-		/* Do not copy the mode of another user's file, which may be writable. */
+		/* A file of another user may be writable for all. So do not copy its mode. */
 		if (st.st_uid == geteuid())
 			mode = st.st_mode & 0777;
 	}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Calls a function in a child process, because the function may hang or crash. */
+/* Calls a function in a child process. The function may hang or crash. */
 #include <errno.h>
 #include <poll.h>
 #include <stdbool.h>
@@ -46,8 +46,8 @@ be_child(void (*fn)(void *, void *), void *arg, size_t len, int fd, pid_t parent
 }
 
 /*
- * Reads @len bytes. Returns 0. If the other end was closed, returns -ECHILD. If @deadline (ms)
- * has passed, returns -ETIMEDOUT.
+ * Reads @len bytes. If the other end was closed, returns -ECHILD. If the time @deadline, in ms, has
+ * passed, returns -ETIMEDOUT. Otherwise returns 0.
  */
 static int collect(int fd, char *result, size_t len, long deadline)
 {
@@ -75,7 +75,7 @@ static int collect(int fd, char *result, size_t len, long deadline)
 	return 0;
 }
 
-/* Waits at most a second until the child ends. */
+/* Waits for the end of the child, for at most a second. */
 static bool reap(pid_t pid, int *wstatus)
 {
 	for (int i = 0; i < 100; i++) {

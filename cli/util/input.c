@@ -8,8 +8,8 @@
 #include "cli/util/input.h"
 
 /*
- * Returns whether the pipe @file has data or a writer. Reads from @file must not block. Puts the
- * first byte back after reading it.
+ * Returns whether the pipe @file has data or a writer. The pipe must be in non-blocking mode. Reads
+ * the first byte, and then puts this byte back.
  */
 static bool has_writer(FILE *file)
 {

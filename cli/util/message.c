@@ -11,8 +11,8 @@
 const char *cmd_name;
 
 /*
- * Returns the length in bytes of the UTF-8 character at @c. Returns 0 if the character is invalid
- * or a control character.
+ * Returns the length, in bytes, of the UTF-8 character at @c. If the character is invalid or a
+ * control character, returns 0.
  */
 static int printable(const unsigned char *c)
 {
@@ -57,8 +57,8 @@ __attribute__((format(printf, 2, 0)))
 static void say(const char *cmd, const char *fmt, va_list ap)
 {
 	/*
-	 * Shorten long messages in the middle, because the values are at the beginning and the
-	 * reason is at the end.
+	 * Shorten a long message in the middle. The values are at the beginning, and the reason is
+	 * at the end.
 	 */
 	enum { KEEP = 600 };
 	char short_line[64], *line;
@@ -73,9 +73,7 @@ static void say(const char *cmd, const char *fmt, va_list ap)
 		memmove(line + KEEP + 3, line + len - KEEP, KEEP + 1);
 		memcpy(line + KEEP, "...", 3);
 	}
-	/*
-	 * Replace control characters, because a message must be one line without escape sequences.
-	 */
+	/* A message must be one line without escape sequences. So replace control characters. */
 	out_clean(line);
 	if (cmd)
 		fprintf(stderr, "gpupart %s: %s\n", cmd, line);

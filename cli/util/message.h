@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Error messages and remarks on stderr, and the exit statuses of the command. */
+/* Prints error messages and remarks on stderr. Defines the exit statuses of the command. */
 #ifndef GPUPART_CLI_UTIL_MESSAGE_H
 #define GPUPART_CLI_UTIL_MESSAGE_H
 
 #include <stdbool.h>
 
 /*
- * The results of the command's functions. 0 means continue. Any other result is one of these
- * errors, or CMD_ENDED; see struct cmd. The values are the exit statuses that
- * Documentation/man/gpupart.1 promises.
+ * Errors of the functions in cli/; see struct cmd. The values are the exit statuses in
+ * Documentation/man/gpupart.1.
  */
 enum {
 	EXIT_FAILED = 1,	/* a failed check, or an output that could not be written */
@@ -17,31 +16,33 @@ enum {
 	EXIT_RUN_FAILED = 125,	/* run: a failure before the program starts */
 	EXIT_RUN_NOT_EXECUTABLE = 126,
 	EXIT_RUN_NOT_FOUND = 127,
-	CMD_ENDED = 256,	/* ORed with an exit status; this is not an error, but the command
-				 * stops */
+	CMD_ENDED = 256,	/* ORed with an exit status; not an error, but the command stops */
 };
 
-/* Returns the exit status for @result. @starts is true if the command starts a program. */
+/* Returns the exit status for @result. If the command starts a program, @starts is true. */
 int cmd_exit_status(int result, bool starts);
 
 /*
- * The name of the command. All messages of the command begin with this name. main() sets it. It
- * is NULL before.
+ * The name of the command. All messages of the command begin with this name. Before main() sets the
+ * name, it is NULL.
  */
 extern const char *cmd_name;
 
 /*
- * Prints one line on stderr: "gpupart CMD: ...", or "gpupart: ..." if @cmd is NULL. Replaces
- * control characters in values. Returns @error.
+ * Prints one line on stderr. The line begins with "gpupart CMD: ". If @cmd is NULL, the line begins
+ * with "gpupart: ". Replaces control characters in values. Returns @error.
  */
 __attribute__((format(printf, 3, 4)))
 int cmd_fail(const char *cmd, int error, const char *fmt, ...);
 
-/* Prints a remark, which is not an error, in the same way. */
+/* Prints a remark in the same way. A remark is not an error. */
 __attribute__((format(printf, 2, 3)))
 void cmd_note(const char *cmd, const char *fmt, ...);
 
-/* Messages of the current command. error_of() is for an error @err (-errno) of the library. */
+/*
+ * These functions print messages of the current command. Function error_of() is for an error of the
+ * library; @err is the -errno.
+ */
 #define usage_error(...)	cmd_fail(cmd_name, EXIT_USAGE, __VA_ARGS__)
 #define failure(...)		cmd_fail(cmd_name, EXIT_FAILED, __VA_ARGS__)
 #define error_of(err, ...)	cmd_fail(cmd_name, cmd_status(err), __VA_ARGS__)
@@ -51,8 +52,8 @@ void cmd_note(const char *cmd, const char *fmt, ...);
 int cmd_status(int err);
 
 /*
- * Overwrites each byte of @text that belongs to a control character or to invalid UTF-8 with
- * '?'. Returns @text.
+ * Replaces control characters and invalid UTF-8 in @text. Writes '?' in place of each of these
+ * bytes. Returns @text.
  */
 char *out_clean(char *text);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds out whether this process has its own pid or user namespace, which is usual in a container.
+ * Finds out whether this process has its own pid namespace or user namespace. Such namespaces are
+ * usual in a container.
  */
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds out whether this process has its own pid or user namespace, which is usual in a container.
+ * Finds out whether this process has its own pid namespace or user namespace. Such namespaces are
+ * usual in a container.
  */
 #ifndef GPUPART_CLI_UTIL_NAMESPACES_H
 #define GPUPART_CLI_UTIL_NAMESPACES_H
@@ -8,8 +9,8 @@
 #include <stddef.h>
 
 /*
- * Describes the namespaces in @how. Returns advice, or NULL if this process is in the namespaces
- * of the machine.
+ * Describes the namespaces in @how. If this process is in the namespaces of the machine, returns
+ * NULL. Otherwise returns advice.
  */
 const char *namespaces_advice(char *how, size_t len);
 

@@ -5,10 +5,12 @@
 
 #include <stdbool.h>
 
-/* Reads a whole number from 1 to @most into *value. Returns false if @text is not such a number. */
+/*
+ * Reads a whole number from 1 to @most into *value. If @text is not such a number, returns false.
+ */
 bool number_whole(const char *text, unsigned long most, unsigned long *value);
 
-/* Reads a decimal number into *value. Returns false if @text is not such a number. */
+/* Reads a decimal number into *value. If @text is not a decimal number, returns false. */
 bool number_decimal(const char *text, double *value);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Values of the options that commands share; args_parse() fills them in. */
+/* Values of the options that commands share. Function args_parse() fills in the values. */
 #ifndef GPUPART_CLI_UTIL_OPTIONS_H
 #define GPUPART_CLI_UTIL_OPTIONS_H
 
@@ -13,27 +13,25 @@ struct args_texts {
 	const char *texts[ARGS_MAX_TERMS];
 };
 
-/* An option of only one command. */
+/* An option that a single command has. */
 struct args_option {
 	const char *name;
 	char letter;		/* its letter as a short option, or 0 */
-	bool *given;		/* for an option that may be given without a value */
+	bool *given;		/* for an option whose value can be absent */
 	const char **value;	/* for an option with a value: the last value */
 	struct args_texts *values;	/* for an option with values: all values */
 };
 
 struct args {
 	const char *cmd;
-	int ignored_pid;	/* -n may use the TPCs of this process and of the job with the
-				 * name ignored_name */
+	int ignored_pid;	/* -n may use TPCs of this process and of job @ignored_name */
 	const char *ignored_name;
-	const char *job;	/* job that gets the set; NULL: the job of this process */
+	const char *job;	/* the job for the set; NULL: the job of this process */
 	const char *source;	/* -i or its default, or NULL */
 	const char *source_from; /* origin of the default, such as "GPUPART_INPUT="; NULL: -i */
 	bool has_defaults;	/* the defaults were read */
 	bool wants_sim;		/* -i takes a capture */
-	bool lenient;		/* mistakes in a configuration file are reported, but do not stop
-				 * the command */
+	bool lenient;		/* if a configuration file has mistakes, print them and continue */
 	const char *gpu;	/* --gpu or NULL */
 	const char *output;	/* -o or NULL */
 	bool json;

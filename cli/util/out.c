@@ -15,7 +15,10 @@
 #include "cli/util/options.h"
 #include "cli/util/out.h"
 
-/* Returns the ending of @path if it is an unsupported picture format, else NULL. */
+/*
+ * If @path ends with the name of an unsupported picture format, returns this ending. Otherwise
+ * returns NULL.
+ */
 static const char *foreign_picture(const char *path)
 {
 	static const char *const endings[] = {
@@ -56,7 +59,9 @@ void out_use(struct out *out, const struct args *args, FILE *file)
 	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
 	bool colour;
 
-	/* Writing to a closed pipe must fail with an error. 'gpupart run' does not call this. */
+	/*
+	 * A write to a closed pipe must return an error. 'gpupart run' does not call this function.
+	 */
 	signal(SIGPIPE, SIG_IGN);
 	setlocale(LC_CTYPE, "");
 	if (args && args->json)
@@ -72,7 +77,10 @@ void out_use(struct out *out, const struct args *args, FILE *file)
 	out->plain = colour ? "\033[0m" : "";
 }
 
-/* Returns whether stdout is a pipe that its reader, such as head(1), has closed. */
+/*
+ * Returns whether stdout is a pipe whose reader has closed it. An example of such a reader is
+ * head(1).
+ */
 static bool is_closed_by_reader(const struct out *out)
 {
 	struct pollfd at = { .fd = fileno(out->file) };

@@ -20,19 +20,19 @@ struct out {
 	bool utf8;
 };
 
-/*
- * Opens the file of -o or, without -o, stdout. Opens stdout if @args is NULL. Returns 0 or an
- * error.
- */
+/* Opens the file of -o. If -o is absent or @args is NULL, uses stdout. Returns 0 or an error. */
 int out_open(struct out *out, const struct args *args);
 
-/* Uses @file, which is open already, as the output. */
+/* Uses the open file @file for the output. */
 void out_use(struct out *out, const struct args *args, FILE *file);
 
-/* Closes the output. Returns 0, or an error if a part of the output could not be written. */
+/*
+ * Closes the output. If a part of the output could not be written, returns an error. Otherwise
+ * returns 0.
+ */
 int out_close(struct out *out);
 
-/* Returns whether @path ends with .svg. Returns false if @path is NULL. */
+/* Returns whether @path ends with ".svg". If @path is NULL, returns false. */
 bool out_is_svg(const char *path);
 
 /* -------------------------------------------------------- text: out_text.c */
@@ -42,25 +42,27 @@ bool out_is_svg(const char *path);
 #define OUT_SET_STRLEN (GPUPART_TPCSET_STRLEN + 256)
 
 /*
- * Formats a set, followed by its whole GPCs. Examples: "0-7,16", "4,12,20 (GPC 0)", "0,4,12,20 (GPC
- * 0 and 1 TPC)". Returns @text.
+ * Formats a set and the whole GPCs in the set. Examples are "0-7,16", "4,12,20 (GPC 0)" and
+ * "0,4,12,20 (GPC 0 and 1 TPC)". Returns @text.
  */
 const char *out_set(char *text, size_t len, const struct gpupart_topology *topo,
 		    const struct gpupart_tpcset *set);
 
 /*
- * Appends to the string @text, which is in a buffer of @len bytes. Truncates the result if needed.
+ * Appends text to the string @text. The buffer has @len bytes. If the result is too long, truncates
+ * it.
  */
 __attribute__((format(printf, 3, 4)))
 void out_append(char *text, size_t len, const char *fmt, ...);
 
 /*
- * Prints " LABEL text" wrapped to 80 columns. Further lines begin below the text. Breaks a line
- * after a blank. If the line has no blank, breaks it after a comma.
+ * Prints " LABEL text", wrapped to 80 columns. The second and later lines are indented to the
+ * column of the text. Breaks a line after a blank. If the line has no blank, breaks it after a
+ * comma.
  */
 void out_wrap(struct out *out, int indent, const char *label, const char *text);
 
-/* Prints the GPU in a few lines: name, PCI address, driver, chip, numbers of SMs, source. */
+/* Prints a few lines about the GPU: name, PCI address, driver, chip, number of SMs, and source. */
 void out_gpu_text(struct out *out, const struct gpupart_topology *topo);
 
 /*
@@ -77,30 +79,30 @@ void out_advice(struct out *out, const char *advice);
 void out_counters_text(struct out *out, const struct gpupart_counters *counters);
 
 /*
- * Formats ascending numbers in list form. The numbers are not the numbers of TPCs but, for
- * example, of SMs or positions.
+ * Formats ascending numbers as a list. For example, the numbers are SM numbers or positions, but
+ * not TPC numbers.
  */
 void out_numbers(char *text, size_t len, const unsigned int *numbers, unsigned int nr);
 
 /* -------------------------------------------------------- JSON: out_json.c */
 
-/* After this call, the command ends if there is no memory for JSON. */
+/* After this call, the command ends if JSON functions get no memory. */
 void out_json_alloc(void);
 
 /* Creates an object with "schema", "command" and "simulated". */
 json_t *out_json_new(const char *command, bool simulated);
 
-/* Return null if @value is negative or @text is empty. */
+/* If @value is negative or @text is empty, these functions return null. */
 json_t *out_json_index(json_int_t value);
 json_t *out_json_text(const char *text);
-/* Returns null if @value is 0. */
+/* If @value is 0, returns null. */
 json_t *out_json_count(unsigned int value);
 
 json_t *out_json_gpu(const struct gpupart_gpu_info *info);
 json_t *out_json_set(const struct gpupart_topology *topo, const struct gpupart_tpcset *set);
 /*
- * Returns the same object as out_json_set(), but without "hex" and "whole_gpcs", because these
- * keys need a topology. Returns null for an empty set.
+ * Returns the same object as out_json_set(), but without "hex" and "whole_gpcs". These two keys
+ * need a topology. If the set is empty, returns null.
  */
 json_t *out_json_tpcs(const struct gpupart_tpcset *set);
 json_t *out_json_counters(const struct gpupart_counters *counters);
@@ -108,7 +110,10 @@ json_t *out_json_counters(const struct gpupart_counters *counters);
 /* Writes @root and releases it. */
 void out_json_write(struct out *out, json_t *root);
 
-/* Writes an object of out_json_new() with the list @rows as @key. Does nothing if @rows is NULL. */
+/*
+ * Creates an object with out_json_new(), adds the list @rows with the key @key, and writes the
+ * object. If @rows is NULL, does nothing.
+ */
 void out_json_list(struct out *out, const char *command, bool simulated, const char *key,
 		   json_t *rows);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Writes results as JSON with the schema "gpupart/1". Names are stable, an unknown value is null,
- * and the name of an index includes its index space.
+ * Writes results as JSON with the schema "gpupart/1". Names are stable. An unknown value is null.
+ * The name of an index says what the index counts.
  */
 #include <stdlib.h>
 #include "cli/util/alloc.h"
@@ -109,7 +109,7 @@ json_t *out_json_counters(const struct gpupart_counters *c)
 
 void out_json_write(struct out *out, json_t *root)
 {
-	/* out_close() reports write errors. */
+	/* Ignore write errors here, because out_close() reports them. */
 	json_dumpf(root, out->file, JSON_INDENT(2) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(4));
 	fputc('\n', out->file);
 	json_decref(root);

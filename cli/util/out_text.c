@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Writes results as text of 80 columns. Rows of verify and doctor have 100 columns. The text is
- * legible without colour. OUT_NOT_REPORTED stands for a value that the source does not report.
+ * Writes results as text of 80 columns. Rows of `gpupart verify` and `gpupart doctor` have 100
+ * columns. The text is legible without colour. If the source does not report a value, the text has
+ * OUT_NOT_REPORTED.
  */
 #include <stdarg.h>
 #include <string.h>
@@ -59,8 +60,8 @@ void out_numbers(char *text, size_t len, const unsigned int *numbers, unsigned i
 }
 
 /*
- * Returns the length of @text up to the last @end in its first @room characters, or 0 if there
- * is no @end.
+ * Finds the last @end in the first @room characters of @text. Returns the length of the text up to
+ * this @end. If there is no @end, returns 0.
  */
 static int break_after(const char *text, int room, char end)
 {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Lists of paths such as LD_PRELOAD, for the command and for Slurm's plugin. */
+/*
+ * Searches lists of paths, such as LD_PRELOAD. The command and Slurm's plugin use these functions.
+ */
 #ifndef GPUPART_CLI_UTIL_PATH_LIST_H
 #define GPUPART_CLI_UTIL_PATH_LIST_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Finds the files of the package, and restarts the command on the simulated GPU. */
+/* Finds the files of the package. Restarts the command with the simulated GPU. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
@@ -25,8 +25,8 @@ int paths_full(const char *path, char *full, size_t len)
 int paths_package(const char *name, char *path, size_t len)
 {
 	/*
-	 * Do not use &gpupart_version: in a program without PIC, this is the address of the
-	 * program's own stub.
+	 * Do not use &gpupart_version. In a program without PIC, this is the address of a stub in
+	 * the program.
 	 */
 	void *version = dlsym(RTLD_DEFAULT, "gpupart_version");
 	char lib[PATH_MAX];

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Processes: identifies them by their start times, sends signals, waits, and closes descriptors. */
+/*
+ * Identifies processes by their start times. Sends signals to processes and waits for processes.
+ * Closes descriptors.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -17,8 +20,8 @@
 #define SKIP_6 " %*s %*s %*s %*s %*s %*s"
 
 /*
- * Reads "PID (NAME) STATE ..." into @text. NAME is a string at @name, and the rest of the text is
- * at @rest.
+ * Reads "PID (NAME) STATE ..." into @text. Sets *name to NAME, and sets *rest to the rest of the
+ * text.
  */
 static bool read_stat(int pid, char text[1024], char **name, char **rest)
 {
@@ -105,8 +108,8 @@ int process_signal(const struct process *process, int signal)
 	if (pidfd < 0)
 		return -errno;
 	/*
-	 * Check the process again. The pidfd always refers to the same process, but the pid may
-	 * have been reused before the pidfd was opened.
+	 * Check the process again. A pidfd always refers to the same process. But the pid may have
+	 * been reused before the pidfd was opened.
 	 */
 	if (!process_lives(process))
 		err = -ESRCH;

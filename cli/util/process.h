@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Processes: identifies them by their start times, sends signals, waits, and closes descriptors. */
+/*
+ * Identifies processes by their start times. Sends signals to processes and waits for processes.
+ * Closes descriptors.
+ */
 #ifndef GPUPART_CLI_UTIL_PROCESS_H
 #define GPUPART_CLI_UTIL_PROCESS_H
 
@@ -7,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Identifies a process: a later process with the same pid has another start time. */
+/* Identifies a process. If a later process has the same pid, its start time is different. */
 struct process {
 	int pid;
 	unsigned long long start;	/* clock ticks since boot; 0: the process has ended */
@@ -21,7 +24,7 @@ static inline bool process_same(const struct process *a, const struct process *b
 /* Finds process @pid. Returns false if the process has ended or is a zombie. */
 bool process_find(int pid, struct process *process);
 
-/* A process, with its parent and its name in the kernel. */
+/* A process, its parent, and its name in the kernel. */
 struct process_parent {
 	struct process process;
 	int parent;
@@ -29,20 +32,23 @@ struct process_parent {
 };
 bool process_find_parent(int pid, struct process_parent *found);
 
-/* Returns whether the name of the process is @name. The kernel keeps 15 characters of a name. */
+/*
+ * Returns whether the name of the process is @name. Compares 15 characters, because the kernel
+ * shortens names.
+ */
 bool process_is_named(const struct process *process, const char *name);
 
 bool process_lives(const struct process *process);
 
 /*
- * Reads the variable @name in the environment with which @pid started. If this fails, the value
+ * Reads the variable @name from the initial environment of process @pid. If this fails, the value
  * is "".
  */
 void process_variable(int pid, const char *name, char *value, size_t len);
 
 /*
- * Sends @signal to this process, and never to a later process with the same pid. Returns 0 or
- * -errno. If the kernel has no pidfd (before Linux 5.3), sends nothing and returns -ENOSYS.
+ * Sends @signal to this process, and never to a later process with the same pid. Before Linux 5.3,
+ * there is no pidfd; then sends nothing and returns -ENOSYS. Otherwise returns 0 or -errno.
  */
 int process_signal(const struct process *process, int signal);
 
@@ -53,23 +59,24 @@ unsigned long long process_ticks_now(void);
 uint64_t process_now_ns(void);
 
 /*
- * process_now_ms() returns the time since boot in ms. process_pause() sleeps. The longer the
- * caller has waited, the longer the function sleeps.
+ * The first function returns the time since boot in ms. The second function sleeps. Its sleep is
+ * longer if the caller has already waited for a long time.
  */
 long process_now_ms(void);
 void process_pause(long waited_ms);
 
 /*
- * Waits for a child. Returns its exit status (128 + signal) or -errno. After @seconds (0: no
- * limit), kills the child and its process group and returns -ETIMEDOUT. The caller must not ignore
- * SIGCHLD.
+ * Waits for a child. Returns the exit status of the child. If a signal killed the child, returns
+ * 128 + signal. After an error, returns -errno. After @seconds seconds, kills the child and its
+ * process group, and returns -ETIMEDOUT. If @seconds is 0, there is no time limit. The caller must
+ * not ignore SIGCHLD.
  */
 int process_wait(pid_t pid, unsigned int seconds);
 
 /*
- * Uses @in as stdin, and uses @out as stdout and stderr (-1: /dev/null). Closes all other
- * descriptors except @keep and @keep_too (-1: none). Otherwise this process could keep a pipe
- * open, and the reader of this pipe would not see its end.
+ * Uses @in as stdin, and uses @out as stdout and stderr. The value -1 means /dev/null. Closes all
+ * other descriptors except @keep and @keep_too. For these, -1 means no descriptor. Otherwise this
+ * process could keep a pipe open, and the reader of this pipe would see no end of file.
  */
 void process_let_go(int in, int out, int keep, int keep_too);
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Sets GLIBC_TUNABLES for a program, so that its libraries have enough static TLS. */
+/*
+ * Sets GLIBC_TUNABLES for a program. With this value, the program's libraries have enough static
+ * TLS.
+ */
 #include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -13,7 +16,7 @@
 #include "cli/util/tunables.h"
 #include "cli/util/tunables_value.h"
 
-/* Opens the file that execvp() would execute for @program, or returns -1. */
+/* Opens the file that execvp() would execute for @program. If there is no such file, returns -1. */
 static int open_program(const char *program)
 {
 	const char *at = getenv("PATH");
@@ -32,8 +35,8 @@ static int open_program(const char *program)
 }
 
 /*
- * Returns whether the program is linked with ThreadSanitizer. Such a program's file contains the
- * name of the library.
+ * Returns whether the program is linked with ThreadSanitizer. In this case the program's file
+ * contains the name of the library.
  */
 static bool names_tsan(const char *program)
 {
@@ -52,8 +55,8 @@ static bool names_tsan(const char *program)
 		at = memcmp(file, "\177ELF", 4) ? NULL : memmem(file, st.st_size - 1, name,
 							       strlen(name));
 		/*
-		 * Search for the name of the library with its version, because this command's
-		 * own file contains the name without a version.
+		 * The file of this command contains the library's name without a version. So search
+		 * for the name with a version.
 		 */
 		found = at && at[strlen(name)] == '.';
 		munmap(file, st.st_size);

@@ -8,8 +8,8 @@
 #define NAME "glibc.rtld.optional_static_tls="
 
 /*
- * Returns the size in text of the form "name=value". Returns 0 for another tunable or an invalid
- * number.
+ * Reads the size from text of the form "name=value". If the text has another tunable or an invalid
+ * number, returns 0.
  */
 static size_t size_in(const char *one, size_t len)
 {
@@ -25,15 +25,15 @@ static size_t size_in(const char *one, size_t len)
 char *tunables_join(const char *old, size_t bytes)
 {
 	const char *at = old ? old : "";
-	/* The buffer has space for the other tunables, a colon, this tunable and the end. */
+	/* The buffer has space for the other tunables, a colon, this tunable and a zero byte. */
 	char *joined = malloc(strlen(at) + sizeof(NAME) + 24), *to = joined;
 	size_t len, now = 0;
 
 	if (!joined)
 		return NULL;
 	/*
-	 * The last value of a tunable applies. Omit empty entries, because they would make glibc
-	 * reject all tunables.
+	 * The last value of a tunable applies. If there is an empty entry, glibc rejects all
+	 * tunables. So omit empty entries.
 	 */
 	for (; *at; at += len + (at[len] == ':')) {
 		len = strcspn(at, ":");

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads small YAML files with libyaml. Each mapping has a table, which lists the keys, the types of
- * the values, and where to store the values. Error messages name the file, the line and the key.
+ * Reads small YAML files with libyaml. Each mapping has a table. The table lists the keys, the
+ * types of the values, and where to store the values. Error messages name the file, the line and
+ * the key.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -50,7 +51,10 @@ static void not_yaml(struct yaml *yaml, const yaml_parser_t *parser)
 		parser->problem ? parser->problem : "it cannot be read");
 }
 
-/* Checks the text event by event, because libyaml takes minutes to load deeply nested lists. */
+/*
+ * Checks each event of the text. Without this check, libyaml takes minutes to load deeply nested
+ * lists.
+ */
 static void check(struct yaml *yaml, yaml_parser_t *parser)
 {
 	unsigned int depth = 0, documents = 0;
@@ -106,7 +110,7 @@ int yaml_open(struct yaml *yaml, const char *option, const char *path, const cha
 
 	if (!file)
 		return error_of(-err, "%s%s: %s", option, path, why);
-	/* Try to read one byte more than allowed, because the length of a pipe is not known. */
+	/* The length of a pipe is not known. So try to read one byte more than allowed. */
 	text = malloc(YAML_MAX_BYTES + 1);
 	len = text ? fread(text, 1, YAML_MAX_BYTES + 1, file) : 0;
 	if (!fstat(fileno(file), &st) && S_ISDIR(st.st_mode))
@@ -193,7 +197,7 @@ bool yaml_only(struct yaml *yaml, const yaml_node_t *node, const char *what,
 
 	if (node->type != YAML_MAPPING_NODE)
 		yaml_fail(yaml, node, "%s: must be keys with values", what);
-	/* The loop below compares all pairs of keys. */
+	/* The following loop compares all pairs of keys. */
 	if (yaml_size(node) > YAML_MAX_KEYS)
 		yaml_fail(yaml, node, "%s: has more than %d keys", what, YAML_MAX_KEYS);
 	for (unsigned int i = 0; yaml_entry(yaml, node, i, &key, &value); i++) {
@@ -225,8 +229,8 @@ const char *yaml_scalar(const yaml_node_t *node)
 }
 
 /*
- * Returns the value of $NAME at *@from, and moves *@from behind $NAME. Returns NULL if the variable
- * is not defined.
+ * Returns the value of the variable $NAME at *from, and moves *from past $NAME. If the variable is
+ * not defined, returns NULL.
  */
 static const char *variable(struct yaml *yaml, const char **from)
 {
@@ -283,8 +287,8 @@ bool yaml_text(struct yaml *yaml, const yaml_node_t *node, const char *what, cha
 }
 
 /*
- * Returns whether a number has a leading 0. Such a number is rejected, because 010 is octal in YAML
- * 1.1 and decimal in YAML 1.2.
+ * Returns whether a number has a leading 0. Such a number is rejected. For example, 010 is octal in
+ * YAML 1.1 but decimal in YAML 1.2.
  */
 static bool has_zero(const char *text)
 {
@@ -292,8 +296,8 @@ static bool has_zero(const char *text)
 }
 
 /*
- * Reads a number such as "1.5", and sets *@rest to the text after the number. Returns false if
- * @text does not begin with a number or the number is negative.
+ * Reads a number such as "1.5". Sets *rest to the text after the number. If @text does not begin
+ * with a number, or if the number is negative, returns false.
  */
 static bool read_number(const char *text, double *value, const char **rest)
 {
@@ -352,8 +356,8 @@ static bool read_whole(const char *text, uint64_t *value)
 }
 
 /*
- * Reads a number with at most three decimals, which @sign must follow. Stores the number in
- * thousandths.
+ * Reads a number with at most three decimals. The text @sign must follow the number. Stores the
+ * number in thousandths.
  */
 static bool read_decimal(const char *text, const char *sign, uint64_t *value)
 {
@@ -378,7 +382,9 @@ static bool read_word(const char *text, const char *const *words, uint64_t *valu
 
 static const char *const bools[] = { "no", "yes", "false", "true", NULL };
 
-/* Converts @text to the form of @key. Returns false if @text does not have this form. */
+/*
+ * Converts @text to the type of @key. If @text does not have the form of this type, returns false.
+ */
 static bool read_form(const struct yaml_key *key, const char *text, uint64_t *value)
 {
 	uint64_t most = key->most ? key->most : UINT64_MAX, unit = key->unit ? key->unit : 1;

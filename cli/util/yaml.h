@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads small YAML files with libyaml. Each mapping has a table, which lists the keys, the types of
- * the values, and where to store the values. Error messages name the file, the line and the key.
+ * Reads small YAML files with libyaml. Each mapping has a table. The table lists the keys, the
+ * types of the values, and where to store the values. Error messages name the file, the line and
+ * the key.
  */
 #ifndef GPUPART_CLI_UTIL_YAML_H
 #define GPUPART_CLI_UTIL_YAML_H
@@ -12,8 +13,8 @@
 #include <yaml.h>
 
 #define YAML_MAX_BYTES	(1 << 20)
-#define YAML_TEXT	512	/* size of the longest value, with its variables expanded */
-#define YAML_MAX_DEPTH	128	/* the deepest nesting of lists and mappings */
+#define YAML_TEXT	512	/* maximum size of a value after the expansion of variables */
+#define YAML_MAX_DEPTH	128	/* maximum depth of nested lists and mappings */
 #define YAML_MAX_KEYS	4096	/* maximum number of keys of a mapping */
 
 struct yaml {
@@ -43,22 +44,22 @@ enum yaml_form {
 struct yaml_key {
 	const char *name;
 	enum yaml_form form;
-	size_t at, size;		/* place of the value, which YAML_AT() gives */
+	size_t at, size;		/* place of the value, from YAML_AT() */
 	uint64_t least, most;		/* if most is 0, there is no limit */
 	const char *wants;		/* error message for a value that is out of range */
 	void (*take)(struct yaml *yaml, const struct yaml_key *key, yaml_node_t *node, void *to);
 	const void *with;
 	unsigned int unit;
-	/* if not NULL, the key is required; "" or a hint for the error message */
+	/* NULL: the key is optional; else "" or a hint for the error message */
 	const char *required;
-	bool always;			/* calls take() with @node NULL if the key is missing */
+	bool always;			/* if the key is missing, take() gets a NULL @node */
 };
 
 #define YAML_AT(type, member) .at = offsetof(type, member), .size = sizeof(((type *)0)->member)
 
 /*
- * Opens the file at @path. Messages contain @option ("-f " or "") and the file's name. @what is the
- * kind of file, such as "a scenario". Returns 0 or an error.
+ * Opens the file at @path. Messages contain @option, which is "-f " or "", and the file's name.
+ * They also contain the kind of file @what, such as "a scenario". Returns 0 or an error.
  */
 int yaml_open(struct yaml *yaml, const char *option, const char *path, const char *what);
 /* Opens text in memory in the same way as yaml_open(). */
@@ -73,9 +74,9 @@ void yaml_fail(struct yaml *yaml, const yaml_node_t *node, const char *fmt, ...)
 int yaml_line(const yaml_node_t *node);
 
 /*
- * Reads the mapping @map into @to. Checks the keys of the mapping, and then reads the values in
- * the order of the table. @what is the name of the mapping in messages. Returns false after an
- * error message.
+ * Reads the mapping @map into @to. Checks the keys of the mapping. Then reads the values in the
+ * order of the table. In messages, @what is the name of the mapping. After an error, prints a
+ * message and returns false.
  */
 bool yaml_read(struct yaml *yaml, yaml_node_t *map, const char *what, const struct yaml_key *keys,
 	       void *to);
@@ -85,16 +86,16 @@ void yaml_read_value(struct yaml *yaml, const struct yaml_key *key, yaml_node_t 
 bool yaml_only(struct yaml *yaml, const yaml_node_t *node, const char *what,
 	       const struct yaml_key *keys);
 
-/* Returns the value of @key; NULL if the key is missing or @map is not a mapping. */
+/* Returns the value of @key. If the key is missing or @map is not a mapping, returns NULL. */
 yaml_node_t *yaml_get(struct yaml *yaml, const yaml_node_t *map, const char *key);
 /*
- * Reads entry @i of a mapping or a list. *key is NULL for a list. Returns false after the last
- * entry or after an error.
+ * Reads entry @i of a mapping or a list. For a list, *key is NULL. If there is no entry @i, or
+ * after an error, returns false.
  */
 bool yaml_entry(struct yaml *yaml, const yaml_node_t *node, unsigned int i, yaml_node_t **key,
 		yaml_node_t **value);
 unsigned int yaml_size(const yaml_node_t *node);
-/* Returns false after an error message if @node is not a list. */
+/* If @node is not a list, prints an error message and returns false. */
 bool yaml_is_list(struct yaml *yaml, const yaml_node_t *node, const char *what);
 
 /*
@@ -102,10 +103,13 @@ bool yaml_is_list(struct yaml *yaml, const yaml_node_t *node, const char *what);
  * returns NULL.
  */
 const char *yaml_scalar(const yaml_node_t *node);
-/* Copies a scalar's text to @text, which has YAML_TEXT bytes. Expands the variables in the text. */
+/*
+ * Copies the text of a scalar to @text. The buffer has YAML_TEXT bytes. Expands the variables in
+ * the text.
+ */
 bool yaml_text(struct yaml *yaml, const yaml_node_t *node, const char *what, char *text);
 
-/* Reads a time such as "10us", in ns. Returns false if @text is not a time. */
+/* Reads a time such as "10us". The result is in ns. If @text is not a time, returns false. */
 bool yaml_read_time(const char *text, uint64_t *ns);
 
 #endif
