@@ -52,9 +52,9 @@ int check_node_strict(bool told, const char **node);
 bool check_is_name(const char *name);
 
 /*
- * Checks @name like check_is_name(). Prints an error message if the name is not valid. Returns 0 or
- * an error.
+ * Checks @name, the value of @option, like check_is_name(). Prints an error message if the name is
+ * not valid. Returns 0 or an error.
  */
-int check_name(const char *name);
+int check_name(const char *option, const char *name);
 
 #endif

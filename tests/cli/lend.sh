@@ -644,6 +644,8 @@ must_be_a_time_from_1us_to_1s --lend serve --lend-limit -1ms
 must_be_a_time_from_1us_to_1s --depth 5
 must_be_a_time_from_1us_to_1s --depth us
 must_remain_as_the_program's_parent --depth 1ms --exec
+--lend_a,b:_must_be_1_to_63_characters --lend a,b
+--lend_'':_must_be_1_to_63_characters --lend=
 a_run_cannot_borrow_from_itself --name serve --lend serve --lend-limit 1ms
 works_on_one_GPU --gpu 0,1 --lend serve --lend-limit 1ms
 END
