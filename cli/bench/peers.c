@@ -479,18 +479,18 @@ static void measure(struct peers *p, struct way *way)
 		close(r.streams[n].fd);
 }
 
-static const struct way *alone(const struct peers *p, unsigned int n)
+/* Returns the solo speed of program @n, or 0 if it was not measured. */
+static double solo(const struct peers *p, unsigned int n)
 {
 	for (unsigned int i = 0; i < p->nr; i++)
 		if (p->ways[i].kind == ALONE && p->ways[i].command[n] && !*p->ways[i].why)
-			return &p->ways[i];
-	return NULL;
+			return p->ways[i].figures[n ? PEERS_OTHER : PEERS_RATE].value;
+	return 0;
 }
 
-static double part(const struct way *alone, const struct way *way, enum peers_figure f)
+static json_t *part(double speed, double solo)
 {
-	return alone && alone->figures[f].value > 0 ?
-	       way->figures[f].value / alone->figures[f].value : 0;
+	return solo > 0 ? json_real(speed / solo) : json_null();
 }
 
 static void report_ways(struct peers *p, json_t *report)
@@ -502,7 +502,7 @@ static void report_ways(struct peers *p, json_t *report)
 				     "when they share the GPU",
 				     "A, fraction of solo speed",
 				     "B, fraction of solo speed", false);
-	const struct way *a = alone(p, 0), *b = alone(p, 1);
+	double a = solo(p, 0), b = solo(p, 1);
 	const char *family = "";
 	json_t *series = NULL;
 
@@ -515,17 +515,17 @@ static void report_ways(struct peers *p, json_t *report)
 				    out_clean(way->why));
 			continue;
 		}
-		report_row(table, "[s,f,f,f,f,f,f,f,f,f,f,f,f,f]", way->name, f[PEERS_RATE].value,
-			   f[PEERS_RATE].low, f[PEERS_RATE].high, part(a, way, PEERS_RATE),
+		report_row(table, "[s,f,f,f,o,f,f,f,f,f,f,f,f,o]", way->name, f[PEERS_RATE].value,
+			   f[PEERS_RATE].low, f[PEERS_RATE].high, part(f[PEERS_RATE].value, a),
 			   f[PEERS_P50].value, f[PEERS_P99].value, f[PEERS_P99].low,
 			   f[PEERS_P99].high, f[PEERS_P999].value, f[PEERS_OTHER].value,
-			   f[PEERS_OTHER].low, f[PEERS_OTHER].high, part(b, way, PEERS_OTHER));
-		if (way->kind == ALONE)
+			   f[PEERS_OTHER].low, f[PEERS_OTHER].high, part(f[PEERS_OTHER].value, b));
+		if (way->kind == ALONE || !(a > 0 && b > 0))
 			continue;
 		if (strcmp(family, way->family))
 			series = report_series(chart, way->family);
 		family = way->family;
-		report_point(series, part(a, way, PEERS_RATE), part(b, way, PEERS_OTHER));
+		report_point(series, f[PEERS_RATE].value / a, f[PEERS_OTHER].value / b);
 	}
 }
 
