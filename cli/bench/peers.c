@@ -34,9 +34,6 @@
 #define SECOND_NS	1000000000
 #define LEAST_SECONDS	10		/* fewer seconds would give a useless interval */
 
-static const char families[] =
-	"alone,slices,mps,mps-percent,priority,green,packed,gpcs,balanced,spread,qos,lending";
-
 enum kind { ALONE, PEER, OURS };
 
 struct way {
@@ -61,18 +58,6 @@ struct peers {
 
 /* ---------------------------------------------------------------------- the ways */
 
-static bool is_in(const char *list, const char *word)
-{
-	bool found = false;
-	char *part;
-
-	for (unsigned int i = 0; !found && (part = alloc_part(list, ',', i)); i++) {
-		found = !strcmp(part, word);
-		free(part);
-	}
-	return found;
-}
-
 /* The simulated GPU needs no warm-up. */
 static uint64_t warm(const struct peers *p, uint64_t ns)
 {
@@ -83,7 +68,7 @@ static struct way *add_way(struct peers *p, enum kind kind, const char *family, 
 {
 	struct way *way = &p->ways[p->nr];
 
-	if (p->nr == MAX_WAYS || (p->options->only && !is_in(p->options->only, family)))
+	if (p->nr == MAX_WAYS || (p->options->only && !peers_is_in(p->options->only, family)))
 		return NULL;
 	*way = (struct way){ .family = family, .kind = kind, .warm_ns = warm(p, WARM_NS) };
 	snprintf(way->name, sizeof(way->name), "%s", name);
@@ -639,22 +624,6 @@ static unsigned int nr_measured(const struct peers *p)
 	return nr;
 }
 
-int peers_check(const struct peers_options *options)
-{
-	char *word;
-	int status = 0;
-
-	for (unsigned int i = 0; options->only && !status &&
-	     (word = alloc_part(options->only, ',', i)); i++) {
-		if (!is_in(families, word))
-			status = usage_error("--only %s: '%s' is not one of %s",
-				options->only, word,
-					     families);
-		free(word);
-	}
-	return status;
-}
-
 int bench_peers(struct bench *b, json_t *report)
 {
 	static struct peers p;
@@ -675,7 +644,7 @@ int bench_peers(struct bench *b, json_t *report)
 	add_peers(&p);
 	add_sets(&p);
 	add_qos(&p, "qos", "");
-	if (p.options->goal && !strncmp(p.options->goal, "latency", 7))
+	if (p.options->has_latency)
 		add_qos(&p, "lending", lending);
 	measure_all(&p);
 	remove_all(&p);

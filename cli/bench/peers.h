@@ -8,6 +8,9 @@
 
 #include <stdbool.h>
 
+/* Returns true if @word is in @list, whose words are separated by commas. */
+bool peers_is_in(const char *list, const char *word);
+
 /* Work of A and B in one second of one round. */
 struct peers_second {
 	float *ms;			/* latencies of A in the order of their times */

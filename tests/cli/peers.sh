@@ -67,7 +67,24 @@ if python3 -c '' 2>/dev/null; then
 	is "$(ask "$tmp/lending/peers.json" "sorted($rows)")" "['lending', 'qos']" "are both measured"
 fi
 try bench peers -i sample:h200 --a "$tmp/a" --b "$tmp/b" --goal 'rate: 8' --seconds 1 --rounds 1 --only lending
-has "$status $err" "1 " "without a latency goal nothing can be lent"
+is "$status" 2 "without a latency goal nothing can be lent"
+has "$err" "lending needs a latency goal, and --goal 'rate: 8' is not one" "and that is the reason"
+for bad in nan '' 'latency: 0' 'rate: -1' 'bogus: 3' 'latency: 8ms }, x: {' 'latency: 8ms # }' 'alpha: 0.5'; do
+	: >"$tmp/log.a"
+	try bench peers -i sample:h200 --a "$tmp/a" --b "$tmp/b" --goal "$bad" --seconds 1 --rounds 1 --only slices,qos
+	is "$status $(grep -c . "$tmp/log.a")" "2 0" "--goal '$bad' is refused before anything is measured"
+	has "$err" "--goal '$bad'" "and named"
+done
+while read -r only wanted; do
+	try bench peers -i sample:h200 --a "$tmp/a" --b "$tmp/b" --seconds 1 --rounds 1 --only "$only"
+	is "$status" 2 "--only $only without the option that it needs"
+	has "$err" "--only $only: $wanted" "which is named"
+done <<'E2'
+qos qos needs --goal GOAL
+alone,lending lending needs --goal GOAL
+priority,green priority needs --both PROGRAM
+alone,green green needs --both PROGRAM
+E2
 try bench isolation --seconds 3
 has "$status $err" "2 gpupart bench: --a, --b" "options of peers without peers"
 
