@@ -41,6 +41,7 @@ struct way {
 	const char *family;		/* the picture connects ways of the same family by a line */
 	enum kind kind;
 	char *command[2];		/* command lines of A and of B; NULL: not started */
+	bool has_tenants;		/* the command of A is `qos run`, which starts A and B */
 	uint64_t warm_ns;
 	struct peers_second *seconds;
 	unsigned int nr_seconds;
@@ -83,6 +84,20 @@ static struct way *add_way(struct peers *p, enum kind kind, const char *family, 
 static char *plain_command(unsigned int n)
 {
 	return alloc_text("eval \"$PEERS_%c\" >\"$PEERS_DIR/%c\"", 'A' + n, 'a' + n);
+}
+
+/*
+ * Returns the shell command for program @n as a tenant of `qos run`, which continues after the end
+ * of one tenant. When the program ends, its messages are renamed from running-X to ended-X.
+ */
+static char *tenant_command(unsigned int n)
+{
+	char *program = plain_command(n), *command;
+
+	command = alloc_text("(%s) 2>\"$PEERS_DIR/running-%c\"; mv \"$PEERS_DIR/running-%c\" "
+			     "\"$PEERS_DIR/ended-%c\"", program, 'a' + n, 'a' + n, 'a' + n);
+	free(program);
+	return command;
 }
 
 /*
@@ -213,8 +228,8 @@ static void add_qos(struct peers *p, const char *family, const char *keys)
 	if (!way)
 		return;
 	path = alloc_text("%s/%s.yaml", p->dir, family);
-	a = plain_command(0);
-	b = plain_command(1);
+	a = tenant_command(0);
+	b = tenant_command(1);
 	file = fopen(path, "we");
 	if (file) {
 		fprintf(file, "tenants:\n  a: { goal: { %s }, %sprogram: [sh, -c, '%s'] }\n"
@@ -224,6 +239,7 @@ static void add_qos(struct peers *p, const char *family, const char *keys)
 	way->command[0] = alloc_text("exec \"$PEERS_GPUPART\" qos run --mps -f "
 				     "\"$PEERS_DIR/%s.yaml\" -o \"$PEERS_DIR/%s\"", family,
 				     family);
+	way->has_tenants = true;
 	way->warm_ns = warm(p, QOS_WARM_NS);
 	free(a);
 	free(b);
@@ -388,23 +404,37 @@ static void take(struct round *r, unsigned int n)
 	}
 }
 
-/*
- * Stores the reason why a program ended early, which is its last line on stderr or its exit status.
- */
-static void store_end_reason(struct round *r, unsigned int n)
+/* Stores the reason why @what ended early, which is the last line of its messages in @path. */
+static void store_end_reason(struct round *r, const char *what, const char *path)
 {
-	char path[PATH_LEN], line[160], last[160] = "";
-	FILE *file;
+	char line[160], last[160] = "";
+	FILE *file = fopen(path, "re");
 
-	snprintf(path, sizeof(path), "%s/error-%c", r->p->dir, 'a' + n);
-	file = fopen(path, "re");
 	while (file && fgets(line, sizeof(line), file))
 		if (*line != '\n')
 			snprintf(last, sizeof(last), "%.*s", (int)strcspn(line, "\n"), line);
 	if (file)
 		fclose(file);
-	snprintf(r->way->why, sizeof(r->way->why), "%c ended: %.160s", 'A' + n,
+	snprintf(r->way->why, sizeof(r->way->why), "%s ended: %.160s", what,
 		 *last ? last : "without a message");
+}
+
+/* If program @n or the command that started it has ended, stores the reason and returns true. */
+static bool take_end(struct round *r, unsigned int n)
+{
+	const char *program = n ? "B" : "A";
+	char path[PATH_LEN];
+
+	snprintf(path, sizeof(path), "%s/ended-%c", r->p->dir, 'a' + n);
+	if (!access(path, F_OK)) {
+		store_end_reason(r, program, path);
+		return true;
+	}
+	if (!has_ended(r->pids[n]))
+		return false;
+	snprintf(path, sizeof(path), "%s/error-%c", r->p->dir, 'a' + n);
+	store_end_reason(r, r->way->has_tenants ? "'gpupart qos run'" : program, path);
+	return true;
 }
 
 /*
@@ -421,10 +451,8 @@ static void watch(struct round *r)
 		for (unsigned int n = 0; n < 2; n++) {
 			if (fds[n].revents & POLLIN)
 				take(r, n);
-			if (has_ended(r->pids[n])) {
-				store_end_reason(r, n);
+			if (take_end(r, n))
 				return;
-			}
 		}
 		if (!r->begin && r->seen[0] >= r->wanted[0] && r->seen[1] >= r->wanted[1]) {
 			r->begin = process_now_ns() + r->way->warm_ns;
@@ -449,6 +477,8 @@ static void measure(struct peers *p, struct way *way)
 		snprintf(path, sizeof(path), "%s/%c", p->dir, 'a' + n);
 		r.streams[n].fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
 		r.wanted[n] = way->command[n] || way->kind != ALONE;
+		snprintf(path, sizeof(path), "%s/ended-%c", p->dir, 'a' + n);
+		unlink(path);
 	}
 	way->nr_seconds += p->options->seconds;
 	way->seconds = alloc_resized(way->seconds, way->nr_seconds, sizeof(*way->seconds));
@@ -577,7 +607,8 @@ static int make_pipes(struct peers *p)
 static void remove_all(const struct peers *p)
 {
 	static const char *const names[] = {
-		"a", "b", "error-a", "error-b", "qos.yaml", "qos", "lending.yaml", "lending"
+		"a", "b", "error-a", "error-b", "running-a", "running-b", "ended-a", "ended-b",
+		"qos.yaml", "qos", "lending.yaml", "lending"
 	};
 	char path[PATH_LEN];
 

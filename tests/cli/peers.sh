@@ -85,6 +85,21 @@ alone,lending lending needs --goal GOAL
 priority,green priority needs --both PROGRAM
 alone,green green needs --both PROGRAM
 E2
+
+# A program that ends does not end qos run.
+for n in a b; do
+	other=$(echo $n | tr ab ba)
+	try bench peers -i sample:h200 "--$n" 'sleep 1; echo broken >&2; exit 3' "--$other" "$tmp/$other" --goal 'latency: 8ms' \
+		--seconds 1 --rounds 1 --only qos
+	is "$status" 1 "qos: program $n ends"
+	has "$err" "qos is not measured: $(echo $n | tr ab AB) ended: broken" "and is named at once, with its last line"
+done
+"$gpupart" qos run -i sample:h200 --tenant other:latency=1ms -- sleep 100 >"$tmp/none" 2>&1 &
+other=$!
+until_true pgrep -P "$other" sleep >"$tmp/none"
+try bench peers -i sample:h200 --a "$tmp/a" --b "$tmp/b" --goal 'latency: 8ms' --seconds 1 --rounds 1 --only qos
+has "$err" "qos is not measured: 'gpupart qos run' ended: gpupart qos" "qos run ends: so does the way, for the reason of qos run"
+kill "$other" && wait "$other"
 try bench isolation --seconds 3
 has "$status $err" "2 gpupart bench: --a, --b" "options of peers without peers"
 
