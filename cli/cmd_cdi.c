@@ -219,7 +219,7 @@ static int take_options(struct cdi *cdi, const struct args *args, const char *ui
 	int status = take_uid(cdi, uid);
 
 	if (!status && cdi->name)
-		status = check_name(cdi->name);
+		status = check_name("--name", cdi->name);
 	if (!status && cdi->device && !is_device_name(cdi->device))
 		status = usage_error("--device '%s': " DEVICE_NAME_RULE, cdi->device);
 	if (status)

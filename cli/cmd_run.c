@@ -241,7 +241,7 @@ int cmd_run(int argc, char **argv)
 	if (!status && wishes.mem)
 		status = take_mem(&wishes);
 	if (!status && wishes.name)
-		status = check_name(wishes.name);
+		status = check_name("--name", wishes.name);
 	if (!status)
 		status = lend_check(&wishes.lend, wishes.name, wishes.exec);
 	if (!status)

@@ -36,6 +36,7 @@ CLI_BENCH_SRC := \
 	cli/bench/overhead_others.c \
 	cli/bench/overlap.c \
 	cli/bench/peers.c \
+	cli/bench/peers_check.c \
 	cli/bench/peers_figures.c \
 	cli/bench/protect.c \
 	cli/bench/report.c \

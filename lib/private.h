@@ -275,7 +275,10 @@ void gpupart_lend_change(struct gpupart_report *report, uint64_t depth_ns, uint6
 struct gpupart_lending {
 	char lender[64];	/* the lender's job, printable ASCII; "": the run does not borrow */
 	char pci[20];		/* the GPU of @tpcs */
-	/* TPCs that may be borrowed while the lender is idle; empty: none at present */
+	/*
+	 * TPCs that may be borrowed while the lender is idle; empty: none at present, for
+	 * example because the run's watcher was killed
+	 */
 	struct gpupart_tpcset tpcs;
 	uint64_t depth_ns, limit_ns;	/* see gpupart_lend_bound(); 0: no bound */
 	struct gpupart_lend_counts counts;

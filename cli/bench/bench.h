@@ -29,6 +29,7 @@ struct peers_options {
 	const char *programs[2];	/* command lines for the shell */
 	const char *both;	/* a program that acts as A and as B: "PROGRAM MODE PIPE PIPE" */
 	const char *goal;	/* goal of A for qos, as in "latency: 8ms"; NULL: no qos */
+	bool has_latency;	/* @goal is a latency goal; peers_check() sets this member */
 	const char *only;	/* the groups of ways to measure; NULL: all groups */
 	unsigned int seconds, rounds;
 };
@@ -69,8 +70,11 @@ int bench_software(struct bench *b, json_t *report);
 int bench_overhead(struct bench *b, json_t *report);
 int bench_criteria(struct bench *b, json_t *report);
 int bench_peers(struct bench *b, json_t *report);
-/* Checks that all ways in the options exist. Returns 0 or an exit status. */
-int peers_check(const struct peers_options *options);
+/*
+ * Checks the goal and the names of the ways, and checks that no option is missing that these ways
+ * need. Returns 0 or an exit status.
+ */
+int peers_check(struct peers_options *options);
 
 /* Attaches to the GPU, initializes CUDA, loads the kernels and warms up the GPU. */
 int bench_attach(struct bench *b);

@@ -34,9 +34,6 @@
 #define SECOND_NS	1000000000
 #define LEAST_SECONDS	10		/* with fewer seconds, the interval is useless */
 
-static const char families[] =
-	"alone,slices,mps,mps-percent,priority,green,packed,gpcs,balanced,spread,qos,lending";
-
 enum kind { ALONE, PEER, OURS };
 
 struct way {
@@ -44,6 +41,7 @@ struct way {
 	const char *family;		/* in the picture, a line connects ways of a family */
 	enum kind kind;
 	char *command[2];		/* command lines of A and of B; NULL: not started */
+	bool has_tenants;		/* the command of A is `qos run`, which starts A and B */
 	uint64_t warm_ns;
 	struct peers_second *seconds;
 	unsigned int nr_seconds;
@@ -61,18 +59,6 @@ struct peers {
 
 /* ---------------------------------------------------------------------- the ways */
 
-static bool is_in(const char *list, const char *word)
-{
-	bool found = false;
-	char *part;
-
-	for (unsigned int i = 0; !found && (part = alloc_part(list, ',', i)); i++) {
-		found = !strcmp(part, word);
-		free(part);
-	}
-	return found;
-}
-
 /* The simulated GPU needs no warm-up. */
 static uint64_t warm(const struct peers *p, uint64_t ns)
 {
@@ -83,7 +69,7 @@ static struct way *add_way(struct peers *p, enum kind kind, const char *family, 
 {
 	struct way *way = &p->ways[p->nr];
 
-	if (p->nr == MAX_WAYS || (p->options->only && !is_in(p->options->only, family)))
+	if (p->nr == MAX_WAYS || (p->options->only && !peers_is_in(p->options->only, family)))
 		return NULL;
 	*way = (struct way){ .family = family, .kind = kind, .warm_ns = warm(p, WARM_NS) };
 	snprintf(way->name, sizeof(way->name), "%s", name);
@@ -98,6 +84,20 @@ static struct way *add_way(struct peers *p, enum kind kind, const char *family, 
 static char *plain_command(unsigned int n)
 {
 	return alloc_text("eval \"$PEERS_%c\" >\"$PEERS_DIR/%c\"", 'A' + n, 'a' + n);
+}
+
+/*
+ * Returns the shell command for program @n as a tenant of `qos run`, which continues after the end
+ * of one tenant. When the program ends, the file of its messages is renamed to ended-X.
+ */
+static char *tenant_command(unsigned int n)
+{
+	char *program = plain_command(n), *command;
+
+	command = alloc_text("(%s) 2>\"$PEERS_DIR/running-%c\"; mv \"$PEERS_DIR/running-%c\" "
+			     "\"$PEERS_DIR/ended-%c\"", program, 'a' + n, 'a' + n, 'a' + n);
+	free(program);
+	return command;
 }
 
 /* Formats a prefix. Returns the prefix, followed by the command of plain_command(). */
@@ -225,8 +225,8 @@ static void add_qos(struct peers *p, const char *family, const char *keys)
 	if (!way)
 		return;
 	path = alloc_text("%s/%s.yaml", p->dir, family);
-	a = plain_command(0);
-	b = plain_command(1);
+	a = tenant_command(0);
+	b = tenant_command(1);
 	file = fopen(path, "we");
 	if (file) {
 		fprintf(file, "tenants:\n  a: { goal: { %s }, %sprogram: [sh, -c, '%s'] }\n"
@@ -236,6 +236,7 @@ static void add_qos(struct peers *p, const char *family, const char *keys)
 	way->command[0] = alloc_text("exec \"$PEERS_GPUPART\" qos run --mps -f "
 				     "\"$PEERS_DIR/%s.yaml\" -o \"$PEERS_DIR/%s\"", family,
 				     family);
+	way->has_tenants = true;
 	way->warm_ns = warm(p, QOS_WARM_NS);
 	free(a);
 	free(b);
@@ -399,24 +400,37 @@ static void take(struct round *r, unsigned int n)
 	}
 }
 
-/*
- * Stores the reason for the early end of a program. The reason is the last line on stderr, or the
- * exit status.
- */
-static void store_end_reason(struct round *r, unsigned int n)
+/* Stores the reason why @what ended early, which is the last line of its messages in @path. */
+static void store_end_reason(struct round *r, const char *what, const char *path)
 {
-	char path[PATH_LEN], line[160], last[160] = "";
-	FILE *file;
+	char line[160], last[160] = "";
+	FILE *file = fopen(path, "re");
 
-	snprintf(path, sizeof(path), "%s/error-%c", r->p->dir, 'a' + n);
-	file = fopen(path, "re");
 	while (file && fgets(line, sizeof(line), file))
 		if (*line != '\n')
 			snprintf(last, sizeof(last), "%.*s", (int)strcspn(line, "\n"), line);
 	if (file)
 		fclose(file);
-	snprintf(r->way->why, sizeof(r->way->why), "%c ended: %.160s", 'A' + n,
+	snprintf(r->way->why, sizeof(r->way->why), "%s ended: %.160s", what,
 		 *last ? last : "without a message");
+}
+
+/* If program @n or the command that started it has ended, stores the reason and returns true. */
+static bool take_end(struct round *r, unsigned int n)
+{
+	const char *program = n ? "B" : "A";
+	char path[PATH_LEN];
+
+	snprintf(path, sizeof(path), "%s/ended-%c", r->p->dir, 'a' + n);
+	if (!access(path, F_OK)) {
+		store_end_reason(r, program, path);
+		return true;
+	}
+	if (!has_ended(r->pids[n]))
+		return false;
+	snprintf(path, sizeof(path), "%s/error-%c", r->p->dir, 'a' + n);
+	store_end_reason(r, r->way->has_tenants ? "'gpupart qos run'" : program, path);
+	return true;
 }
 
 /*
@@ -433,10 +447,8 @@ static void watch(struct round *r)
 		for (unsigned int n = 0; n < 2; n++) {
 			if (fds[n].revents & POLLIN)
 				take(r, n);
-			if (has_ended(r->pids[n])) {
-				store_end_reason(r, n);
+			if (take_end(r, n))
 				return;
-			}
 		}
 		if (!r->begin && r->seen[0] >= r->wanted[0] && r->seen[1] >= r->wanted[1]) {
 			r->begin = process_now_ns() + r->way->warm_ns;
@@ -461,6 +473,8 @@ static void measure(struct peers *p, struct way *way)
 		snprintf(path, sizeof(path), "%s/%c", p->dir, 'a' + n);
 		r.streams[n].fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
 		r.wanted[n] = way->command[n] || way->kind != ALONE;
+		snprintf(path, sizeof(path), "%s/ended-%c", p->dir, 'a' + n);
+		unlink(path);
 	}
 	way->nr_seconds += p->options->seconds;
 	way->seconds = alloc_resized(way->seconds, way->nr_seconds, sizeof(*way->seconds));
@@ -476,18 +490,18 @@ static void measure(struct peers *p, struct way *way)
 		close(r.streams[n].fd);
 }
 
-static const struct way *alone(const struct peers *p, unsigned int n)
+/* Returns the solo speed of program @n, or 0 if it was not measured. */
+static double solo(const struct peers *p, unsigned int n)
 {
 	for (unsigned int i = 0; i < p->nr; i++)
 		if (p->ways[i].kind == ALONE && p->ways[i].command[n] && !*p->ways[i].why)
-			return &p->ways[i];
-	return NULL;
+			return p->ways[i].figures[n ? PEERS_OTHER : PEERS_RATE].value;
+	return 0;
 }
 
-static double part(const struct way *alone, const struct way *way, enum peers_figure f)
+static json_t *part(double speed, double solo)
 {
-	return alone && alone->figures[f].value > 0 ?
-	       way->figures[f].value / alone->figures[f].value : 0;
+	return solo > 0 ? json_real(speed / solo) : json_null();
 }
 
 static void report_ways(struct peers *p, json_t *report)
@@ -499,7 +513,7 @@ static void report_ways(struct peers *p, json_t *report)
 				     "when they share the GPU",
 				     "A, fraction of solo speed",
 				     "B, fraction of solo speed", false);
-	const struct way *a = alone(p, 0), *b = alone(p, 1);
+	double a = solo(p, 0), b = solo(p, 1);
 	const char *family = "";
 	json_t *series = NULL;
 
@@ -512,17 +526,17 @@ static void report_ways(struct peers *p, json_t *report)
 				    out_clean(way->why));
 			continue;
 		}
-		report_row(table, "[s,f,f,f,f,f,f,f,f,f,f,f,f,f]", way->name, f[PEERS_RATE].value,
-			   f[PEERS_RATE].low, f[PEERS_RATE].high, part(a, way, PEERS_RATE),
+		report_row(table, "[s,f,f,f,o,f,f,f,f,f,f,f,f,o]", way->name, f[PEERS_RATE].value,
+			   f[PEERS_RATE].low, f[PEERS_RATE].high, part(f[PEERS_RATE].value, a),
 			   f[PEERS_P50].value, f[PEERS_P99].value, f[PEERS_P99].low,
 			   f[PEERS_P99].high, f[PEERS_P999].value, f[PEERS_OTHER].value,
-			   f[PEERS_OTHER].low, f[PEERS_OTHER].high, part(b, way, PEERS_OTHER));
-		if (way->kind == ALONE)
+			   f[PEERS_OTHER].low, f[PEERS_OTHER].high, part(f[PEERS_OTHER].value, b));
+		if (way->kind == ALONE || !(a > 0 && b > 0))
 			continue;
 		if (strcmp(family, way->family))
 			series = report_series(chart, way->family);
 		family = way->family;
-		report_point(series, part(a, way, PEERS_RATE), part(b, way, PEERS_OTHER));
+		report_point(series, f[PEERS_RATE].value / a, f[PEERS_OTHER].value / b);
 	}
 }
 
@@ -589,7 +603,8 @@ static int make_pipes(struct peers *p)
 static void remove_all(const struct peers *p)
 {
 	static const char *const names[] = {
-		"a", "b", "error-a", "error-b", "qos.yaml", "qos", "lending.yaml", "lending"
+		"a", "b", "error-a", "error-b", "running-a", "running-b", "ended-a", "ended-b",
+		"qos.yaml", "qos", "lending.yaml", "lending"
 	};
 	char path[PATH_LEN];
 
@@ -636,22 +651,6 @@ static unsigned int nr_measured(const struct peers *p)
 	return nr;
 }
 
-int peers_check(const struct peers_options *options)
-{
-	char *word;
-	int status = 0;
-
-	for (unsigned int i = 0; options->only && !status &&
-	     (word = alloc_part(options->only, ',', i)); i++) {
-		if (!is_in(families, word))
-			status = usage_error("--only %s: '%s' is not one of %s",
-				options->only, word,
-					     families);
-		free(word);
-	}
-	return status;
-}
-
 int bench_peers(struct bench *b, json_t *report)
 {
 	static struct peers p;
@@ -672,7 +671,7 @@ int bench_peers(struct bench *b, json_t *report)
 	add_peers(&p);
 	add_sets(&p);
 	add_qos(&p, "qos", "");
-	if (p.options->goal && !strncmp(p.options->goal, "latency", 7))
+	if (p.options->has_latency)
 		add_qos(&p, "lending", lending);
 	measure_all(&p);
 	remove_all(&p);

@@ -8,6 +8,9 @@
 
 #include <stdbool.h>
 
+/* Returns true if @word is in @list, whose words are separated by commas. */
+bool peers_is_in(const char *list, const char *word);
+
 /* The work of A and B during one second. */
 struct peers_second {
 	float *ms;			/* latencies of A, ordered by time */

@@ -70,7 +70,7 @@ int lend_check(struct lend_wishes *wishes, const char *name, bool exec)
 	if (records && !strcmp(records, "0"))
 		return failure("GPUPART_RECORDS=0: %s needs completion records", option);
 	if (wishes->job)
-		status = check_name(wishes->job);
+		status = check_name("--lend", wishes->job);
 	if (!status && name && wishes->job && !strcmp(wishes->job, name))
 		status = failure("--lend %s: a run cannot borrow from itself", name);
 	if (!status && wishes->limit)

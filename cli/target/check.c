@@ -133,11 +133,11 @@ bool check_is_name(const char *name)
 	return len && len <= NAME_MAX_LEN;
 }
 
-int check_name(const char *name)
+int check_name(const char *option, const char *name)
 {
 	if (check_is_name(name))
 		return 0;
 	return usage_error(
-		"--name %s: must be 1 to %d characters of A-Z a-z 0-9 . _ -, and must not begin with '-'",
-		*name ? name : "''", NAME_MAX_LEN);
+		"%s %s: must be 1 to %d characters of A-Z a-z 0-9 . _ -, and must not begin with '-'",
+		option, *name ? name : "''", NAME_MAX_LEN);
 }

@@ -55,9 +55,9 @@ int check_node_strict(bool told, const char **node);
 bool check_is_name(const char *name);
 
 /*
- * Checks @name in the same way as check_is_name(). If the name is not valid, prints an error
- * message. Returns 0 or an error.
+ * Checks @name in the same way as check_is_name(). @name is the value of @option. If the name is
+ * not valid, prints an error message. Returns 0 or an error.
  */
-int check_name(const char *name);
+int check_name(const char *option, const char *name);
 
 #endif

@@ -121,8 +121,12 @@ int gpupart_lending_get(struct gpupart *gp, const char *id, struct gpupart_lendi
 	number = atomic_load(&lend->number);
 	lender = lend->lender;
 	atomic_thread_fence(memory_order_acquire);
-	/* While the watcher changes the lender, nothing is lent. */
-	if (!(number & 1) && atomic_load(&lend->number) == number && *lender.report) {
+	/*
+	 * While the watcher changes the lender, nothing is lent. If the watcher was stopped or
+	 * killed, its lease has expired.
+	 */
+	if (!(number & 1) && atomic_load(&lend->number) == number && *lender.report &&
+	    records_counter() < atomic_load(&lend->lease)) {
 		memcpy(lending->pci, lender.pci, sizeof(lending->pci));
 		memfd_clean(lending->pci, sizeof(lending->pci));
 		lending->tpcs = lender.tpcs;

@@ -152,7 +152,9 @@ ok $? "a program in TPCs 8-11"
 begin batch -t 0-3 --lend serve --lend-limit 1s
 waits got batch "16 0-23"
 ok $? "another one in 0-3 that borrows gets 8-11, too, while the first launches nothing"
-has "$("$gpupart" ps)" "borrows from serve: TPCs 8-11; " "ps names the lender and its TPCs"
+shows() { "$gpupart" ps | grep -q "borrows from serve: $1; "; }
+waits shows "TPCs 8-11"
+ok $? "ps names the lender and its TPCs"
 if command -v jq >/dev/null; then
 	"$gpupart" ps --json >"$tmp/ps.json"
 	"$gpupart" top --json -n 1 >"$tmp/top.json"
@@ -177,6 +179,30 @@ end batch
 is $? 0 "it ends"
 has "$(cat "$tmp/batch.err")" "launches could also use idle TPCs of 'serve' (simulated); 0" \
 	"and run says how often it borrowed"
+
+# The watcher of the borrower is stopped, and then killed: its lease expires.
+begin batch -t 0-3 --lend serve --lend-limit 1s
+waits shows "TPCs 8-11"
+watcher=$(pgrep -xP "$pid_batch" gpupart)
+kill -STOP "$watcher"
+waits shows "nothing now"
+ok $? "its watcher is stopped: ps says that nothing is lent"
+kill -CONT "$watcher"
+waits shows "TPCs 8-11"
+ok $? "it continues: ps names the TPCs again"
+kill -9 "$watcher"
+waits shows "nothing now"
+ok $? "its watcher is killed: ps says that nothing is lent"
+if command -v jq >/dev/null; then
+	is "$("$gpupart" ps --json | jq -c '.processes[] | select(.name == "batch").lending.set')" null "ps --json: so does the set"
+else
+	skip "no jq"
+fi
+is "$("$gpupart" metrics | sed -n 's/^gpupart_lent_tpcs{.*name="batch".*lender="serve"} //p')" 0 "metrics: no lent TPCs"
+rm "$tmp/batch.sms"
+waits got batch "8 0-7"
+ok $? "and the program has its own TPCs"
+end batch
 begin batch -t 0-3
 waits got batch "8 0-7"
 ok $? "without --lend it gets its own"
@@ -618,6 +644,8 @@ must_be_a_time_from_1us_to_1s --lend serve --lend-limit -1ms
 must_be_a_time_from_1us_to_1s --depth 5
 must_be_a_time_from_1us_to_1s --depth us
 must_remain_as_the_program's_parent --depth 1ms --exec
+--lend_a,b:_must_be_1_to_63_characters --lend a,b
+--lend_'':_must_be_1_to_63_characters --lend=
 a_run_cannot_borrow_from_itself --name serve --lend serve --lend-limit 1ms
 works_on_one_GPU --gpu 0,1 --lend serve --lend-limit 1ms
 END

@@ -37,6 +37,8 @@ is "$(grep -c 'GPUPART_SET=0-65' "$tmp/log.a")" "8" "under MPS gpupart only star
 is "$(grep 'GPUPART_DISABLE=1' "$tmp/log.a" | sed 's/ GPUPART_SET.*//' | sort | uniq -c | xargs)" \
 	"2 CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=30 GPUPART_DISABLE=1 2 CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=50 GPUPART_DISABLE=1 2 CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=70 GPUPART_DISABLE=1 2 GPUPART_DISABLE=1" \
 	"and is off in the programs"
+try bench peers -i sample:h200 --a "$tmp/a" --b "$tmp/b" --seconds 1 --rounds 1 --only slices
+is "$(awk '$1 == "time" && $2 == "slices" && NF > 9 { print $6, $NF }' "$tmp/out")" "- -" "without solo speeds there is no part of them"
 grep -q '>simulated</text>' "$tmp/results/peers.svg"
 ok $? "a picture, which says simulated"
 
@@ -65,7 +67,39 @@ if python3 -c '' 2>/dev/null; then
 	is "$(ask "$tmp/lending/peers.json" "sorted($rows)")" "['lending', 'qos']" "are both measured"
 fi
 try bench peers -i sample:h200 --a "$tmp/a" --b "$tmp/b" --goal 'rate: 8' --seconds 1 --rounds 1 --only lending
-has "$status $err" "1 " "without a latency goal nothing can be lent"
+is "$status" 2 "without a latency goal nothing can be lent"
+has "$err" "lending needs a latency goal, and --goal 'rate: 8' is not one" "and that is the reason"
+for bad in nan '' 'latency: 0' 'rate: -1' 'bogus: 3' 'latency: 8ms }, x: {' 'latency: 8ms # }' 'alpha: 0.5'; do
+	: >"$tmp/log.a"
+	try bench peers -i sample:h200 --a "$tmp/a" --b "$tmp/b" --goal "$bad" --seconds 1 --rounds 1 --only slices,qos
+	is "$status $(grep -c . "$tmp/log.a")" "2 0" "--goal '$bad' is refused before anything is measured"
+	has "$err" "--goal '$bad'" "and named"
+done
+while read -r only wanted; do
+	try bench peers -i sample:h200 --a "$tmp/a" --b "$tmp/b" --seconds 1 --rounds 1 --only "$only"
+	is "$status" 2 "--only $only without the option that it needs"
+	has "$err" "--only $only: $wanted" "which is named"
+done <<'E2'
+qos qos needs --goal GOAL
+alone,lending lending needs --goal GOAL
+priority,green priority needs --both PROGRAM
+alone,green green needs --both PROGRAM
+E2
+
+# A program that ends does not end qos run.
+for n in a b; do
+	other=$(echo $n | tr ab ba)
+	try bench peers -i sample:h200 "--$n" 'sleep 1; echo broken >&2; exit 3' "--$other" "$tmp/$other" --goal 'latency: 8ms' \
+		--seconds 1 --rounds 1 --only qos
+	is "$status" 1 "qos: program $n ends"
+	has "$err" "qos is not measured: $(echo $n | tr ab AB) ended: broken" "and is named at once, with its last line"
+done
+"$gpupart" qos run -i sample:h200 --tenant other:latency=1ms -- sleep 100 >"$tmp/none" 2>&1 &
+other=$!
+until_true pgrep -P "$other" sleep >"$tmp/none"
+try bench peers -i sample:h200 --a "$tmp/a" --b "$tmp/b" --goal 'latency: 8ms' --seconds 1 --rounds 1 --only qos
+has "$err" "qos is not measured: 'gpupart qos run' ended: gpupart qos" "qos run ends: so does the way, for the reason of qos run"
+kill "$other" && wait "$other"
 try bench isolation --seconds 3
 has "$status $err" "2 gpupart bench: --a, --b" "options of peers without peers"
 
