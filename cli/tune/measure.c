@@ -78,15 +78,33 @@ static int find_stalled(const struct tune_run *run, const struct tune_candidate 
 }
 
 /*
+ * Refuses program @i if it borrows TPCs, because its speed is then not the speed of its set. All
+ * processes of one run have the same report, but a run inside a job has its own report.
+ */
+static int refuse_borrower(const struct tune_run *run, unsigned int i)
+{
+	const struct live_tenant *t = &run->c.live.tenants[i];
+	struct gpupart_lending lending;
+
+	for (unsigned int m = 0; m < t->nr_members; m++)
+		if (*t->members[m].report &&
+		    !gpupart_lending_get(NULL, t->members[m].report, &lending) && *lending.lender)
+			return failure("%s borrows TPCs of %s, so its speed is not the speed of "
+				       "its set: start it without --lend and without 'gpupart qos'",
+				       t->name, lending.lender);
+	return 0;
+}
+
+/*
  * Finds out whether program @i makes reports. If it makes no reports, measures its completed
- * launches. Also finds the interval between the reports or the launches. Returns 0 or an exit
- * status.
+ * launches. Also finds the interval between the reports or the launches. Refuses a borrower.
+ * Returns 0 or an exit status.
  */
 static int find_measure(struct tune_run *run, unsigned int i)
 {
 	struct live_tenant *t = &run->c.live.tenants[i];
 	uint64_t begin = process_now_ns(), ns = 0;
-	int status = 0;
+	int status = refuse_borrower(run, i);
 
 	while (!status && (t->since_change < 3 || (t->by_records && ns < RECORDS_NS))) {
 		if (ns > run->wait_ns)
@@ -103,7 +121,8 @@ static int find_measure(struct tune_run *run, unsigned int i)
 		}
 	}
 	run->each_ns[i] = ns / (t->since_change ? t->since_change : 1);
-	return status;
+	/* Some processes may have been found only after the first check. */
+	return status ?: refuse_borrower(run, i);
 }
 
 struct times {

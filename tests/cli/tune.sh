@@ -217,6 +217,24 @@ until_true has_rows "$a" 0
 ok $? "SIGKILL: programs that it started are ended"
 rm "$go.x"
 
+# A borrower's speed is not the speed of its set.
+job "$b" 33-65 linear
+touch "$go.$a"
+"$gpupart" run --exec $e -t 0-32 --name "$a" --lend "$b" -- "$tmp/tuned" "$go.$a" linear 2>/dev/null &
+until_true has_rows "$a" 1
+refused_borrower() {
+	is "$status $(echo "$err" | grep -c "$a borrows TPCs of $b, so its speed is not the speed of its set: start it without --lend")" \
+		"1 1" "$1"
+	is "$(set_of "$a") $(set_of "$b")" "0-32 33-65" "and no set changes"
+}
+try tune "$a" --seconds 2
+refused_borrower "a program that borrows TPCs: refused"
+try tune "$b" "$a" --seconds 2
+refused_borrower "also as the second program"
+try tune "$b" --goal alpha=0.1 --seconds 2
+is "$status" 0 "its lender can be tuned"
+ended "$a" "$b"
+
 # ----------------------------------------------------------------------------- refusals
 job "$a" 0-9 linear
 refused 2 "you have no running job named 'none$$'" tune "none$$"
