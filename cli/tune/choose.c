@@ -82,6 +82,18 @@ int tune_list(struct tune *tune, const struct gpupart_topology *topo,
 			   tune->nr_tpcs);
 }
 
+bool tune_is_valid(const struct tune_candidate *x, unsigned int i)
+{
+	return x->state == TUNE_MEASURED || x->state == TUNE_DOMINATED ||
+	       (x->state == TUNE_STALLED && x->stalled != i);
+}
+
+/* Returns the higher of @alone and the speed of program @i in @x, if @x measures this program. */
+static double faster(double alone, const struct tune_candidate *x, unsigned int i)
+{
+	return tune_is_valid(x, i) ? fmax(alone, x->speed[i]) : alone;
+}
+
 void tune_compute(struct tune *tune, struct tune_candidate *x)
 {
 	double sorted[TUNE_SLICES], all[TUNE_MOST];
@@ -93,15 +105,14 @@ void tune_compute(struct tune *tune, struct tune_candidate *x)
 		x->noise[i] = x->speed[i] > 0 ? (stats_quantile(sorted, x->nr_slices, 75) -
 						 stats_quantile(sorted, x->nr_slices, 25)) /
 							2 / x->speed[i] : 0;
-		tune->alone[i] = 0;
+		tune->alone[i] = faster(faster(0, &tune->before, i), &tune->after, i);
 		nr = 0;
 		for (unsigned int n = 0; n < tune->nr_candidates; n++) {
 			const struct tune_candidate *one = &tune->list[n];
 
-			if (one->state != TUNE_MEASURED || !(one->speed[i] > 0))
-				continue;
-			tune->alone[i] = fmax(tune->alone[i], one->speed[i]);
-			all[nr++] = one->noise[i];
+			tune->alone[i] = faster(tune->alone[i], one, i);
+			if (one->state == TUNE_MEASURED && one->speed[i] > 0)
+				all[nr++] = one->noise[i];
 		}
 		tune->noise[i] = nr ? stats_median(all, nr) : 0;
 	}

@@ -20,7 +20,8 @@ static void add_row(const struct tune_run *run, json_t *table, json_t *series, c
 	for (unsigned int i = 0; i < run->tune.nr; i++) {
 		json_array_append_new(row, json_integer(gpupart_tpcset_count(&x->sets[i])));
 		json_array_append_new(row, json_real(x->speed[i]));
-		json_array_append_new(row, json_real(100 * tune_share(&run->tune, x, i)));
+		json_array_append_new(row, tune_is_valid(x, i) ?
+				      json_real(100 * tune_share(&run->tune, x, i)) : json_null());
 		json_array_append_new(row, json_real(100 * x->noise[i]));
 		json_array_append_new(row, x->again && x->time_ns[i] > 0 ?
 				      json_real(x->time_ns[i] / 1e6) : json_null());

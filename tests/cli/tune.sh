@@ -217,6 +217,18 @@ until_true has_rows "$a" 0
 ok $? "SIGKILL: programs that it started are ended"
 rm "$go.x"
 
+# The second program stands still in the candidate that gives nearly all TPCs to the first.
+job "$a" 0-32 linear
+job "$b" 33-65 needs 20
+try tune "$a" "$b" --goal "$a:alpha=0.9" --seconds 24 --json
+jq -e '.report.meaning[0] | capture("solo speed (?<v>[0-9.e+]+)/s").v | tonumber > 52000' "$tmp/out" >/dev/null
+ok $? "the solo speed is measured while the other program stands still: $(jq -r '.report.meaning[0]' "$tmp/out" | cut -c 1-90)"
+is "$(jq '[.report.tables[0].rows[] | .[3], .[9] | select(. != null and . > 100.001)] | length' "$tmp/out")" 0 \
+	"no program is faster than alone"
+is "$(column 9 '.[7] < 20 and (.[-1] | startswith("no progress"))' | tr -d 'null ')" "" "no share of what stood still"
+is "$status $(jq .met "$tmp/out")" "1 false" "so 90% of it is not reached"
+ended "$a" "$b"
+
 # A borrower's speed is not the speed of its set.
 job "$b" 33-65 linear
 touch "$go.$a"

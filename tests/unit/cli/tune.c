@@ -145,6 +145,26 @@ static void check_choice(void)
 
 	memset(&tune, 0, sizeof(tune));
 	tune.nr = 2;
+	put(0, 100, 10, 0);
+	x = put(1, 200, 30, 0);
+	x->state = TUNE_STALLED;
+	x->stalled = 1;
+	put(0, 100, 10, 0);
+	tap_ok(tune.alone[0] == 200 && tune.alone[1] == 10 && tune_is_valid(x, 0) &&
+	       !tune_is_valid(x, 1), "only the other program stood still: its speed alone counts");
+	tune.kind = TUNE_GOAL;
+	tune.goal = (struct qos_tenant){ .goal = QOS_ALPHA, .alpha = 900 };
+	tap_ok(tune_value(&tune, &tune.list[0]) < 0, "and a share of it is not reached by half of it");
+	x->state = TUNE_DISTURBED;
+	put(0, 100, 10, 0);
+	tap_ok(tune.alone[0] == 100, "what another command disturbed does not count");
+	tune.before = *put(2, 150, 20, 0);
+	tune.list[2].state = TUNE_WAITING;
+	put(0, 100, 10, 0);
+	tap_ok(tune.alone[0] == 150 && tune.alone[1] == 20, "the speed with the old sets does");
+
+	memset(&tune, 0, sizeof(tune));
+	tune.nr = 2;
 	put(0, 100, 50, 0);
 	x = put(1, 90, 45, 0);
 	tap_ok(tune_is_dominated(&tune, x), "worse in both: stopped");
