@@ -284,6 +284,8 @@ int cmd_tune(int argc, char **argv)
 		status = args_seconds("--seconds", w.seconds, 1, &seconds);
 	if (!status && w.wait)
 		status = args_seconds("--wait", w.wait, 1, &wait);
+	for (unsigned int i = 0; i < w.outputs.nr && !status; i++)
+		status = out_check(w.outputs.texts[i]);
 	status = status ?: take_goal(&w, &run.tune) ?: find_jobs(&w, &args) ?: args_simulate(&args);
 	run.args = &args;
 	run.goal = w.goal;

@@ -26,6 +26,12 @@ struct out {
  */
 int out_open(struct out *out, const struct args *args);
 
+/*
+ * Checks that out_open() can open the file of -o later. Creates and changes no file. Returns 0 or
+ * an error.
+ */
+int out_check(const char *path);
+
 /* Uses @file, which is open already, as the output. */
 void out_use(struct out *out, const struct args *args, FILE *file);
 

@@ -266,6 +266,11 @@ for goal in rate=0 alpha=0 latency=0ms alpha=2 floor=3 pid=4 rate=5,alone=3; do
 done
 refused 2 "--seconds '0': must be 1 to 3600 seconds" tune "$a" --seconds 0
 refused 2 "--wait '0': must be 1 to 3600 seconds" tune "$a" --wait 0
+for file in "$tmp/none/plan.json" "$tmp/none/tune.svg" "$tmp"; do
+	refused 1 "-o $file: " tune "$a" --seconds 2 --apply -o "$tmp/new.json" -o "$file"
+done
+refused 2 "-o $tmp/new.png: a picture can only be .svg" tune "$a" --seconds 2 -o "$tmp/new.png"
+is "$(ls "$tmp"/new.* 2>/dev/null)" "" "a file that cannot be written: nothing is measured or written"
 try tune $e -- "$tmp/none"
 is "$status" 127 "a program that does not exist"
 is "$(set_of "$a")" 0-9 "the set is not changed"
