@@ -120,6 +120,25 @@ static json_t *make_plan(const struct tune_run *run)
 	return plan_file_json(topo, &plan, &all, NULL, mem, rules, run->args->simulated);
 }
 
+/* Describes what the program of the goal reached with the best candidate. */
+static const char *reached(const struct tune_run *run, char *text, size_t len)
+{
+	const struct tune *tune = &run->tune;
+	const struct tune_candidate *best = tune->best;
+	const unsigned int of = tune->of;
+
+	if (tune->goal.goal == QOS_ALPHA)
+		snprintf(text, len, "%.4g of its solo speed", tune_share(tune, best, of));
+	else if (tune->goal.goal == QOS_RATE)
+		snprintf(text, len, "%.4g units per second", best->speed[of]);
+	else if (best->time_ns[of] > 0)
+		snprintf(text, len, "%.4g ms at %g%%", best->time_ns[of] / 1e6,
+			 run->c.setup.specs[of].percentile / 10.0);
+	else
+		snprintf(text, len, "no measured latency");
+	return text;
+}
+
 int tune_show(const struct tune_run *run, const struct args_texts *outputs)
 {
 	bool met = tune_value(&run->tune, run->tune.best) >= 0;
@@ -127,6 +146,7 @@ int tune_show(const struct tune_run *run, const struct args_texts *outputs)
 	json_t *best = json_object();
 	struct args args = *run->args;
 	struct out out;
+	char text[80];
 	int status = out_open(&out, &args);
 
 	for (unsigned int i = 0; i < run->tune.nr; i++)
@@ -159,7 +179,8 @@ int tune_show(const struct tune_run *run, const struct args_texts *outputs)
 	json_decref(report);
 	if (status || met)
 		return status;
-	return failure("no candidate reaches %s: the best candidate gives %s %u TPCs",
-		       run->goal, run->c.live.tenants[0].name,
-		       gpupart_tpcset_count(&run->tune.best->sets[0]));
+	return failure("no candidate reaches %s: the best candidate gives %s %u TPCs and %s",
+		       run->goal, run->c.live.tenants[run->tune.of].name,
+		       gpupart_tpcset_count(&run->tune.best->sets[run->tune.of]),
+		       reached(run, text, sizeof(text)));
 }

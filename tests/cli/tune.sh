@@ -87,6 +87,11 @@ try tune "$a" "$b" --goal rate=9000000 --seconds 2 --apply -o "$tmp/plan.json"
 is "$status $(echo "$err" | grep -c "no candidate reaches rate=9000000: the best candidate gives $a")" "1 1" \
 	"a goal that no set reaches: the best is named"
 is "$(set_of "$a") $(set_of "$b") $(ls "$tmp/plan.json" 2>/dev/null)" "0-32 33-65 " "nothing is applied, no plan is written"
+try tune "$a" "$b" --goal "$b:rate=9000000" --seconds 2 --json
+nr=$(jq --arg n "$b" '.best[$n].nr_tpcs' "$tmp/out")
+speed=$(column 8 '.[-1] == "the best"')
+is "$status $(echo "$err" | grep -c "no candidate reaches $b:rate=9000000: the best candidate gives $b $nr TPCs and $(printf %.4g "$speed") units per second")" \
+	"1 1" "a goal of the second program: its TPCs and its speed: $(echo "$err" | tail -1)"
 
 # ------------------------------------------------------------------ however it ends
 # tuning ARGS..: in the background, until sets are changed.
