@@ -164,6 +164,20 @@ double tune_value(const struct tune *tune, const struct tune_candidate *x)
 	return tune->nr > 1 ? tune_share(tune, x, !of) : 1 - cost(x) / (tune->nr_tpcs + 1);
 }
 
+bool tune_is_close(const struct tune *tune, const struct tune_candidate *x)
+{
+	double value = tune_value(tune, x), best = tune_value(tune, tune->best);
+	double noise = fmax(tune->noise[0], tune->noise[1]);
+
+	/* With one program that reaches the goal, the value is a number of TPCs, without noise. */
+	if (best >= 0 && tune->nr == 1)
+		return value >= best;
+	if (best >= 0)
+		return value >= best * (1 - noise);
+	/* Both values are the reached part of the goal, minus 1. */
+	return best > -1 && value + 1 >= (best + 1) * (1 - noise);
+}
+
 unsigned int tune_best(struct tune *tune, struct tune_candidate **best, unsigned int most)
 {
 	unsigned int nr = 0, at;

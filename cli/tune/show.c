@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Prints the result of `gpupart tune` as a table, JSON, a picture or a plan. */
-#include <math.h>
 #include "cli/bench/report.h"
 #include "cli/plan/file.h"
 #include "cli/tune/tune.h"
@@ -42,7 +41,6 @@ static json_t *make_report(const struct tune_run *run)
 	const struct tune *tune = &run->tune;
 	const char *names[] = { run->c.live.tenants[0].name, run->c.live.tenants[1].name };
 	char title[256], columns[512] = "shape", set[OUT_SET_STRLEN], x[96], y[96];
-	double noise = fmax(tune->noise[0], tune->noise[1]);
 	json_t *report, *table, *chart, *series[GPUPART_NR_SHAPES];
 	unsigned int equal = 0;
 
@@ -70,8 +68,7 @@ static json_t *make_report(const struct tune_run *run)
 		const struct tune_candidate *c = &tune->list[n];
 
 		add_row(run, table, series[c->shape], gpupart_shape_name(c->shape), c);
-		equal += c != tune->best && c->state == TUNE_MEASURED &&
-			 tune_value(tune, c) >= tune_value(tune, tune->best) - noise;
+		equal += c != tune->best && c->state == TUNE_MEASURED && tune_is_close(tune, c);
 	}
 	report_mark(report_series(chart, "the best"), tune->nr > 1 ? tune->best->speed[0] :
 		    gpupart_tpcset_count(&tune->best->sets[0]), tune->best->speed[tune->nr - 1],

@@ -96,6 +96,11 @@ double tune_share(const struct tune *tune, const struct tune_candidate *x, unsig
  */
 double tune_value(const struct tune *tune, const struct tune_candidate *x);
 /*
+ * Returns whether @x is worse than tune->best by less than the noise, as a fraction of the value of
+ * tune->best. If no candidate reaches the goal, compares the reached parts of the goal.
+ */
+bool tune_is_close(const struct tune *tune, const struct tune_candidate *x);
+/*
  * Stores at most @most measured candidates in @best, best candidate first. Returns the number of
  * candidates in @best.
  */
