@@ -262,7 +262,20 @@ refused 2 "cannot be used with a program after --" tune "$a" -- true
 refused 2 "one of the programs is missing" tune $e -- true :
 refused 2 "two programs are named true" tune $e -- true : true
 refused 2 "--mps: needs a program after --" tune "$a" --mps
-refused 2 "--goal 'sum': must be [NAME:]alpha=" tune "$a" --goal sum
+for goal in sum fair; do
+	refused 2 "--goal $goal: the goals sum and fair need two programs: use alpha=, rate= or latency=" tune "$a" --goal $goal
+done
+for name in "''" "a b" "a:b" "a,b" -x; do
+	refused 2 "--name $name: must be 1 to 63 characters" tune $e "--name=${name#"''"}" -- true
+done
+cp "$tmp/tuned" "$tmp/tu:ned"
+refused 2 "program 'tu:ned': a name must be 1 to 63 characters" tune $e -- "$tmp/tu:ned"
+for goal in lend=1ms lend=auto job=x pid=4 weight=2 floor=3 ceiling=3 alone=3 signal=auto durations=x program=x; do
+	for where in "" "$a:"; do
+		refused 2 "--goal ${where}rate=5,$goal: must be alpha=, rate= or latency=; latency= can also have percentile=" \
+			tune "$a" --goal "${where}rate=5,$goal"
+	done
+done
 refused 2 "--goal 'frobnicate': must be" tune "$a" --goal frobnicate
 refused 2 "none of the programs has this name" tune "$a" --goal "b:rate=5"
 for goal in rate=0 alpha=0 latency=0ms alpha=2 floor=3 pid=4 rate=5,alone=3; do
