@@ -303,6 +303,8 @@ int tune_measure(struct tune_run *run)
 	uint64_t begin = process_now_ns();
 	int status = 0;
 
+	run->c.live.if_changed =
+		"this candidate is ignored, and the next candidate changes the set again";
 	for (unsigned int i = 0; i < run->tune.nr && !status; i++) {
 		status = find_measure(run, i);
 		run->tune.before.sets[i] = run->tune.after.sets[i] = run->c.old[i];

@@ -104,6 +104,13 @@ tuning
 refused 1 "another 'gpupart qos' or 'gpupart tune' runs on this GPU" tune $e -- true
 tenants "$a: { job: $a }"
 refused 125 "another 'gpupart qos' or 'gpupart tune' runs on this GPU" qos run $e -f "$tmp/t.yaml"
+"$gpupart" set "$a" -t 0-1 >/dev/null
+until_true grep -q "another program changed" "$tmp/bg.err"
+is "$(sed -n 's/^.*: another program changed/changed/p' "$tmp/bg.err")" \
+	"changed this tenant's set to 0-1: this candidate is ignored, and the next candidate changes the set again" \
+	"another command changes a set: a message"
+until_true lacks_set "$a" 0-1
+ok $? "and the next candidate changes it again"
 kill -TERM $pid
 wait $pid
 is "$? $(set_of "$a") $(set_of "$b")" "143 0-32 33-65" "SIGTERM: old sets are back when it has ended"
@@ -237,7 +244,7 @@ ended "$a" "$b"
 # A borrower's speed is not the speed of its set.
 job "$b" 33-65 linear
 touch "$go.$a"
-"$gpupart" run --exec $e -t 0-32 --name "$a" --lend "$b" -- "$tmp/tuned" "$go.$a" linear 2>/dev/null &
+"$gpupart" run $e -t 0-32 --name "$a" --lend "$b" --lend-limit 1s -- "$tmp/tuned" "$go.$a" linear 2>/dev/null &
 until_true has_rows "$a" 1
 refused_borrower() {
 	is "$status $(echo "$err" | grep -c "$a borrows TPCs of $b, so its speed is not the speed of its set: start it without --lend")" \

@@ -179,7 +179,8 @@ static void check_choice(void)
 	       !tune_is_valid(x, 1), "only the other program stood still: its speed alone counts");
 	tune.kind = TUNE_GOAL;
 	tune.goal = (struct qos_tenant){ .goal = QOS_ALPHA, .alpha = 900 };
-	tap_ok(tune_value(&tune, &tune.list[0]) < 0, "and a share of it is not reached by half of it");
+	tap_ok(tune_value(&tune, &tune.list[0]) < 0,
+	       "and a share of it is not reached by half of it");
 	x->state = TUNE_DISTURBED;
 	put(0, 100, 10, 0);
 	tap_ok(tune.alone[0] == 100, "what another command disturbed does not count");
