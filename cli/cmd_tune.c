@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "cli/cmd.h"
+#include "cli/target/check.h"
 #include "cli/target/process_list.h"
 #include "cli/tune/tune.h"
 
@@ -92,6 +93,11 @@ static int take_words(struct wishes *w, char **words, int nr_behind)
 		w->names[w->nr] = strrchr(words[at], '/') ? strrchr(words[at], '/') + 1 : words[at];
 		if (w->nr < w->name.nr)
 			w->names[w->nr] = w->name.texts[w->nr];
+		if (w->nr < w->name.nr && check_name(w->names[w->nr]))
+			return EXIT_USAGE;
+		if (!check_is_name(w->names[w->nr]))
+			return usage_error("program '%s': a name " QOS_NAME_RULE ": use --name",
+					   w->names[w->nr]);
 	}
 	if (!w->nr || (!jobs && w->name.nr > w->nr))
 		return usage_error("%s", w->nr ? "there are more names than programs" :
@@ -139,6 +145,31 @@ static int find_jobs(const struct wishes *w, struct args *args)
 	return status;
 }
 
+static int bad_goal(const struct wishes *w)
+{
+	return usage_error(
+		"--goal %s: must be alpha=, rate= or latency=; latency= can also have percentile=",
+		w->goal);
+}
+
+/*
+ * Returns whether all keys in @demands, which has the form KEY=VALUE,.., are keys of a goal. Other
+ * keys of qos do not change a measurement, or would replace the program.
+ */
+static bool only_goal_keys(const char *demands)
+{
+	static const char *const keys[] = { "alpha=", "rate=", "latency=", "percentile=" };
+	bool good = true;
+
+	for (size_t len; *demands && good; demands += len + (demands[len] == ',')) {
+		len = strcspn(demands, ",");
+		good = !len;
+		for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+			good |= !strncmp(demands, keys[i], strlen(keys[i]));
+	}
+	return good;
+}
+
 /*
  * Makes values of qos's option --tenant, from the value of --goal and from the names. Returns 0 or
  * an error.
@@ -152,7 +183,10 @@ static int take_goal(struct wishes *w, struct tune *tune)
 	tune->kind = !strcmp(w->goal, "sum") ? TUNE_SUM :
 		     !strcmp(w->goal, "fair") ? TUNE_FAIR : TUNE_GOAL;
 	tune->nr = w->nr;
-	if (tune->kind == TUNE_GOAL ? !strchr(w->goal, '=') : w->nr == 1)
+	if (tune->kind != TUNE_GOAL && w->nr == 1)
+		return usage_error("--goal %s: the goals sum and fair need two programs: use "
+				   "alpha=, rate= or latency=", w->goal);
+	if (tune->kind == TUNE_GOAL && !strchr(w->goal, '='))
 		return usage_error("--goal '%s': must be %s[NAME:]alpha=, rate= or latency=",
 				   w->goal, w->nr > 1 ? "sum, fair or " : "");
 	colon = strchr(w->goal, ':');
@@ -162,6 +196,8 @@ static int take_goal(struct wishes *w, struct tune *tune)
 		tune->of++;
 	if (tune->of == w->nr)
 		return usage_error("--goal %s: none of the programs has this name", w->goal);
+	if (tune->kind == TUNE_GOAL && !only_goal_keys(colon ? colon + 1 : w->goal))
+		return bad_goal(w);
 	w->qos.words_from = "--goal";
 	for (unsigned int i = 0; i < w->nr; i++)
 		w->qos.tenants.texts[w->qos.tenants.nr++] =
@@ -185,11 +221,8 @@ static int begin(struct tune_run *run, struct wishes *w)
 	unsigned int nr;
 	int status;
 
-	if (run->tune.kind == TUNE_GOAL && (goal->goal == QOS_BEST_EFFORT || goal->weight ||
-	    goal->floor || goal->ceiling || goal->alone || c->setup.specs[run->tune.of].signal))
-		return usage_error(
-			"--goal %s: must be alpha=, rate= or latency=; latency= can also have percentile=",
-			w->goal);
+	if (run->tune.kind == TUNE_GOAL && goal->goal == QOS_BEST_EFFORT)
+		return bad_goal(w);
 	run->tune.goal = *goal;
 	for (unsigned int i = 0; i < w->nr; i++) {
 		c->setup.specs[i].program = w->programs[i];
@@ -287,6 +320,8 @@ int cmd_tune(int argc, char **argv)
 		status = args_seconds("--seconds", w.seconds, 1, &seconds);
 	if (!status && w.wait)
 		status = args_seconds("--wait", w.wait, 1, &wait);
+	for (unsigned int i = 0; i < w.outputs.nr && !status; i++)
+		status = out_check(w.outputs.texts[i]);
 	status = status ?: take_goal(&w, &run.tune) ?: find_jobs(&w, &args) ?: args_simulate(&args);
 	run.args = &args;
 	run.goal = w.goal;

@@ -436,7 +436,7 @@ static void expect_set(struct live_tenant *t)
 			t->members[m].given = (struct gpupart_tpcset){ 0 };
 }
 
-static void say_changed(struct live_tenant *t)
+static void say_changed(const struct live *live, struct live_tenant *t)
 {
 	char list[GPUPART_TPCSET_STRLEN];
 	uint64_t now = process_now_ns();
@@ -445,9 +445,9 @@ static void say_changed(struct live_tenant *t)
 		return;
 	t->said_ns = now;
 	gpupart_tpcset_format_list(&t->found, list, sizeof(list));
-	remark("%s: another program changed this tenant's set to %.300s: this epoch is discarded, "
-	       "and the old set is restored",
-	       t->name, *list ? list : "none");
+	remark("%s: another program changed this tenant's set to %.300s: %s", t->name,
+	       *list ? list : "none", live->if_changed ?:
+	       "this epoch is discarded, and the old set is restored");
 }
 
 bool live_is_changed(struct live *live, unsigned int i)
@@ -468,7 +468,7 @@ bool live_is_changed(struct live *live, unsigned int i)
 		}
 	}
 	if (t->changed && !t->gone)
-		say_changed(t);
+		say_changed(live, t);
 	return t->changed && !t->gone;
 }
 

@@ -100,6 +100,11 @@ struct live {
 	uint64_t read_ns;		/* time of the last live_read() */
 	int socket;	/* receives reports of programs that do not use the library; -1: none */
 	char socket_path[108];
+	/*
+	 * End of the warning that another program changed a tenant's set. NULL: the text for epochs
+	 * of qos.
+	 */
+	const char *if_changed;
 	bool passed_over;		/* a warning about an ignored line was printed */
 	/* The members below are about programs that are not tenants. */
 	const struct args *args;

@@ -82,6 +82,18 @@ int tune_list(struct tune *tune, const struct gpupart_topology *topo,
 			   tune->nr_tpcs);
 }
 
+bool tune_is_valid(const struct tune_candidate *x, unsigned int i)
+{
+	return x->state == TUNE_MEASURED || x->state == TUNE_DOMINATED ||
+	       (x->state == TUNE_STALLED && x->stalled != i);
+}
+
+/* Returns the higher of @alone and the speed of program @i in @x, if @x measures this program. */
+static double faster(double alone, const struct tune_candidate *x, unsigned int i)
+{
+	return tune_is_valid(x, i) ? fmax(alone, x->speed[i]) : alone;
+}
+
 void tune_compute(struct tune *tune, struct tune_candidate *x)
 {
 	double sorted[TUNE_SLICES], all[TUNE_MOST];
@@ -93,15 +105,14 @@ void tune_compute(struct tune *tune, struct tune_candidate *x)
 		x->noise[i] = x->speed[i] > 0 ? (stats_quantile(sorted, x->nr_slices, 75) -
 						 stats_quantile(sorted, x->nr_slices, 25)) /
 							2 / x->speed[i] : 0;
-		tune->alone[i] = 0;
+		tune->alone[i] = faster(faster(0, &tune->before, i), &tune->after, i);
 		nr = 0;
 		for (unsigned int n = 0; n < tune->nr_candidates; n++) {
 			const struct tune_candidate *one = &tune->list[n];
 
-			if (one->state != TUNE_MEASURED || !(one->speed[i] > 0))
-				continue;
-			tune->alone[i] = fmax(tune->alone[i], one->speed[i]);
-			all[nr++] = one->noise[i];
+			tune->alone[i] = faster(tune->alone[i], one, i);
+			if (one->state == TUNE_MEASURED && one->speed[i] > 0)
+				all[nr++] = one->noise[i];
 		}
 		tune->noise[i] = nr ? stats_median(all, nr) : 0;
 	}
@@ -151,6 +162,20 @@ double tune_value(const struct tune *tune, const struct tune_candidate *x)
 	if (met < 1)
 		return met - 1;
 	return tune->nr > 1 ? tune_share(tune, x, !of) : 1 - cost(x) / (tune->nr_tpcs + 1);
+}
+
+bool tune_is_close(const struct tune *tune, const struct tune_candidate *x)
+{
+	double value = tune_value(tune, x), best = tune_value(tune, tune->best);
+	double noise = fmax(tune->noise[0], tune->noise[1]);
+
+	/* With one program that reaches the goal, the value is a number of TPCs, without noise. */
+	if (best >= 0 && tune->nr == 1)
+		return value >= best;
+	if (best >= 0)
+		return value >= best * (1 - noise);
+	/* Both values are the reached part of the goal, minus 1. */
+	return best > -1 && value + 1 >= (best + 1) * (1 - noise);
 }
 
 unsigned int tune_best(struct tune *tune, struct tune_candidate **best, unsigned int most)

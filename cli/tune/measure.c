@@ -14,6 +14,7 @@
 					 * time */
 #define STALL_REPORTS	8		/* a program has stalled if it also makes no progress for
 					 * this number of report intervals */
+#define LEAST_PART	4	/* minimum number of report intervals in an incomplete slice */
 /* a stalled program must make progress with its old set within this time */
 #define RESUME_NS	10000000000ull
 
@@ -55,6 +56,21 @@ static int watch(struct tune_run *run, uint64_t until_ns)
 }
 
 /*
+ * Returns how long program @i may make no progress with candidate @x. With fewer TPCs than in its
+ * old set, this time is longer.
+ */
+static uint64_t stall_ns(const struct tune_run *run, const struct tune_candidate *x,
+			 unsigned int i)
+{
+	uint64_t had = gpupart_tpcset_count(&run->c.old[i]);
+	uint64_t has = gpupart_tpcset_count(&x->sets[i]);
+	uint64_t limit = STALL_REPORTS * run->each_ns[i];
+
+	limit = had > has ? limit * had / has : limit;
+	return limit > STALL_NS ? limit : STALL_NS;
+}
+
+/*
  * Finds a program without progress for so long that its smaller set cannot be the reason. If
  * @since_ns is not 0, also finds a program without progress since @since_ns. If there is no such
  * program, returns -1.
@@ -62,31 +78,43 @@ static int watch(struct tune_run *run, uint64_t until_ns)
 static int find_stalled(const struct tune_run *run, const struct tune_candidate *x,
 			uint64_t since_ns)
 {
-	uint64_t now = process_now_ns(), limit, had, has;
+	uint64_t now = process_now_ns();
 
-	for (unsigned int i = 0; i < run->tune.nr; i++) {
-		if (run->moved_ns[i] <= since_ns)
+	for (unsigned int i = 0; i < run->tune.nr; i++)
+		if (run->moved_ns[i] <= since_ns ||
+		    now - run->moved_ns[i] > stall_ns(run, x, i))
 			return i;
-		had = gpupart_tpcset_count(&run->c.old[i]);
-		has = gpupart_tpcset_count(&x->sets[i]);
-		limit = STALL_REPORTS * run->each_ns[i];
-		limit = had > has ? limit * had / has : limit;
-		if (now - run->moved_ns[i] > (limit > STALL_NS ? limit : STALL_NS))
-			return i;
-	}
 	return -1;
 }
 
 /*
+ * Refuses program @i if it borrows TPCs, because its speed is then not the speed of its set. All
+ * processes of one run have the same report, but a run inside a job has its own report.
+ */
+static int refuse_borrower(const struct tune_run *run, unsigned int i)
+{
+	const struct live_tenant *t = &run->c.live.tenants[i];
+	struct gpupart_lending lending;
+
+	for (unsigned int m = 0; m < t->nr_members; m++)
+		if (*t->members[m].report &&
+		    !gpupart_lending_get(NULL, t->members[m].report, &lending) && *lending.lender)
+			return failure("%s borrows TPCs of %s, so its speed is not the speed of "
+				       "its set: start it without --lend and without 'gpupart qos'",
+				       t->name, lending.lender);
+	return 0;
+}
+
+/*
  * Finds out whether program @i makes reports. If it makes no reports, measures its completed
- * launches. Also finds the interval between the reports or the launches. Returns 0 or an exit
- * status.
+ * launches. Also finds the interval between the reports or the launches. Refuses a borrower.
+ * Returns 0 or an exit status.
  */
 static int find_measure(struct tune_run *run, unsigned int i)
 {
 	struct live_tenant *t = &run->c.live.tenants[i];
 	uint64_t begin = process_now_ns(), ns = 0;
-	int status = 0;
+	int status = refuse_borrower(run, i);
 
 	while (!status && (t->since_change < 3 || (t->by_records && ns < RECORDS_NS))) {
 		if (ns > run->wait_ns)
@@ -103,7 +131,8 @@ static int find_measure(struct tune_run *run, unsigned int i)
 		}
 	}
 	run->each_ns[i] = ns / (t->since_change ? t->since_change : 1);
-	return status;
+	/* Some processes may have been found only after the first check. */
+	return status ?: refuse_borrower(run, i);
 }
 
 struct times {
@@ -162,10 +191,19 @@ static int measure(struct tune_run *run, struct tune_candidate *x, uint64_t ns, 
 {
 	struct live *live = &run->c.live;
 	uint64_t begin = process_now_ns(), slice = ns * 3 / 4 / TUNE_SLICES, from, settled;
+	uint64_t drain[TUNE_PROGRAMS], part;
 	struct times times = { 0 };
 	int status = 0, stalled = -1;
 	bool drained = false;
 
+	/*
+	 * Half of the time without progress remains for the measurement. So if one program makes no
+	 * progress, the speed of the other program is still measured.
+	 */
+	for (unsigned int i = 0; i < run->tune.nr; i++) {
+		drain[i] = stall_ns(run, x, i) / 2;
+		drain[i] = drain[i] < ns / 4 ? drain[i] : ns / 4;
+	}
 	give(run, x->sets);
 	for (unsigned int i = 0; i < run->tune.nr; i++) {
 		run->moved_ns[i] = begin;
@@ -176,7 +214,7 @@ static int measure(struct tune_run *run, struct tune_candidate *x, uint64_t ns, 
 		status = watch(run, begin + ns / 4);
 		drained = true;
 		for (unsigned int i = 0; i < run->tune.nr; i++)
-			drained &= live_settled(live, i, ns / 4);
+			drained &= live_settled(live, i, drain[i]);
 	}
 	live_restart(live);
 	settled = process_now_ns();
@@ -188,9 +226,14 @@ static int measure(struct tune_run *run, struct tune_candidate *x, uint64_t ns, 
 			status = watch(run, from + slice);
 			stalled = find_stalled(run, x, 0);
 		} while (!status && stalled < 0 && process_now_ns() < from + slice);
-		if (status || stalled >= 0)
+		part = live->read_ns - from;
+		/* Without a complete slice, the incomplete slice has the other program's speed. */
+		if (status || (stalled >= 0 && (x->nr_slices || run->tune.nr == 1 ||
+						part < LEAST_PART * run->each_ns[!stalled])))
 			break;
-		take_slice(run, x, &times, live->read_ns - from);
+		take_slice(run, x, &times, part);
+		if (stalled >= 0)
+			break;
 		if (whole || x->nr_slices < 3 || find_stalled(run, x, settled) >= 0 ||
 		    !tune_is_dominated(&run->tune, x))
 			continue;
@@ -202,8 +245,11 @@ static int measure(struct tune_run *run, struct tune_candidate *x, uint64_t ns, 
 	for (unsigned int i = 0; i < run->tune.nr && !status; i++)
 		if (live_is_changed(live, i))
 			x->state = TUNE_DISTURBED;
-	if (status || stalled >= 0)
-		x->state = status ? TUNE_WAITING : TUNE_STALLED;
+	if (status)
+		x->state = TUNE_WAITING;
+	else if (stalled >= 0 && x->state != TUNE_DISTURBED)
+		x->state = TUNE_STALLED;
+	x->stalled = stalled < 0 ? 0 : stalled;
 	if (!status && stalled >= 0)
 		status = resume(run, stalled);
 	tune_compute(&run->tune, x);
@@ -257,6 +303,8 @@ int tune_measure(struct tune_run *run)
 	uint64_t begin = process_now_ns();
 	int status = 0;
 
+	run->c.live.if_changed =
+		"this candidate is ignored, and the next candidate changes the set again";
 	for (unsigned int i = 0; i < run->tune.nr && !status; i++) {
 		status = find_measure(run, i);
 		run->tune.before.sets[i] = run->tune.after.sets[i] = run->c.old[i];

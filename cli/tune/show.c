@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Prints the result of `gpupart tune` as a table, JSON, a picture or a plan. */
-#include <math.h>
 #include "cli/bench/report.h"
 #include "cli/plan/file.h"
 #include "cli/tune/tune.h"
@@ -20,7 +19,8 @@ static void add_row(const struct tune_run *run, json_t *table, json_t *series, c
 	for (unsigned int i = 0; i < run->tune.nr; i++) {
 		json_array_append_new(row, json_integer(gpupart_tpcset_count(&x->sets[i])));
 		json_array_append_new(row, json_real(x->speed[i]));
-		json_array_append_new(row, json_real(100 * tune_share(&run->tune, x, i)));
+		json_array_append_new(row, tune_is_valid(x, i) ?
+				      json_real(100 * tune_share(&run->tune, x, i)) : json_null());
 		json_array_append_new(row, json_real(100 * x->noise[i]));
 		json_array_append_new(row, x->again && x->time_ns[i] > 0 ?
 				      json_real(x->time_ns[i] / 1e6) : json_null());
@@ -41,7 +41,6 @@ static json_t *make_report(const struct tune_run *run)
 	const struct tune *tune = &run->tune;
 	const char *names[] = { run->c.live.tenants[0].name, run->c.live.tenants[1].name };
 	char title[256], columns[512] = "shape", set[OUT_SET_STRLEN], x[96], y[96];
-	double noise = fmax(tune->noise[0], tune->noise[1]);
 	json_t *report, *table, *chart, *series[GPUPART_NR_SHAPES];
 	unsigned int equal = 0;
 
@@ -69,8 +68,7 @@ static json_t *make_report(const struct tune_run *run)
 		const struct tune_candidate *c = &tune->list[n];
 
 		add_row(run, table, series[c->shape], gpupart_shape_name(c->shape), c);
-		equal += c != tune->best && c->state == TUNE_MEASURED &&
-			 tune_value(tune, c) >= tune_value(tune, tune->best) - noise;
+		equal += c != tune->best && c->state == TUNE_MEASURED && tune_is_close(tune, c);
 	}
 	report_mark(report_series(chart, "the best"), tune->nr > 1 ? tune->best->speed[0] :
 		    gpupart_tpcset_count(&tune->best->sets[0]), tune->best->speed[tune->nr - 1],
@@ -119,6 +117,25 @@ static json_t *make_plan(const struct tune_run *run)
 	return plan_file_json(topo, &plan, &all, NULL, mem, rules, run->args->simulated);
 }
 
+/* Describes what the program of the goal reached with the best candidate. */
+static const char *reached(const struct tune_run *run, char *text, size_t len)
+{
+	const struct tune *tune = &run->tune;
+	const struct tune_candidate *best = tune->best;
+	const unsigned int of = tune->of;
+
+	if (tune->goal.goal == QOS_ALPHA)
+		snprintf(text, len, "%.4g of its solo speed", tune_share(tune, best, of));
+	else if (tune->goal.goal == QOS_RATE)
+		snprintf(text, len, "%.4g units per second", best->speed[of]);
+	else if (best->time_ns[of] > 0)
+		snprintf(text, len, "%.4g ms at %g%%", best->time_ns[of] / 1e6,
+			 run->c.setup.specs[of].percentile / 10.0);
+	else
+		snprintf(text, len, "no measured latency");
+	return text;
+}
+
 int tune_show(const struct tune_run *run, const struct args_texts *outputs)
 {
 	bool met = tune_value(&run->tune, run->tune.best) >= 0;
@@ -126,6 +143,7 @@ int tune_show(const struct tune_run *run, const struct args_texts *outputs)
 	json_t *best = json_object();
 	struct args args = *run->args;
 	struct out out;
+	char text[80];
 	int status = out_open(&out, &args);
 
 	for (unsigned int i = 0; i < run->tune.nr; i++)
@@ -158,7 +176,8 @@ int tune_show(const struct tune_run *run, const struct args_texts *outputs)
 	json_decref(report);
 	if (status || met)
 		return status;
-	return failure("no candidate reaches %s: the best candidate gives %s %u TPCs",
-		       run->goal, run->c.live.tenants[0].name,
-		       gpupart_tpcset_count(&run->tune.best->sets[0]));
+	return failure("no candidate reaches %s: the best candidate gives %s %u TPCs and %s",
+		       run->goal, run->c.live.tenants[run->tune.of].name,
+		       gpupart_tpcset_count(&run->tune.best->sets[run->tune.of]),
+		       reached(run, text, sizeof(text)));
 }

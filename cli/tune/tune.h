@@ -24,6 +24,7 @@ enum tune_state {
 struct tune_candidate {
 	enum gpupart_shape shape;
 	enum tune_state state;
+	unsigned int stalled;	/* TUNE_STALLED: index of the program that made no progress */
 	struct gpupart_tpcset sets[TUNE_PROGRAMS];
 	unsigned int nr_slices;
 	double slices[TUNE_PROGRAMS][TUNE_SLICES];	/* speeds, units a second */
@@ -47,7 +48,7 @@ struct tune {
 	unsigned int nr_candidates;
 	/* @before and @after have the old sets */
 	struct tune_candidate list[TUNE_MOST], before, after;
-	double alone[TUNE_PROGRAMS];	/* the highest speed of each program */
+	double alone[TUNE_PROGRAMS];	/* the highest valid speed of each program */
 	double noise[TUNE_PROGRAMS];	/* median noise of all candidates */
 	struct tune_candidate *best;
 };
@@ -74,6 +75,11 @@ struct tune_run {
 int tune_list(struct tune *tune, const struct gpupart_topology *topo,
 	      const struct gpupart_tpcset room[TUNE_PROGRAMS], unsigned int nr);
 /*
+ * Returns whether @x measured the speed of program @i. This is also true if only the other program
+ * made no progress.
+ */
+bool tune_is_valid(const struct tune_candidate *x, unsigned int i);
+/*
  * Computes the speeds and the noise of @x from its slices. Updates the speeds and the noise of
  * @tune.
  */
@@ -89,6 +95,11 @@ double tune_share(const struct tune *tune, const struct tune_candidate *x, unsig
  * not meet the goal.
  */
 double tune_value(const struct tune *tune, const struct tune_candidate *x);
+/*
+ * Returns whether @x is worse than tune->best by less than the noise, as a fraction of the value of
+ * tune->best. If no candidate reaches the goal, compares the reached parts of the goal.
+ */
+bool tune_is_close(const struct tune *tune, const struct tune_candidate *x);
 /*
  * Stores at most @most measured candidates in @best, best candidate first. Returns the number of
  * candidates in @best.

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "cli/util/atomic_file.h"
 #include "cli/util/message.h"
@@ -32,18 +33,23 @@ static const char *foreign_picture(const char *path)
 	return NULL;
 }
 
+static int check_ending(const char *path)
+{
+	const char *ending = foreign_picture(path);
+
+	return !ending ? 0 : usage_error(
+		"-o %s: a picture can only be .svg, not %s: convert the SVG file, for example with rsvg-convert",
+		path, ending);
+}
+
 int out_open(struct out *out, const struct args *args)
 {
 	FILE *file = stdout;
-	const char *ending;
 	int fd;
 
-	ending = args && args->output ? foreign_picture(args->output) : NULL;
-	if (ending)
-		return usage_error(
-			"-o %s: a picture can only be .svg, not %s: convert the SVG file, for example with rsvg-convert",
-			args->output, ending);
 	if (args && args->output) {
+		if (check_ending(args->output))
+			return EXIT_USAGE;
 		fd = atomic_file_open(args->output, O_CREAT | O_TRUNC);
 		file = fd < 0 ? NULL : fdopen(fd, "w");
 		if (!file)
@@ -51,6 +57,26 @@ int out_open(struct out *out, const struct args *args)
 				       atomic_file_strerror(fd < 0 ? fd : -errno));
 	}
 	out_use(out, args, file);
+	return 0;
+}
+
+int out_check(const char *path)
+{
+	struct stat st;
+	bool found = !stat(path, &st);
+	int fd;
+
+	if (check_ending(path))
+		return EXIT_USAGE;
+	/* The reader of a pipe would see the end of the file if the pipe was opened and closed. */
+	if (found && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+		return 0;
+	fd = atomic_file_open(path, found ? 0 : O_CREAT | O_EXCL);
+	if (fd < 0)
+		return failure("-o %s: %s", path, atomic_file_strerror(fd));
+	close(fd);
+	if (!found)
+		unlink(path);
 	return 0;
 }
 

@@ -23,6 +23,12 @@ struct out {
 /* Opens the file of -o. If -o is absent or @args is NULL, uses stdout. Returns 0 or an error. */
 int out_open(struct out *out, const struct args *args);
 
+/*
+ * Checks whether out_open() can later open the file of -o. Creates and changes no file. Returns 0
+ * or an error.
+ */
+int out_check(const char *path);
+
 /* Uses the open file @file for the output. */
 void out_use(struct out *out, const struct args *args, FILE *file);
 

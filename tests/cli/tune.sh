@@ -87,6 +87,11 @@ try tune "$a" "$b" --goal rate=9000000 --seconds 2 --apply -o "$tmp/plan.json"
 is "$status $(echo "$err" | grep -c "no candidate reaches rate=9000000: the best candidate gives $a")" "1 1" \
 	"a goal that no set reaches: the best is named"
 is "$(set_of "$a") $(set_of "$b") $(ls "$tmp/plan.json" 2>/dev/null)" "0-32 33-65 " "nothing is applied, no plan is written"
+try tune "$a" "$b" --goal "$b:rate=9000000" --seconds 2 --json
+nr=$(jq --arg n "$b" '.best[$n].nr_tpcs' "$tmp/out")
+speed=$(column 8 '.[-1] == "the best"')
+is "$status $(echo "$err" | grep -c "no candidate reaches $b:rate=9000000: the best candidate gives $b $nr TPCs and $(printf %.4g "$speed") units per second")" \
+	"1 1" "a goal of the second program: its TPCs and its speed: $(echo "$err" | tail -1)"
 
 # ------------------------------------------------------------------ however it ends
 # tuning ARGS..: in the background, until sets are changed.
@@ -99,6 +104,13 @@ tuning
 refused 1 "another 'gpupart qos' or 'gpupart tune' runs on this GPU" tune $e -- true
 tenants "$a: { job: $a }"
 refused 125 "another 'gpupart qos' or 'gpupart tune' runs on this GPU" qos run $e -f "$tmp/t.yaml"
+"$gpupart" set "$a" -t 0-1 >/dev/null
+until_true grep -q "another program changed" "$tmp/bg.err"
+is "$(sed -n 's/^.*: another program changed/changed/p' "$tmp/bg.err")" \
+	"changed this tenant's set to 0-1: this candidate is ignored, and the next candidate changes the set again" \
+	"another command changes a set: a message"
+until_true lacks_set "$a" 0-1
+ok $? "and the next candidate changes it again"
 kill -TERM $pid
 wait $pid
 is "$? $(set_of "$a") $(set_of "$b")" "143 0-32 33-65" "SIGTERM: old sets are back when it has ended"
@@ -217,6 +229,36 @@ until_true has_rows "$a" 0
 ok $? "SIGKILL: programs that it started are ended"
 rm "$go.x"
 
+# The second program stands still in the candidate that gives nearly all TPCs to the first.
+job "$a" 0-32 linear
+job "$b" 33-65 needs 20
+try tune "$a" "$b" --goal "$a:alpha=0.9" --seconds 24 --json
+jq -e '.report.meaning[0] | capture("solo speed (?<v>[0-9.e+]+)/s").v | tonumber > 52000' "$tmp/out" >/dev/null
+ok $? "the solo speed is measured while the other program stands still: $(jq -r '.report.meaning[0]' "$tmp/out" | cut -c 1-90)"
+is "$(jq '[.report.tables[0].rows[] | .[3], .[9] | select(. != null and . > 100.001)] | length' "$tmp/out")" 0 \
+	"no program is faster than alone"
+is "$(column 9 '.[7] < 20 and (.[-1] | startswith("no progress"))' | tr -d 'null ')" "" "no share of what stood still"
+is "$status $(jq .met "$tmp/out")" "1 false" "so 90% of it is not reached"
+ended "$a" "$b"
+
+# A borrower's speed is not the speed of its set.
+job "$b" 33-65 linear
+touch "$go.$a"
+"$gpupart" run $e -t 0-32 --name "$a" --lend "$b" --lend-limit 1s -- "$tmp/tuned" "$go.$a" linear 2>/dev/null &
+until_true has_rows "$a" 1
+refused_borrower() {
+	is "$status $(echo "$err" | grep -c "$a borrows TPCs of $b, so its speed is not the speed of its set: start it without --lend")" \
+		"1 1" "$1"
+	is "$(set_of "$a") $(set_of "$b")" "0-32 33-65" "and no set changes"
+}
+try tune "$a" --seconds 2
+refused_borrower "a program that borrows TPCs: refused"
+try tune "$b" "$a" --seconds 2
+refused_borrower "also as the second program"
+try tune "$b" --goal alpha=0.1 --seconds 2
+is "$status" 0 "its lender can be tuned"
+ended "$a" "$b"
+
 # ----------------------------------------------------------------------------- refusals
 job "$a" 0-9 linear
 refused 2 "you have no running job named 'none$$'" tune "none$$"
@@ -227,7 +269,20 @@ refused 2 "cannot be used with a program after --" tune "$a" -- true
 refused 2 "one of the programs is missing" tune $e -- true :
 refused 2 "two programs are named true" tune $e -- true : true
 refused 2 "--mps: needs a program after --" tune "$a" --mps
-refused 2 "--goal 'sum': must be [NAME:]alpha=" tune "$a" --goal sum
+for goal in sum fair; do
+	refused 2 "--goal $goal: the goals sum and fair need two programs: use alpha=, rate= or latency=" tune "$a" --goal $goal
+done
+for name in "''" "a b" "a:b" "a,b" -x; do
+	refused 2 "--name $name: must be 1 to 63 characters" tune $e "--name=${name#"''"}" -- true
+done
+cp "$tmp/tuned" "$tmp/tu:ned"
+refused 2 "program 'tu:ned': a name must be 1 to 63 characters" tune $e -- "$tmp/tu:ned"
+for goal in lend=1ms lend=auto job=x pid=4 weight=2 floor=3 ceiling=3 alone=3 signal=auto durations=x program=x; do
+	for where in "" "$a:"; do
+		refused 2 "--goal ${where}rate=5,$goal: must be alpha=, rate= or latency=; latency= can also have percentile=" \
+			tune "$a" --goal "${where}rate=5,$goal"
+	done
+done
 refused 2 "--goal 'frobnicate': must be" tune "$a" --goal frobnicate
 refused 2 "none of the programs has this name" tune "$a" --goal "b:rate=5"
 for goal in rate=0 alpha=0 latency=0ms alpha=2 floor=3 pid=4 rate=5,alone=3; do
@@ -236,6 +291,11 @@ for goal in rate=0 alpha=0 latency=0ms alpha=2 floor=3 pid=4 rate=5,alone=3; do
 done
 refused 2 "--seconds '0': must be 1 to 3600 seconds" tune "$a" --seconds 0
 refused 2 "--wait '0': must be 1 to 3600 seconds" tune "$a" --wait 0
+for file in "$tmp/none/plan.json" "$tmp/none/tune.svg" "$tmp"; do
+	refused 1 "-o $file: " tune "$a" --seconds 2 --apply -o "$tmp/new.json" -o "$file"
+done
+refused 2 "-o $tmp/new.png: a picture can only be .svg" tune "$a" --seconds 2 -o "$tmp/new.png"
+is "$(ls "$tmp"/new.* 2>/dev/null)" "" "a file that cannot be written: nothing is measured or written"
 try tune $e -- "$tmp/none"
 is "$status" 127 "a program that does not exist"
 is "$(set_of "$a")" 0-9 "the set is not changed"

@@ -145,6 +145,52 @@ static void check_choice(void)
 
 	memset(&tune, 0, sizeof(tune));
 	tune.nr = 2;
+	tune.kind = TUNE_GOAL;
+	tune.goal = (struct qos_tenant){ .goal = QOS_RATE, .rate = 10000000 };
+	put(0, 100, 50, 0.05);
+	put(1, 97, 50, 0.05);
+	put(2, 50, 50, 0.05);
+	tune.best = &tune.list[0];
+	tap_ok(tune_is_close(&tune, &tune.list[1]) && !tune_is_close(&tune, &tune.list[2]),
+	       "far from the goal: half of the best is not within the noise of it");
+	tune.goal.rate = 110000;
+	tap_ok(tune_is_close(&tune, &tune.list[1]) && !tune_is_close(&tune, &tune.list[2]),
+	       "near the goal: the same");
+	tune.goal.rate = 40000;
+	put(1, 50, 49, 0.05);
+	put(2, 50, 30, 0.05);
+	tap_ok(tune_is_close(&tune, &tune.list[1]) && !tune_is_close(&tune, &tune.list[2]),
+	       "the goal is reached: what the other program has");
+	tune.nr = 1;
+	tune.nr_tpcs = 100;
+	put(1, 100, 0, 0.05)->sets[0] = gpupart_tpcset_first(12);
+	tap_ok(!tune_is_close(&tune, &tune.list[1]), "one program: more TPCs are not noise");
+	tune.list[1].sets[0] = tune.list[0].sets[0];
+	tap_ok(tune_is_close(&tune, &tune.list[1]), "but the same number in another shape is");
+
+	memset(&tune, 0, sizeof(tune));
+	tune.nr = 2;
+	put(0, 100, 10, 0);
+	x = put(1, 200, 30, 0);
+	x->state = TUNE_STALLED;
+	x->stalled = 1;
+	put(0, 100, 10, 0);
+	tap_ok(tune.alone[0] == 200 && tune.alone[1] == 10 && tune_is_valid(x, 0) &&
+	       !tune_is_valid(x, 1), "only the other program stood still: its speed alone counts");
+	tune.kind = TUNE_GOAL;
+	tune.goal = (struct qos_tenant){ .goal = QOS_ALPHA, .alpha = 900 };
+	tap_ok(tune_value(&tune, &tune.list[0]) < 0,
+	       "and a share of it is not reached by half of it");
+	x->state = TUNE_DISTURBED;
+	put(0, 100, 10, 0);
+	tap_ok(tune.alone[0] == 100, "what another command disturbed does not count");
+	tune.before = *put(2, 150, 20, 0);
+	tune.list[2].state = TUNE_WAITING;
+	put(0, 100, 10, 0);
+	tap_ok(tune.alone[0] == 150 && tune.alone[1] == 20, "the speed with the old sets does");
+
+	memset(&tune, 0, sizeof(tune));
+	tune.nr = 2;
 	put(0, 100, 50, 0);
 	x = put(1, 90, 45, 0);
 	tap_ok(tune_is_dominated(&tune, x), "worse in both: stopped");
