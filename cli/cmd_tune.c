@@ -93,7 +93,7 @@ static int take_words(struct wishes *w, char **words, int nr_behind)
 		w->names[w->nr] = strrchr(words[at], '/') ? strrchr(words[at], '/') + 1 : words[at];
 		if (w->nr < w->name.nr)
 			w->names[w->nr] = w->name.texts[w->nr];
-		if (w->nr < w->name.nr && check_name(w->names[w->nr]))
+		if (w->nr < w->name.nr && check_name("--name", w->names[w->nr]))
 			return EXIT_USAGE;
 		if (!check_is_name(w->names[w->nr]))
 			return usage_error("program '%s': a name " QOS_NAME_RULE ": use --name",
