@@ -51,7 +51,7 @@ const char set_help[] =
 "  -p, --pid PID       this process, but not the processes that it started\n"
 "      --gpu GPU       if a process or job uses several GPUs: a PCI address, as in\n"
 "                      'gpupart ps', a UUID or an index in PCI order; the default is\n"
-"                      the first GPU that has a set\n"
+"                      the first GPU with a set for a process, all GPUs for a job\n"
 "      --json          print JSON, schema gpupart/1\n"
 "\n"
 "A running launch keeps its TPCs until it ends. The new set may be wider than the set\n"

@@ -13,7 +13,7 @@
 #include "cli/util/number.h"
 
 const char top_help[] =
-"Usage: gpupart top [-d SECONDS] [-n COUNT] [--once | --json] [-i SOURCE]\n"
+"Usage: gpupart top [-d SECONDS] [-n COUNT] [--once | --json] [-i CAPTURE]\n"
 "Shows live what runs under gpupart: a map of each GPU, with the letters of jobs in\n"
 "their TPCs, and a row for each job: how busy it keeps its set and the GPU, its score\n"
 "under 'gpupart qos run', memory, launches per second, and the number of launches\n"
@@ -24,7 +24,7 @@ const char top_help[] =
 "  -n, --count COUNT   end after COUNT updates\n"
 "      --once          print one update of each GPU as text, after one delay\n"
 "      --json          print a line for each update, schema gpupart/1\n"
-"  -i, --input SOURCE  show the simulated GPU of a capture, even if it is idle\n"
+"  -i, --input CAPTURE show the simulated GPU of CAPTURE, even if it is idle\n"
 "\n"
 "If stdout is not a terminal with cursor movement, each update is printed below the\n"
 "previous one, in the format of 'gpupart ps', with launches per second.\n"

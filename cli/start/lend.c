@@ -203,8 +203,8 @@ static void find_tenant(struct found *found, const struct gpupart_process *p,
 }
 
 /*
- * Returns the slack of the goal that the tenant of @found has. If the tenant has no slack, prints a
- * message and returns 0.
+ * Returns the limit that the controller gives for the tenant of @found: the tenant's key lend, or
+ * the slack of its goal. If the controller gives no limit, prints a message and returns 0.
  */
 static uint64_t read_slack(const struct found *found)
 {
@@ -214,7 +214,8 @@ static uint64_t read_slack(const struct found *found)
 	for (unsigned int n = 0; n < nr; n++)
 		if (is_same_tenant(found, &scores[n]) && scores[n].has_limit)
 			return scores[n].lend_ns;
-	say("no running 'gpupart qos run' has a latency goal for it: use --lend-limit");
+	say(
+		"no running 'gpupart qos run' has a latency goal or the key lend for it: use --lend-limit");
 	return 0;
 }
 

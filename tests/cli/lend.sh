@@ -401,7 +401,7 @@ if command -v python3 >/dev/null && command -v jq >/dev/null; then
 	NS=1000 begin serve -t 8-11
 	waits got serve "8 16-23" && : >"$tmp/serve.still"
 	begin batch -t 0-3 --lend serve
-	waits told batch "nothing is lent (simulated): no running 'gpupart qos run' has a latency goal for it: use --lend-limit"
+	waits told batch "nothing is lent (simulated): no running 'gpupart qos run' has a latency goal or the key lend for it: use --lend-limit"
 	ok $? "no --lend-limit and a lender without a goal: nothing is lent, and run says so"
 	"$gpupart" qos run -i sample:h200 --epoch 50ms --tenant serve:job=serve,latency=1s,floor=4,ceiling=4 \
 		--log "$tmp/slack.log" >"$tmp/qos.out" 2>"$tmp/qos.err" &
