@@ -407,7 +407,7 @@ static int check_same(struct gpupart *gp, struct gpupart_lender *lender)
 	return err;
 }
 
-int gpupart_lender_look(struct gpupart *gp, struct gpupart_lender *lender)
+int gpupart_lender_update(struct gpupart *gp, struct gpupart_lender *lender)
 {
 	struct lend_block *own = lender->own;
 	uint64_t last = atomic_load(&lender->block->lend.busy), counter = records_counter();

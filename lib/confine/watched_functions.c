@@ -287,7 +287,7 @@ static void at_end(const struct row *row, const struct cuda_call_params *params,
 		break;
 	case WHAT_GREEN_DESTROY:
 		for (unsigned int n = 0; !result && (gpu = scope_gpu(n)); n++)
-			tmd_parts_gone(&gpu->parts);
+			tmd_parts_context_destroyed(&gpu->parts);
 		break;
 	}
 }

@@ -266,7 +266,7 @@ static bool exec_build(struct sim_exec *exec, bool launch)
 }
 
 /* Allocates the data of one launch of the graph, and fills in the dependencies. */
-static struct sim_run *run_make(const struct sim_exec *exec)
+static struct sim_run *run_init(const struct sim_exec *exec)
 {
 	unsigned int i, j, at = 0;
 	struct sim_run *run;
@@ -328,7 +328,7 @@ static CUresult exec_queue(struct sim_exec *exec, struct sim_stream *stream)
 	struct sim_moment *end;
 	CUresult error = CUDA_SUCCESS;
 
-	op.run = run_make(exec);
+	op.run = run_init(exec);
 	end = engine_moment();
 	if (!op.run || !end) {
 		error = CUDA_ERROR_OUT_OF_MEMORY;

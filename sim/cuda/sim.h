@@ -615,10 +615,10 @@ bool pool_free(uint64_t address);
 
 /* ----------------------------------------------------------------- memory.c */
 
-CUresult memory_make(struct sim_ctx *ctx, enum vram_kind kind, uint64_t bytes,
+CUresult memory_create(struct sim_ctx *ctx, enum vram_kind kind, uint64_t bytes,
 		     uint64_t *address);
-bool memory_unmake(uint64_t address, enum vram_kind kind);
-/* Calls memory_make() for the current context. Call this without sim_lock. */
+bool memory_destroy(uint64_t address, enum vram_kind kind);
+/* Calls memory_create() for the current context. Call this without sim_lock. */
 CUresult memory_allocate(uint64_t *address, uint64_t bytes, enum vram_kind kind);
 void memory_ctx_ends(struct sim_ctx *ctx);
 

@@ -222,7 +222,7 @@ static void *look_always(void *none)
 	for (;; usleep(500)) {
 		pthread_mutex_lock(&looking);
 		if (lender)
-			atomic_store(&looked, gpupart_lender_look(&mine, lender));
+			atomic_store(&looked, gpupart_lender_update(&mine, lender));
 		pthread_mutex_unlock(&looking);
 	}
 	return none;
@@ -639,13 +639,13 @@ static void refused(void)
 				   NULL, &lender) == -EINVAL, "no report: %s", gpupart_error(gp));
 	tap_ok(gpupart_lender_open(gp, batch.report, serve.id, "0000:77:00.0", &serve.pid, 1,
 				   NULL, &lender) == -ENODEV, "another GPU: %s", gpupart_error(gp));
-	tap_ok(!open_lender() && gpupart_lender_look(gp, lender) == 1, "it can lend");
+	tap_ok(!open_lender() && gpupart_lender_update(gp, lender) == 1, "it can lend");
 	block(&serve)->limit_ns = 1;
-	tap_ok(gpupart_lender_look(gp, lender) == -EBUSY && !block(&batch)->lease,
+	tap_ok(gpupart_lender_update(gp, lender) == -EBUSY && !block(&batch)->lease,
 	       "until it borrows itself");
 	block(&serve)->limit_ns = 0;
 	block(&serve)->attached++;
-	tap_ok(gpupart_lender_look(gp, lender) == -EAGAIN && !block(&batch)->lease,
+	tap_ok(gpupart_lender_update(gp, lender) == -EAGAIN && !block(&batch)->lease,
 	       "or has another process");
 	kill(serve.pid, SIGKILL);
 	waitpid(serve.pid, NULL, 0);
@@ -659,7 +659,7 @@ static void without_records(void)
 	if (!both(20 * SECOND, 20 * SECOND))
 		return;
 	looks_pause();
-	tap_ok(!open_lender() && gpupart_lender_look(gp, lender) == -EINVAL &&
+	tap_ok(!open_lender() && gpupart_lender_update(gp, lender) == -EINVAL &&
 	       !block(&batch)->lease, "a lender without records lends nothing");
 }
 
@@ -738,7 +738,7 @@ static bool watch(uint64_t ns, const struct borrower *wanted)
 			struct borrower *b = &borrowers[i];
 
 			if (!b->stopped)
-				gpupart_lender_look(gp, b->lender);
+				gpupart_lender_update(gp, b->lender);
 			note(b, &borrowers[!i]);
 			note(&borrowers[!i], b);
 			good &= !borrowers[0].lends || !borrowers[1].lends;
