@@ -82,7 +82,7 @@ struct gpupart_gpu {
 	 * If true, the program sees fewer SMs. These are the SMs that both the limit and @process
 	 * allow.
 	 */
-	atomic_bool sms_told;
+	atomic_bool sms_limited;
 	bool has_environment;		/* the limit in the environment was read */
 	struct scope_table streams, functions;	/* the streams and functions that have sets */
 	struct tmd_parts parts;		/* the TPCs of green contexts */

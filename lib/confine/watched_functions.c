@@ -123,7 +123,7 @@ const char *api_other_launch(int *cbid)
 	return driver_function_name(*cbid);
 }
 
-bool api_launch_told(void)
+bool api_launch_reported(void)
 {
 	/* If the driver did not report the launch's end, SCOPE_IN_LAUNCH is still set. */
 	return driver_function_seen(CBID_cuLaunchKernel) &&

@@ -223,12 +223,12 @@ int ledger_set_quota(struct ledger *ledger, int gpu, uint64_t bytes, uint64_t *b
 
 uint64_t ledger_set_quota_first(struct ledger *ledger, int gpu, uint64_t bytes)
 {
-	uint64_t quota = 0, told;
+	uint64_t quota = 0, quota_now;
 
 	if (!has_gpu(ledger, gpu))
 		return 0;
-	told = atomic_load(&ledger->memory->header.quota);
-	bytes = told ? told : bytes;
+	quota_now = atomic_load(&ledger->memory->header.quota);
+	bytes = quota_now ? quota_now : bytes;
 	if (atomic_compare_exchange_strong(&ledger->memory->header.gpus[gpu].quota, &quota, bytes))
 		return bytes;
 	return quota;
@@ -405,14 +405,14 @@ void ledger_release(struct ledger *ledger, int gpu, uint64_t bytes)
 
 void ledger_record_uncounted(struct ledger *ledger, uint64_t nr)
 {
-	uint64_t told;
+	uint64_t uncounted;
 
 	if (!ledger->memory)
 		return;
-	told = atomic_load_explicit(&ledger->slot->uncounted, memory_order_relaxed);
+	uncounted = atomic_load_explicit(&ledger->slot->uncounted, memory_order_relaxed);
 	/* Another thread may already have recorded a later count. */
-	while (told < nr &&
-	       !atomic_compare_exchange_weak(&ledger->slot->uncounted, &told, nr))
+	while (uncounted < nr &&
+	       !atomic_compare_exchange_weak(&ledger->slot->uncounted, &uncounted, nr))
 		;
 }
 

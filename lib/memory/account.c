@@ -331,9 +331,9 @@ static bool own_figure(struct memory_gpu *gpu, uint64_t *own)
 {
 	int err = memory_real_own(gpu->pci, gpu->device, own);
 
-	if (err == -ENOENT && gpu->told)
+	if (err == -ENOENT && gpu->reported)
 		*own = err = 0;
-	gpu->told |= !err;
+	gpu->reported |= !err;
 	return !err;
 }
 

@@ -234,7 +234,7 @@ static bool node_build(struct sim_exec *exec, struct exec_node *node)
 	return node->built;
 }
 
-static void node_tell(struct sim_exec *exec, struct exec_node *node, int cbid)
+static void node_report(struct sim_exec *exec, struct exec_node *node, int cbid)
 {
 	hook_launch(exec->ctx, node->work.function, node->host, (uintptr_t)node->device, cbid);
 }
@@ -257,11 +257,11 @@ static bool exec_build(struct sim_exec *exec, bool launch)
 		first = false;
 		if (!node->built)
 			good &= node_build(exec, node);
-		node_tell(exec, node, HOOK_GRAPH_NODE);
+		node_report(exec, node, HOOK_GRAPH_NODE);
 	}
 	for (node = exec->nodes; node < exec->nodes + exec->nr_nodes; node++)
 		if (node->uploads)
-			node_tell(exec, node, HOOK_TMD_UPLOADED);
+			node_report(exec, node, HOOK_TMD_UPLOADED);
 	return good;
 }
 

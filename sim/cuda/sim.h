@@ -186,7 +186,7 @@ struct sim_module {
 	struct sim_ctx *ctx;
 	uint64_t bytes;			/* size of variables and code */
 	bool live, opaque;		/* opaque: a binary; any function name is accepted */
-	bool untold;	/* unloaded with its context, but not yet reported to subscribers */
+	bool unreported;	/* unloaded with its context, but not yet reported to subscribers */
 	void *image;	/* the image of a library whose code is not loaded yet; NULL: loaded */
 	size_t image_size;
 	struct sim_function *functions;
