@@ -380,7 +380,7 @@ static void ask_cache(struct doctor *d)
 }
 
 /* Checks the state directory. Even if this directory cannot be used, programs run confined. */
-static void ask_blocks(struct doctor *d)
+static void ask_state_dir(struct doctor *d)
 {
 	char why[256];
 	const char *advice = state_dir_advice(why, sizeof(why));
@@ -608,7 +608,7 @@ static const struct question questions[] = {
 	  .advice = "nothing to do: CUDA reports the quota; with glibc 2.35 NVML does too" },
 	{ "cache-folder", ask_cache,
 	  .advice = "to store results of checks, set XDG_CACHE_HOME to your own directory" },
-	{ .name = "state-folder", .ask = ask_blocks },
+	{ .name = "state-folder", .ask = ask_state_dir },
 	{ .name = "namespaces", .ask = ask_namespaces },
 	{ "node-config", ask_config,
 	  .advice = "as root, correct the file or make it readable: see gpupart(1)" },

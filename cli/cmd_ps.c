@@ -186,7 +186,7 @@ static int engines_show(struct args *args, double seconds)
 int cmd_ps(int argc, char **argv)
 {
 	struct args args = { 0 };
-	struct look look = { 0 };
+	struct process_table table = { 0 };
 	struct out out;
 	const char *delay = NULL;
 	bool engines = false;
@@ -208,14 +208,14 @@ int cmd_ps(int argc, char **argv)
 	if (engines)
 		return args_input(&args) ?: engines_show(&args, seconds);
 	settings_report();
-	status = look_take(&look, 0) ?: out_open(&out, &args);
+	status = process_table_read(&table, 0) ?: out_open(&out, &args);
 	if (!status) {
 		if (args.json)
-			look_json(&out, &look);
+			process_table_json(&out, &table);
 		else
-			look_print(&out, &look, NULL);
+			process_table_print(&out, &table, NULL);
 		status = out_close(&out);
 	}
-	look_drop(&look);
+	process_table_free(&table);
 	return status;
 }

@@ -427,7 +427,7 @@ free_list:
 static int look(struct args *args)
 {
 	static struct node_gpus node;
-	int status = node_gpus_look(args, &node) ?: node_gpus_write(&node);
+	int status = node_gpus_examine(args, &node) ?: node_gpus_write(&node);
 
 	for (unsigned int i = 0; !status && i < node.nr; i++)
 		remark("GPU %u is %s with %u TPCs and %llu MiB%s", node.gpus[i].number,

@@ -255,7 +255,7 @@ static int measure(struct session *session)
 	return stat_show(&session->out, report) ?: CMD_ENDED | session->program.status;
 }
 
-static int with_block(struct session *session)
+static int with_report(struct session *session)
 {
 	const char *id;
 	int status = 0;
@@ -423,5 +423,5 @@ int cmd_stat(int argc, char **argv)
 	session.report.simulated = args.simulated;
 	session.program.argv = args.program;
 	status = check_alone(&args) ?: want_records() ?: confine(&session, &wishes);
-	return status ?: with_block(&session);
+	return status ?: with_report(&session);
 }

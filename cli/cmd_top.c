@@ -155,7 +155,7 @@ static void print_frames(struct out *out, const struct top *top)
 static int watch(struct top *top, const struct args *args, double delay, unsigned long count,
 		 bool once)
 {
-	struct look before = { 0 }, *look = &top->model.look;
+	struct process_table before = { 0 }, *table = &top->model.table;
 	int status = 0;
 
 	for (unsigned long n = 0; !status && !top_ended && (!count || n < count); n++) {
@@ -166,11 +166,12 @@ static int watch(struct top *top, const struct args *args, double delay, unsigne
 		if (top_ended)
 			break;
 		if (!args->json && !once) {
-			look_drop(&before);
-			before = *look;
-			memset(look, 0, sizeof(*look));
+			process_table_free(&before);
+			before = *table;
+			memset(table, 0, sizeof(*table));
 		}
-		status = args->json || once ? top_take(top, TOP_LISTS_AGE) : look_take(look, 0);
+		status = args->json || once ? top_take(top, TOP_LISTS_AGE) :
+			 process_table_read(table, 0);
 		status = status ?: out_open(&out, args);
 		if (status || (once && n + 1 < count))
 			continue;
@@ -181,11 +182,11 @@ static int watch(struct top *top, const struct args *args, double delay, unsigne
 		} else {
 			if (n)
 				fputc('\n', out.file);
-			look_print(&out, look, &before);
+			process_table_print(&out, table, &before);
 		}
 		status = out_close(&out);
 	}
-	look_drop(&before);
+	process_table_free(&before);
 	return status;
 }
 

@@ -290,7 +290,7 @@ static void read_notes(struct gpupart_tpcset *ids)
 static void poll_kubelet(void)
 {
 	struct gpupart_tpcset now[NODE_GPUS_MAX], noted[NODE_GPUS_MAX] = { 0 };
-	static bool told;
+	static bool announced;
 	struct timespec before;
 	struct grpc_status status;
 	struct stat st;
@@ -312,12 +312,12 @@ static void poll_kubelet(void)
 			pods_forget_lists(0);
 	} while (memcmp(&before, &lister_made, sizeof(before)));
 	if (!listed) {
-		if (!told && !access(lister, F_OK))
+		if (!announced && !access(lister, F_OK))
 			remark("cannot find out which containers have ended: %s: %s", lister,
 			       status.why);
-		told = true;
+		announced = true;
 	} else {
-		told = false;
+		announced = false;
 		read_notes(noted);
 		pods_reap(&looked, now, noted);
 	}

@@ -294,7 +294,7 @@ int gpupart_lending_get(struct gpupart *gp, const char *id, struct gpupart_lendi
 /*
  * Makes the run of @report a borrower of TPCs on the GPU at @pci. The TPCs belong to the lender,
  * which is the @nr processes with the pids @pids. @id is the report of these processes. The run
- * may use these TPCs if the latest call of gpupart_lender_look() found the lender idle. A TPC is
+ * may use these TPCs if the latest call of gpupart_lender_update() found the lender idle. A TPC is
  * lent only if it is in @within, in the current set of the job in the caller's environment, and
  * in this user's grants. A NULL @within allows all TPCs. Only one thread may use the object, and
  * a run has only one lender at a time. Several borrowers of a lender take turns. -EBUSY: the
@@ -315,7 +315,7 @@ int gpupart_lender_open(struct gpupart *gp, struct gpupart_report *report, const
  * -EAGAIN: the processes or their TPCs have changed; open the lender again. -EBUSY, -ESRCH,
  * -EINVAL, -EPERM: the processes cannot lend TPCs.
  */
-int gpupart_lender_look(struct gpupart *gp, struct gpupart_lender *lender);
+int gpupart_lender_update(struct gpupart *gp, struct gpupart_lender *lender);
 
 void gpupart_lender_close(struct gpupart_lender *lender);
 

@@ -127,7 +127,7 @@ LIB_STAT_SRC := \
 	lib/stat/watched_functions.c
 
 LIB_STAT_MANAGE_SRC := \
-	lib/stat/block_run.c
+	lib/stat/shared_memory_run.c
 
 LIB_LEDGER_SRC := \
 	lib/ledger/file.c \

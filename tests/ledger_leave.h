@@ -22,11 +22,11 @@ static inline void ledger_leave(struct ledger *ledger, bool remove)
 	if (!ledger)
 		return;
 	snprintf(tenant, sizeof(tenant), "%s", ledger->tenant);
-	if (ledger->block) {
+	if (ledger->memory) {
 		for (int gpu = 0; gpu < LEDGER_MAX_GPUS; gpu++)
 			atomic_store(&ledger->slot->gpus[gpu].used, 0);
 		/* The unmap releases the lock. Then another process can own the slot. */
-		munmap(ledger->block, sizeof(*ledger->block));
+		munmap(ledger->memory, sizeof(*ledger->memory));
 	}
 	munmap(ledger, sizeof(*ledger));
 	if (remove && tenant[0])

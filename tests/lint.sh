@@ -212,6 +212,17 @@ sed -i 's/^ok [0-9]* - graph: once/not &/' "$tree/Documentation/results/h200-ins
 caught lint confined '1 failed'
 plant lint words lib/new.c '/* No''body reads this. */'
 plant lint words README.md 'a launch that is to''ld of'
+plant lint words Documentation/man/gpupart.1 'A set that No''body reads.'
+plant lint words lib/new.c '/* The caller mu''st' ' * not know the layout. */'
+plant lint words README.md 'A launch that is' 'to''ld of its set.'
+plant lint words scripts/tool '# The caller mu''st' '# not know the layout.'
+plant lint words lib/new.c 'static int maps_no''body;'
+plant lint words lib/new.c '/* Ou''rs where the name is NULL. */'
+plant lint words lib/new.c 'static void un''make(void);'
+printf 'int l_wh''ence;\n' | put lib/tmd/layouts.h
+"$top/scripts/lint" -r words "$tree" >/dev/null 2>&1
+ok $? "lint words allows l_wh""ence"
+clean
 printf 'Some''body reads this.\n' | put Documentation/internals/vocabulary.md
 "$top/scripts/lint" -r words "$tree" >/dev/null 2>&1
 ok $? "lint words allows them in vocabulary.md"

@@ -19,7 +19,7 @@ static void add_panel(struct picture_layout *layout, const struct gpupart_topolo
 	if (g->present_tpcs && max && max <= 32)
 		panel->floorswept = ~g->present_tpcs & (uint32_t)((1ull << max) - 1);
 	else
-		layout->floorswept_told = false;
+		layout->floorswept_known = false;
 	nr = __builtin_popcount(panel->floorswept);
 	layout->nr_floorswept += nr;
 	nr += gpupart_tpcset_count(&g->tpcs);
@@ -32,7 +32,7 @@ void picture_layout(struct picture_layout *layout, const struct gpupart_topology
 	unsigned int order[GPUPART_MAX_GPCS], nr = topology_order_gpcs(topo, order);
 
 	memset(layout, 0, sizeof(*layout));
-	layout->floorswept_told = true;
+	layout->floorswept_known = true;
 	for (unsigned int i = 0; i < nr; i++)
 		add_panel(layout, topo, order[i]);
 	for (unsigned int tpc = 0; tpc < gpupart_topology_nr_tpcs(topo); tpc++) {

@@ -58,7 +58,7 @@ struct picture_layout {
 	bool singletons;		/* the GPU has singletons */
 	bool vgpcs;			/* virtual GPCs are known */
 	unsigned int nr_floorswept;	/* number of floorswept TPCs */
-	bool floorswept_told;		/* floorswept TPCs are known for every GPC */
+	bool floorswept_known;		/* floorswept TPCs are known for every GPC */
 	int nr_floorswept_gpcs;		/* -1: not known */
 	/* physical numbers of the floorswept GPCs, where known */
 	unsigned int nr_known_gpcs, floorswept_gpcs[GPUPART_MAX_GPCS];

@@ -420,7 +420,7 @@ static void draw_signs(struct drawing *d)
 			 position);
 		page_text(&d->page, MARGIN, SMALL, "", text);
 	}
-	if (!layout->floorswept_told)
+	if (!layout->floorswept_known)
 		page_text(&d->page, MARGIN, SMALL, "",
 			   "Which TPCs are floorswept: not reported by this source.");
 	if (layout->nr_floorswept_gpcs < 0)

@@ -247,7 +247,7 @@ static void print_signs(const struct page *page)
 		snprintf(list, sizeof(list), "%s:", page->signs->floorswept);
 		out_wrap(page->out, 0, list, text);
 	}
-	if (!layout->floorswept_told)
+	if (!layout->floorswept_known)
 		fputs("which TPCs are floorswept: not reported by this source\n", page->out->file);
 	if (layout->nr_floorswept_gpcs < 0) {
 		fputs("whether GPCs are floorswept: not reported by this source\n",

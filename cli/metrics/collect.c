@@ -37,14 +37,14 @@ static struct metrics_row *row_of(struct metrics *metrics, const struct model_ro
  * The grant of a Slurm job has an id of the form "0-HEX". All jobs in the Slurm job are inside this
  * grant.
  */
-static void take_slurm(struct metrics_row *row, const struct look *look, const char *job)
+static void take_slurm(struct metrics_row *row, const struct process_table *table, const char *job)
 {
-	for (int i = 0; !*row->ids.slurm && i < look->nr_jobs; i++) {
-		const char *id = look->jobs[i].id;
+	for (int i = 0; !*row->ids.slurm && i < table->nr_jobs; i++) {
+		const char *id = table->jobs[i].id;
 
-		if (look->jobs[i].uid == row->uid && !strncmp(id, "0-", 2) && id[2] &&
+		if (table->jobs[i].uid == row->uid && !strncmp(id, "0-", 2) && id[2] &&
 		    strspn(id + 2, "0123456789abcdef") == strlen(id + 2) &&
-		    shown_is_inside(look->jobs, look->nr_jobs, job, id))
+		    shown_is_inside(table->jobs, table->nr_jobs, job, id))
 			snprintf(row->ids.slurm, sizeof(row->ids.slurm), "%lu",
 				 strtoul(id + 2, NULL, 16));
 	}
@@ -113,7 +113,7 @@ static void add_job(struct metrics *metrics, unsigned int n)
 			row->values[METRIC_LENT_TPCS] = gpupart_tpcset_count(&job->lending->tpcs);
 		}
 	}
-	take_slurm(row, &model->look, job->id);
+	take_slurm(row, &model->table, job->id);
 }
 
 int metrics_collect(struct metrics *metrics, int age)

@@ -252,7 +252,7 @@ struct word {
 	char job[GPUPART_JOB_STRLEN];
 };
 
-static void tell_parent(int fd, int status)
+static void report_to_parent(int fd, int status)
 {
 	struct word word = { .status = status };
 	const char *job = getenv("GPUPART_JOB");
@@ -286,11 +286,11 @@ static void __attribute__((noreturn)) be_program(const struct control *c, unsign
 	args.terms[0].text = list;
 	status = run_confine(&args, &wishes);
 	if (!status) {
-		tell_parent(fd, 0);
+		report_to_parent(fd, 0);
 		status = run_become(&args);
 	}
 	status = cmd_exit_status(status, true);
-	tell_parent(fd, status);
+	report_to_parent(fd, status);
 	_exit(status);
 }
 

@@ -154,7 +154,7 @@ static uint64_t milli(uint64_t units)
 	return __builtin_mul_overflow(units, 1000, &units) ? UINT64_MAX : units;
 }
 
-static void tell_units(struct live_tenant *t, uint64_t work, uint64_t reports)
+static void report_units(struct live_tenant *t, uint64_t work, uint64_t reports)
 {
 	t->reported_milli = pace_add(t->reported_milli, work);
 	t->reports = pace_add(t->reports, reports);
@@ -202,7 +202,7 @@ static void read_member(struct live_tenant *t, struct live_member *m,
 	}
 	pace_report(&m->paces[LIVE_UNITS], milli(units), reports, now->reported_ns);
 	pace_report(&m->paces[LIVE_ANSWERS], milli(answers), answers, now->answered_ns);
-	tell_units(t, milli(units), reports);
+	report_units(t, milli(units), reports);
 	t->launches += pace_increase(now->launches, last->launches);
 	if (reports && last->reported_ns && now->reported_ns > last->reported_ns)
 		count_pauses(t, now->reported_ns - last->reported_ns, reports);
@@ -348,7 +348,7 @@ void live_take(struct live *live, unsigned int i, const struct qos_tenant *tenan
 	*measured = (struct qos_measured){ .gone = t->gone, .ns = ns, .nr = signed_most(nr) };
 	if (t->alone) {
 		measured->work = signed_most(take_kernels(t));
-		measured->told = signed_most(work[kind]);
+		measured->reported = signed_most(work[kind]);
 	} else if (launches) {
 		measured->work = signed_most(milli(t->by_records ? t->ended : t->launches));
 	} else {
@@ -544,7 +544,7 @@ static bool take_line(struct live *live, char *line)
 	if (!t || !what || !value)
 		return false;
 	if (!strcmp(what, "units") && read_milli(value, &amount)) {
-		tell_units(t, amount, !!amount);
+		report_units(t, amount, !!amount);
 		if (amount)
 			note_line(&t->lines[LIVE_UNITS], amount);
 	} else if (!strcmp(what, "latency") && yaml_read_time(value, &ns)) {

@@ -179,8 +179,8 @@ static void io_measured(struct io *io, json_t *o, struct qos_measured *m)
 		io_number(io, o, "within", &m->within, INT64_MAX);
 	if (m->reports || json_object_get(o, "reports"))
 		io_number(io, o, "reports", &m->reports, INT64_MAX);
-	if (m->told || json_object_get(o, "reported_milli"))
-		io_number(io, o, "reported_milli", &m->told, INT64_MAX);
+	if (m->reported || json_object_get(o, "reported_milli"))
+		io_number(io, o, "reported_milli", &m->reported, INT64_MAX);
 	if (m->exact || json_object_get(o, "exact"))
 		io_bool(io, o, "exact", &m->exact);
 	if (m->borrowed || json_object_get(o, "borrowed"))

@@ -21,7 +21,7 @@ static uint64_t above(uint64_t a, uint64_t b)
 
 void pace_report(struct pace *pace, uint64_t work, uint64_t reports, uint64_t reported_ns)
 {
-	pace->told = pace_add(pace->told, work);
+	pace->reported = pace_add(pace->reported, work);
 	if (!reports)
 		return;
 	if (pace->reported_ns && reported_ns > pace->reported_ns)
@@ -53,7 +53,7 @@ uint64_t pace_take(struct pace *pace, uint64_t now_ns, bool any, bool *exact)
 	uint64_t work = 0, done, part = pace_part(pace, now_ns);
 	bool known = is_known(pace, now_ns);
 
-	if ((pace->told || part) && !(known && pace->known))
+	if ((pace->reported || part) && !(known && pace->known))
 		*exact = false;
 	/* The first interval may have begun before the measurement. */
 	if (!pace->begun)
@@ -63,14 +63,14 @@ uint64_t pace_take(struct pace *pace, uint64_t now_ns, bool any, bool *exact)
 	pace->part = part;
 	if (!any)
 		return 0;
-	done = pace_add(pace_add(pace->told, pace->owed), part);
+	done = pace_add(pace_add(pace->reported, pace->owed), part);
 	if (done > pace->ahead) {
 		work = done - pace->ahead;
 		pace->ahead = part;
 	} else {
 		pace->ahead -= done - part;
 	}
-	pace->told = pace->owed = 0;
+	pace->reported = pace->owed = 0;
 	return work;
 }
 
@@ -81,12 +81,12 @@ void pace_discard(struct pace *pace, uint64_t now_ns)
 	pace->owed = pace_add(pace->owed, above(pace->part, pace->ahead));
 	pace->ahead = pace_add(part, above(pace->ahead, pace->part));
 	pace->part = part;
-	pace->told = 0;
+	pace->reported = 0;
 	pace->begun = pace->each_ns;
 	pace->known = is_known(pace, now_ns);
 }
 
 uint64_t pace_remaining(const struct pace *pace)
 {
-	return above(pace_add(pace->told, pace->owed), pace->ahead);
+	return above(pace_add(pace->reported, pace->owed), pace->ahead);
 }

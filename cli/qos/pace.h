@@ -15,7 +15,7 @@ struct pace {
 	uint64_t reported_ns;	/* time of the last report */
 	uint64_t each_ns;	/* time between two reports; 0: not known */
 	uint64_t each;		/* work of one report */
-	uint64_t told;		/* work reported since the last take */
+	uint64_t reported;		/* work reported since the last take */
 	uint64_t ahead;	/* work counted before its report; it is subtracted from later reports */
 	uint64_t part;		/* at the last take: work that had begun but was not reported */
 	uint64_t owed;		/* uncounted work from before pace_discard() */

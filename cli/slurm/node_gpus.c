@@ -85,7 +85,7 @@ static int look_simulated(const struct args *args, struct node_gpus *node)
 	return status;
 }
 
-int node_gpus_look(struct args *args, struct node_gpus *node)
+int node_gpus_examine(struct args *args, struct node_gpus *node)
 {
 	struct gpupart_gpu_info *list;
 	int nr, status = args_simulate(args);

@@ -17,7 +17,7 @@ struct node_gpus {
 };
 
 /* Examines the GPUs, real or simulated. Returns 0 or an error. */
-int node_gpus_look(struct args *args, struct node_gpus *node);
+int node_gpus_examine(struct args *args, struct node_gpus *node);
 
 /*
  * The first function atomically writes the file and a capture for each GPU. The second function

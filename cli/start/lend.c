@@ -356,7 +356,7 @@ static unsigned int look(void)
 		return ORDER_US;
 	}
 	set_limit(limit);
-	found = gpupart_lender_look(cmd_gp, watch.lender);
+	found = gpupart_lender_update(cmd_gp, watch.lender);
 	if (found >= 0) {
 		*watch.reason = 0;
 		return found ? IDLE_US : BUSY_US;

@@ -335,9 +335,9 @@ void stat_interval(const struct stat_report *report, struct stat_row *row, doubl
 	json_t *object;
 
 	gpupart_records_watched(row->reader, &row->last.watched);
-	if (!stat_count(&row->told, &row->last, &c))
+	if (!stat_count(&row->reported, &row->last, &c))
 		return;
-	row->told = row->last;
+	row->reported = row->last;
 	if (!report->intervals) {
 		remark("%.1f s: %d: %.0f launches/s, GPU busy %s, %llu outstanding", seconds,
 		       row->process.pid, c.launches / c.seconds,

@@ -21,7 +21,8 @@ struct stat_sample {
 struct stat_row {
 	struct gpupart_process process;
 	struct gpupart_records_reader *reader;
-	struct stat_sample first, told, last; /* @told: the sample of the last line of --interval */
+	/* @reported: the sample of the last line of --interval */
+	struct stat_sample first, reported, last;
 	bool ended;
 	/*
 	 * @looks counts all samples. The members after @looks are about outstanding launches. They

@@ -52,7 +52,7 @@ static int look(struct stat_row *row)
 		return 0;
 	row->last = now;
 	if (!row->looks++)
-		row->first = row->told = now;
+		row->first = row->reported = now;
 	if (!now.records.issued)
 		return 0;
 	row->outstanding_looks++;

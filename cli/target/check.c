@@ -103,14 +103,14 @@ int check_in_child(const char *pci, struct check *check)
 	return 0;
 }
 
-int check_node_strict(bool told, const char **node)
+int check_node_strict(bool explicit, const char **node)
 {
 	struct gpupart *gp = alloc_gpupart();
 	int found = gpupart_config_strict(gp), status = 0;
 
 	if (found == -EINVAL || found == -EFBIG)
 		status = failure("%s", gpupart_error(gp));
-	else if (found < 0 && !told)
+	else if (found < 0 && !explicit)
 		remark("%s%s", gpupart_error(gp),
 		       found == -EPERM ? "" : ": treated as strict = yes");
 	gpupart_close(gp);

@@ -46,10 +46,10 @@ int check_in_child(const char *pci, struct check *check);
 /*
  * Finds out whether the node's configuration makes all runs strict. If all runs are strict, sets
  * *node to a description of the setting. Otherwise sets *node to NULL. If the setting is invalid,
- * returns an error. If the setting is ignored or cannot be read, and @told is false, prints a
+ * returns an error. If the setting is ignored or cannot be read, and @explicit is false, prints a
  * message.
  */
-int check_node_strict(bool told, const char **node);
+int check_node_strict(bool explicit, const char **node);
 
 /* Returns whether @name is valid for gpupart_job_begin(). */
 bool check_is_name(const char *name);

@@ -48,7 +48,7 @@ void model_begin(struct model *model, const char *pci, const char *source)
 	int nr = source ? 1 : gpupart_gpu_list(NULL, NULL, infos, MODEL_MAX_GPUS,
 					       sizeof(infos[0]));
 
-	look_save_memory();
+	process_table_save_memory();
 	for (int i = 0; i < nr && i < MODEL_MAX_GPUS; i++) {
 		struct gpupart_process p = { .uid = geteuid(), .simulated = source };
 
@@ -142,8 +142,8 @@ static unsigned int find_job(struct model *model, const struct gpupart_process *
 /* Adds all jobs, even jobs that have no program on a GPU so far. */
 static void list_jobs(struct model *model)
 {
-	for (int i = 0; i < model->look.nr_jobs; i++) {
-		const struct gpupart_job *job = &model->look.jobs[i];
+	for (int i = 0; i < model->table.nr_jobs; i++) {
+		const struct gpupart_job *job = &model->table.jobs[i];
 		struct gpupart_process as = { .uid = job->uid, .simulated = job->simulated };
 
 		strcpy(as.pci, job->pci);
@@ -172,7 +172,7 @@ static double sum(double a, double b)
 static void find_memory(const struct model *model, struct model_row *row)
 {
 	const struct gpupart_process *p = row->process;
-	const struct tenants *tenants = &model->look.tenants;
+	const struct tenants *tenants = &model->table.tenants;
 	const struct gpupart_tenant_process *use = NULL;
 
 	row->memory = p->simulated ? -1 : nvml_memory(p->pci, p->pid);
@@ -220,7 +220,7 @@ static void find_gpu_busy(const struct model *model, struct model_row *row)
 static void add_program(struct model *model, unsigned int n, bool first)
 {
 	const struct gpupart_process *p = &model->processes[n];
-	const struct gpupart_job *on = shown_job_on(model->look.jobs, model->look.nr_jobs, p->job,
+	const struct gpupart_job *on = shown_job_on(model->table.jobs, model->table.nr_jobs, p->job,
 						    p->pci);
 	const struct gpupart_counters *c = &p->counters;
 	/*
@@ -270,7 +270,7 @@ static void add_program(struct model *model, unsigned int n, bool first)
 /* Finds the quota of a job. The programs of the job may not have used the GPU yet. */
 static void find_quota(const struct model *model, struct model_row *job)
 {
-	const struct tenants *tenants = &model->look.tenants;
+	const struct tenants *tenants = &model->table.tenants;
 
 	for (int i = 0; job->quota < 0 && i < tenants->nr; i++) {
 		const struct gpupart_tenant *tenant = &tenants->list[i];
@@ -285,7 +285,7 @@ static bool is_tenant(const struct model *model, const struct model_row *row,
 		      const struct score *score)
 {
 	if (*score->job)
-		return shown_is_inside(model->look.jobs, model->look.nr_jobs, row->process->job,
+		return shown_is_inside(model->table.jobs, model->table.nr_jobs, row->process->job,
 				       score->job);
 	return row->process->pid && row->process->pid == score->pid;
 }
@@ -331,8 +331,8 @@ static bool *take_processes(struct model *model)
 	free(model->processes);
 	model->processes = NULL;
 	model->nr_processes = 0;
-	for (int i = 0; i < model->look.nr; i++) {
-		const struct gpupart_process *p = &model->look.list[i];
+	for (int i = 0; i < model->table.nr; i++) {
+		const struct gpupart_process *p = &model->table.list[i];
 		int nr = p->nr_gpus < 2 ? 0 :
 			 gpupart_process_gpu_list(NULL, p, on, MODEL_MAX_GPUS, sizeof(on[0]));
 
@@ -354,7 +354,7 @@ int model_take(struct model *model, double age)
 {
 	struct model_row *before = model->rows, *old;
 	unsigned int nr_before = model->nr_rows;
-	int status = look_take(&model->look, age);
+	int status = process_table_read(&model->table, age);
 	bool *first;
 
 	if (status)
@@ -362,7 +362,7 @@ int model_take(struct model *model, double age)
 	first = take_processes(model);
 	free(model->lendings);
 	model->lendings = alloc_zeroed(model->nr_processes + 1, sizeof(*model->lendings));
-	usage_look(&model->usage, model->processes, model->nr_processes, model->look.at_ns);
+	usage_update(&model->usage, model->processes, model->nr_processes, model->table.at_ns);
 	model->rows = NULL;
 	model->nr_rows = 0;
 	list_jobs(model);
@@ -388,7 +388,7 @@ int model_take(struct model *model, double age)
 
 void model_end(struct model *model)
 {
-	look_drop(&model->look);
+	process_table_free(&model->table);
 	usage_drop(&model->usage);
 	free(model->processes);
 	free(model->lendings);

@@ -62,7 +62,7 @@ struct model_row {
 
 /* The caller must zero this struct before model_begin(). */
 struct model {
-	struct look look;
+	struct process_table table;
 	struct usage usage;
 	struct gpupart_process *processes;	/* one for each GPU of a process */
 	struct gpupart_lending *lendings;	/* one for each of @processes */
@@ -77,7 +77,7 @@ struct model {
  */
 void model_begin(struct model *model, const char *pci, const char *source);
 
-/* Updates all rows. See look_take() for @age. Returns 0 or an error. */
+/* Updates all rows. See process_table_read() for @age. Returns 0 or an error. */
 int model_take(struct model *model, double age);
 void model_end(struct model *model);
 

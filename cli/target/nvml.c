@@ -9,7 +9,7 @@
 #include "cli/target/nvml.h"
 
 #define MAX_PROCESSES	256
-#define NOT_TOLD	(~0ull)
+#define NOT_REPORTED	(~0ull)
 #define CLOCK_SM	1	/* NVML_CLOCK_SM */
 #define CLOCK_MEMORY	2	/* NVML_CLOCK_MEM */
 
@@ -76,7 +76,7 @@ int64_t nvml_memory(const char *pci, int pid)
 		strncpy(listed_pci, pci, sizeof(listed_pci) - 1);
 	}
 	for (unsigned int i = 0; i < nr && i < MAX_PROCESSES; i++)
-		if ((int)infos[i].pid == pid && infos[i].used != NOT_TOLD)
+		if ((int)infos[i].pid == pid && infos[i].used != NOT_REPORTED)
 			return infos[i].used;
 	return -1;
 }

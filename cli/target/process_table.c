@@ -13,7 +13,7 @@
 #include "cli/util/alloc.h"
 #include "cli/util/process.h"
 
-void look_save_memory(void)
+void process_table_save_memory(void)
 {
 	/* Allocate large lists as memory mappings. The unused part of a mapping costs no memory. */
 	mallopt(M_MMAP_THRESHOLD, 1 << 20);
@@ -24,29 +24,29 @@ void look_save_memory(void)
  * Returns whether the lists of jobs and tenants are recent. The lists must also contain all jobs of
  * this user.
  */
-static bool is_recent(const struct look *look, double age)
+static bool is_recent(const struct process_table *table, double age)
 {
-	bool recent = look->listed_ns && look->at_ns - look->listed_ns < age * 1e9;
+	bool recent = table->listed_ns && table->at_ns - table->listed_ns < age * 1e9;
 
-	for (int i = 0; recent && i < look->nr; i++) {
-		const struct gpupart_process *p = &look->list[i];
+	for (int i = 0; recent && i < table->nr; i++) {
+		const struct gpupart_process *p = &table->list[i];
 		int n = 0;
 
-		while (n < look->nr_jobs && strcmp(look->jobs[n].id, p->job))
+		while (n < table->nr_jobs && strcmp(table->jobs[n].id, p->job))
 			n++;
-		recent = n < look->nr_jobs || !*p->job || p->uid != geteuid();
+		recent = n < table->nr_jobs || !*p->job || p->uid != geteuid();
 	}
 	return recent;
 }
 
 /* Prints which files of other users root did not read. Prints this once. */
-static void say_rest(const struct look *look)
+static void say_rest(const struct process_table *table)
 {
 	static bool said;
 	bool found = false;
 
-	for (int i = 0; i < look->nr && !said; i++) {
-		const struct gpupart_process *p = &look->list[i];
+	for (int i = 0; i < table->nr && !said; i++) {
+		const struct gpupart_process *p = &table->list[i];
 
 		if (p->pid || *p->pci || *p->name || !*p->problem)
 			continue;
@@ -56,22 +56,22 @@ static void say_rest(const struct look *look)
 	said |= found;
 }
 
-int look_take(struct look *look, double age)
+int process_table_read(struct process_table *table, double age)
 {
-	free(look->list);
+	free(table->list);
 	nvml_forget();
-	look->at_ns = process_now_ns();
-	look->nr = shown_processes(cmd_gp, &look->list);
-	if (look->nr < 0)
+	table->at_ns = process_now_ns();
+	table->nr = shown_processes(cmd_gp, &table->list);
+	if (table->nr < 0)
 		return failure("%s", gpupart_error(cmd_gp));
-	say_rest(look);
-	if (is_recent(look, age))
+	say_rest(table);
+	if (is_recent(table, age))
 		return 0;
-	free(look->jobs);
-	tenants_drop(&look->tenants);
-	look->listed_ns = look->at_ns;
-	look->nr_jobs = shown_jobs(cmd_gp, &look->jobs);
-	return tenants_take(&look->tenants);
+	free(table->jobs);
+	tenants_drop(&table->tenants);
+	table->listed_ns = table->at_ns;
+	table->nr_jobs = shown_jobs(cmd_gp, &table->jobs);
+	return tenants_take(&table->tenants);
 }
 
 const char *look_user(unsigned int uid)
@@ -127,8 +127,8 @@ static const char *memory_text(char *text, size_t len, const struct gpupart_proc
  * Returns the launches per second since @before. If @before does not contain the process, returns
  * 0.
  */
-static double rate_of(const struct gpupart_process *p, const struct look *now,
-		      const struct look *before)
+static double rate_of(const struct gpupart_process *p, const struct process_table *now,
+		      const struct process_table *before)
 {
 	double seconds = (now->at_ns - before->at_ns) / 1e9;
 
@@ -215,7 +215,7 @@ static const char *pid_text(char *text, size_t len, int pid)
  * Returns whether to print the column USER. The column is printed if there are both grants and
  * processes of other users.
  */
-static bool has_others(const struct look *now)
+static bool has_others(const struct process_table *now)
 {
 	if (gpupart_grant_list(NULL, NULL, 0, sizeof(struct gpupart_grant)) <= 0)
 		return false;
@@ -225,7 +225,7 @@ static bool has_others(const struct look *now)
 	return false;
 }
 
-static bool any_in_container(const struct look *now)
+static bool any_in_container(const struct process_table *now)
 {
 	struct cgroup_ids ids = { .container = "" };
 
@@ -255,7 +255,8 @@ static const char *count_text(char text[24], const struct gpupart_process *p, ui
 }
 
 /* Prints all columns. The last column, SET, may be long. */
-static void print_rows(struct out *out, const struct look *now, const struct look *before)
+static void print_rows(struct out *out, const struct process_table *now,
+		       const struct process_table *before)
 {
 	bool users = has_others(now), containers = any_in_container(now);
 
@@ -298,18 +299,19 @@ static void print_rows(struct out *out, const struct look *now, const struct loo
 	}
 }
 
-void look_print(struct out *out, const struct look *now, const struct look *before)
+void process_table_print(struct out *out, const struct process_table *now,
+			 const struct process_table *before)
 {
 	print_rows(out, now, before);
 	tenants_print(out, &now->tenants);
 }
 
-void look_drop(struct look *look)
+void process_table_free(struct process_table *table)
 {
-	free(look->list);
-	free(look->jobs);
-	tenants_drop(&look->tenants);
-	memset(look, 0, sizeof(*look));
+	free(table->list);
+	free(table->jobs);
+	tenants_drop(&table->tenants);
+	memset(table, 0, sizeof(*table));
 }
 
 static json_t *json_process(const struct gpupart_process *p)
@@ -337,19 +339,19 @@ static json_t *json_process(const struct gpupart_process *p)
 			 "lending", lending_json(lending_of(p, &lending) ? &lending : NULL));
 }
 
-void look_json(struct out *out, const struct look *look)
+void process_table_json(struct out *out, const struct process_table *table)
 {
 	json_t *root, *list = json_array();
 	bool simulated = false;
 
-	for (int i = 0; i < look->nr; i++) {
-		simulated |= look->list[i].simulated;
-		json_array_append_new(list, json_process(&look->list[i]));
+	for (int i = 0; i < table->nr; i++) {
+		simulated |= table->list[i].simulated;
+		json_array_append_new(list, json_process(&table->list[i]));
 	}
-	for (int i = 0; i < look->tenants.nr; i++)
-		simulated |= look->tenants.list[i].simulated;
+	for (int i = 0; i < table->tenants.nr; i++)
+		simulated |= table->tenants.list[i].simulated;
 	root = out_json_new("ps", simulated);
 	json_object_set_new(root, "processes", list);
-	json_object_set_new(root, "tenants", tenants_json(&look->tenants));
+	json_object_set_new(root, "tenants", tenants_json(&table->tenants));
 	out_json_write(out, root);
 }

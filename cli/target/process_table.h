@@ -8,7 +8,7 @@
 
 #include "cli/target/tenants.h"
 
-struct look {
+struct process_table {
 	struct gpupart_process *list;
 	struct gpupart_job *jobs;
 	int nr, nr_jobs;	/* @nr_jobs below 0: listing of jobs failed */
@@ -18,21 +18,22 @@ struct look {
 };
 
 /*
- * Reads the lists into *look. The caller must zero *look before the first call. The lists of jobs
+ * Reads the lists into *table. The caller must zero *table before the first call. The lists of jobs
  * and tenants are expensive, so these two lists may be @age seconds old. Returns 0 or an error.
  */
-int look_take(struct look *look, double age);
-void look_drop(struct look *look);
+int process_table_read(struct process_table *table, double age);
+void process_table_free(struct process_table *table);
 
 /* Prints processes, and then tenants. If @before is not NULL, prints launches per second. */
-void look_print(struct out *out, const struct look *now, const struct look *before);
-void look_json(struct out *out, const struct look *look);
+void process_table_print(struct out *out, const struct process_table *now,
+			 const struct process_table *before);
+void process_table_json(struct out *out, const struct process_table *table);
 
 /*
- * Makes free() return memory to the system. A program that calls look_take() repeatedly must call
- * this function first.
+ * Makes free() return memory to the system. A program that calls process_table_read() repeatedly
+ * must call this function first.
  */
-void look_save_memory(void);
+void process_table_save_memory(void);
 
 /* Returns the name of user @uid in printable ASCII. If the user has no name, returns the number. */
 const char *look_user(unsigned int uid);

@@ -164,8 +164,8 @@ static void raise_descriptors(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-void usage_look(struct usage *usage, const struct gpupart_process *list, unsigned int nr,
-		uint64_t at_ns)
+void usage_update(struct usage *usage, const struct gpupart_process *list, unsigned int nr,
+		  uint64_t at_ns)
 {
 	struct usage_row **rows = alloc_zeroed(nr + 1, sizeof(*rows));
 	unsigned int next = 0;

@@ -38,7 +38,7 @@ struct usage_row {
 	uint64_t launches, at_ns;		/* values of the last update, or 0 */
 };
 
-/* The caller zeroes this struct before the first usage_look(). */
+/* The caller zeroes this struct before the first usage_update(). */
 struct usage {
 	struct usage_row **rows;
 	unsigned int nr, nr_readers, nr_users;
@@ -56,10 +56,10 @@ struct usage {
  * Updates the rows of @nr processes, and removes all other rows. The processes were listed at time
  * @at_ns of CLOCK_MONOTONIC.
  */
-void usage_look(struct usage *usage, const struct gpupart_process *list, unsigned int nr,
-		uint64_t at_ns);
+void usage_update(struct usage *usage, const struct gpupart_process *list, unsigned int nr,
+		  uint64_t at_ns);
 
-/* Returns the row of process @n in the @list of the last usage_look(). */
+/* Returns the row of process @n in the @list of the last usage_update(). */
 static inline const struct usage_row *usage_of(const struct usage *usage, unsigned int n)
 {
 	return usage->rows[n];

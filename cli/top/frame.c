@@ -77,7 +77,7 @@ static void memory_text(char *text, size_t len, bool wide, int64_t bytes, uint64
 			 is, wide ? "/" : "", wide ? size_text(of, all) : "");
 }
 
-static const char *told(char text[TEXT], int value, int unit)
+static const char *sensor_text(char text[TEXT], int value, int unit)
 {
 	snprintf(text, TEXT, value < 0 ? "?" : "%d", value / unit);
 	return text;
@@ -417,8 +417,9 @@ static void put_head(struct top_view *view, const struct top *top)
 	if (top->model.nr_gpus > 1)
 		top_put(view, 0, x, TOP_PLAIN, "GPU %u of %u", view->gpu + 1, top->model.nr_gpus);
 	top_put(view, 1, 0, TOP_PLAIN, "%s of %s used  %s W  SM %s MHz  memory %s MHz  driver %s",
-		used, all, told(watts, gpu->state.power_mw, 1000),
-		told(sm, gpu->state.sm_mhz, 1), told(memory, gpu->state.memory_mhz, 1),
+		used, all, sensor_text(watts, gpu->state.power_mw, 1000),
+		sensor_text(sm, gpu->state.sm_mhz, 1),
+		sensor_text(memory, gpu->state.memory_mhz, 1),
 		info && *info->driver ? info->driver : "?");
 	for (unsigned int i = 0; i < top->model.nr_rows; i++) {
 		const struct model_row *row = &top->model.rows[i];

@@ -60,15 +60,15 @@ int top_take(struct top *top, double age)
 		 * library also simulates this GPU.
 		 */
 		if (i >= top->nr_gpus)
-			gpu->told =
+			gpu->reported =
 				!of->simulated ||
 				(getenv("GPUPART_SIM") && !cuda_find_simulated(of->pci, &found) &&
 				 found.simulated && !strcmp(found.pci, of->pci) &&
 				 !strcmp(found.capture, of->source));
 		gpu->state = (struct nvml_state){ -1, -1, -1 };
-		if (gpu->told)
+		if (gpu->reported)
 			nvml_state(of->pci, &gpu->state);
-		if (gpu->told && !nvml_gpu_memory(of->pci, &gpu->memory_used, &gpu->memory))
+		if (gpu->reported && !nvml_gpu_memory(of->pci, &gpu->memory_used, &gpu->memory))
 			gpu->memory = 0;
 	}
 	top->nr_gpus = top->model.nr_gpus;

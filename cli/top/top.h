@@ -9,7 +9,7 @@
 
 /* The state of a GPU. NVIDIA's management library reports the state. */
 struct top_gpu {
-	bool told;
+	bool reported;
 	struct nvml_state state;
 	uint64_t memory_used, memory;	/* @memory 0: not known */
 };

@@ -410,7 +410,7 @@ static int begin_init(struct gpupart *gp, const struct cuda_api **cuda)
  * Called after this process is published. A run may borrow TPCs of this process. This run finds
  * the published process, or this function finds the run.
  */
-static void tell_borrower(struct gpupart_gpu *gpu)
+static void report_borrower(struct gpupart_gpu *gpu)
 {
 	if (!report_lend)
 		return;
@@ -451,7 +451,7 @@ static int attach(struct gpupart *gp, const char *selector, struct gpupart_gpu *
 	if (err)
 		return err;
 	state_page_own->problem[0] = 0;
-	tell_borrower(gpu);
+	report_borrower(gpu);
 	*attached = gpu;
 	return 0;
 }
@@ -607,7 +607,7 @@ int gpupart_attach_early(struct gpupart *gp, const char *selector, const char *k
 	report_attached(gp, err, err ? NULL : &gpu->driver.topo->info);
 	if (err)
 		return err;
-	tell_borrower(gpu);
+	report_borrower(gpu);
 	*attached = gpu;
 	return 0;
 }

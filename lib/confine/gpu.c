@@ -284,7 +284,7 @@ int gpupart_thread_set(struct gpupart *gp, struct gpupart_gpu *gpu,
 
 bool gpupart_thread_get(struct gpupart_gpu *gpu, struct gpupart_tpcset *set)
 {
-	return or_all(gpu, scope_sticky_get(gpu, set), set);
+	return or_all(gpu, scope_thread_set_get(gpu, set), set);
 }
 
 int gpupart_sm_count_tell(struct gpupart *gp, struct gpupart_gpu *gpu, bool on)
@@ -297,7 +297,7 @@ int gpupart_sm_count_tell(struct gpupart *gp, struct gpupart_gpu *gpu, bool on)
 bool gpupart_sm_count_get(struct gpupart_gpu *gpu, unsigned int *nr_sms)
 {
 	*nr_sms = smcount_now(gpu);
-	return atomic_load_explicit(&gpu->sms_told, memory_order_acquire);
+	return atomic_load_explicit(&gpu->sms_limited, memory_order_acquire);
 }
 
 int gpupart_census(struct gpupart *gp, struct gpupart_gpu *gpu, void *stream,

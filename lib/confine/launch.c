@@ -396,7 +396,7 @@ static void module_goes(uint64_t module)
 }
 
 __attribute__((cold))
-static void module_comes(const struct module_params *params)
+static void on_module_load(const struct module_params *params)
 {
 	char kernel[MODULE_KERNEL_LEN];
 	struct gpupart_gpu *gpu;
@@ -407,7 +407,7 @@ static void module_comes(const struct module_params *params)
 		scope_used(gpu, SCOPE_USED_MODULES);
 }
 
-static void stream_goes(uint64_t object)
+static void on_stream_destroy(uint64_t object)
 {
 	recording_destroyed(object, NULL);
 	streams_go(object, NULL, NULL);
@@ -423,12 +423,12 @@ static void context_goes(const void *ctx)
 static void on_resource(int cbid, const struct resource_params *params)
 {
 	if (cbid == DRIVER_STREAM_DESTROYED && RESOURCE_HAS(params, object))
-		stream_goes(params->object);
+		on_stream_destroy(params->object);
 	else if (cbid == DRIVER_CTX_DESTROYED)
 		context_goes(params->ctx);
 	else if (cbid == DRIVER_MODULE_LOADED &&
 		 params->size >= offsetof(struct module_params, kind) + 4)
-		module_comes((const struct module_params *)params);
+		on_module_load((const struct module_params *)params);
 	else if (cbid == DRIVER_MODULE_GOES && RESOURCE_HAS(params, object))
 		module_goes(params->object);
 	else if (cbid == DRIVER_GRAPH_GONE)

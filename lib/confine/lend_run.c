@@ -25,8 +25,8 @@
 #define NEVER		UINT64_MAX
 
 struct gpupart_lender {
-	struct lend_block *own;
-	struct report_block *block;	/* of the lender */
+	struct lend_memory *own;
+	struct report_memory *memory;	/* of the lender */
 	uint64_t attached;		/* value of @attached before the search for the lender's
 					 * processes */
 	struct gpupart_tpcset tpcs, lent;	/* the lender's TPCs, and the TPCs that this run
@@ -48,9 +48,9 @@ struct gpupart_lender {
 };
 
 /* Converts the public type of @report to struct memfd. */
-static struct lend_block *lend_of(const struct gpupart_report *report)
+static struct lend_memory *lend_of(const struct gpupart_report *report)
 {
-	return &((struct report_block *)((const struct memfd *)report)->head)->lend;
+	return &((struct report_memory *)((const struct memfd *)report)->head)->lend;
 }
 
 void gpupart_lend_bound(struct gpupart_report *report, uint64_t depth_ns, uint64_t limit_ns)
@@ -68,7 +68,7 @@ static uint64_t read_count(const _Atomic uint64_t *count)
 	return atomic_load(count) & INT64_MAX;
 }
 
-static struct gpupart_lend_counts counts_of(const struct lend_block *lend)
+static struct gpupart_lend_counts counts_of(const struct lend_memory *lend)
 {
 	return (struct gpupart_lend_counts){
 		.lent = read_count(&lend->lent), .revoked = read_count(&lend->revoked),
@@ -83,7 +83,7 @@ void gpupart_lend_counts(const struct gpupart_report *report, struct gpupart_len
 
 void gpupart_lend_name(struct gpupart_report *report, const char *job, unsigned int weight)
 {
-	struct lend_block *lend = lend_of(report);
+	struct lend_memory *lend = lend_of(report);
 
 	snprintf(lend->name, sizeof(lend->name), "%s", job);
 	lend->weight = weight;
@@ -91,7 +91,7 @@ void gpupart_lend_name(struct gpupart_report *report, const char *job, unsigned 
 
 void gpupart_lend_change(struct gpupart_report *report, uint64_t depth_ns, uint64_t limit_ns)
 {
-	struct lend_block *own = lend_of(report);
+	struct lend_memory *own = lend_of(report);
 
 	if (own->depth_ns == depth_ns && own->limit_ns == limit_ns)
 		return;
@@ -104,14 +104,14 @@ void gpupart_lend_change(struct gpupart_report *report, uint64_t depth_ns, uint6
 int gpupart_lending_get(struct gpupart *gp, const char *id, struct gpupart_lending *lending)
 {
 	struct lend_lender lender = { .report = "" };
-	const struct lend_block *lend;
+	const struct lend_memory *lend;
 	struct memfd_head *head;
-	int err = memfd_map(gp, id, REPORT_NAME, REPORT_MAGIC, sizeof(struct report_block), &head);
+	int err = memfd_map(gp, id, REPORT_NAME, REPORT_MAGIC, sizeof(struct report_memory), &head);
 	uint64_t now = clock_monotonic_ns(), number;
 
 	if (err)
 		return err;
-	lend = &((struct report_block *)head)->lend;
+	lend = &((struct report_memory *)head)->lend;
 	*lending = (struct gpupart_lending){
 		.depth_ns = lend->depth_ns & INT64_MAX, .limit_ns = lend->limit_ns & INT64_MAX,
 		.counts = counts_of(lend),
@@ -133,17 +133,17 @@ int gpupart_lending_get(struct gpupart *gp, const char *id, struct gpupart_lendi
 	}
 	for (unsigned int n = 0; n < LEND_MAX_BORROWERS; n++)
 		lending->nr_borrowers += atomic_load(&lend->borrowers[n]) >= now;
-	munmap(head, sizeof(struct report_block));
+	munmap(head, sizeof(struct report_memory));
 	return 0;
 }
 
 /*
- * Returns true if the run of @block borrows. The result does not depend on the limit, so that
+ * Returns true if the run of @memory borrows. The result does not depend on the limit, so that
  * borrowers cannot form a cycle.
  */
-static bool borrows(const struct report_block *block)
+static bool borrows(const struct report_memory *memory)
 {
-	return block->lend.limit_ns || *block->lend.name;
+	return memory->lend.limit_ns || *memory->lend.name;
 }
 
 /*
@@ -181,17 +181,17 @@ static int take_place(struct gpupart *gp, struct gpupart_lender *lender)
 	uint64_t now = clock_monotonic_ns(), until;
 
 	for (unsigned int n = 0; n < LEND_MAX_BORROWERS; n++) {
-		until = atomic_load(&lender->block->lend.borrowers[n]);
+		until = atomic_load(&lender->memory->lend.borrowers[n]);
 		lender->place = n;
 		if (until >= now ||
-		    !atomic_compare_exchange_strong(&lender->block->lend.borrowers[n], &until,
+		    !atomic_compare_exchange_strong(&lender->memory->lend.borrowers[n], &until,
 						    now + LEASE_NS))
 			continue;
 		/*
 		 * This run may have had the same lender before, and may still have outstanding
 		 * launches.
 		 */
-		until = atomic_load(&lender->block->lend.until);
+		until = atomic_load(&lender->memory->lend.until);
 		if (until == lender->own->claimed && until > now)
 			lender->longest_ns = until - now;
 		return 0;
@@ -209,7 +209,7 @@ static unsigned int find_next(const struct gpupart_lender *lender, uint64_t now)
 	for (unsigned int n = 1; n < LEND_MAX_BORROWERS; n++) {
 		unsigned int place = (lender->place + n) % LEND_MAX_BORROWERS;
 
-		if (atomic_load(&lender->block->lend.borrowers[place]) >= now)
+		if (atomic_load(&lender->memory->lend.borrowers[place]) >= now)
 			return place;
 	}
 	return lender->place;
@@ -224,7 +224,7 @@ static bool claim(struct gpupart_lender *lender, uint64_t until, uint64_t lease_
 {
 	uint64_t ends = lease_ns + lender->longest_ns;
 
-	if (!atomic_compare_exchange_strong(&lender->block->lend.until, &until, ends))
+	if (!atomic_compare_exchange_strong(&lender->memory->lend.until, &until, ends))
 		return false;
 	lender->own->claimed = ends;
 	return true;
@@ -237,7 +237,7 @@ static bool claim(struct gpupart_lender *lender, uint64_t until, uint64_t lease_
  */
 static bool holds_turn(struct gpupart_lender *lender, uint64_t until, uint64_t now)
 {
-	struct lend_block *lends = &lender->block->lend;
+	struct lend_memory *lends = &lender->memory->lend;
 	uint64_t turn = atomic_load(&lends->turn);
 
 	if (until != lender->own->claimed && now < until)
@@ -254,7 +254,7 @@ static bool holds_turn(struct gpupart_lender *lender, uint64_t until, uint64_t n
  */
 static bool has_turn(struct gpupart_lender *lender, bool idle)
 {
-	struct lend_block *lends = &lender->block->lend, *own = lender->own;
+	struct lend_memory *lends = &lender->memory->lend, *own = lender->own;
 	uint64_t now = clock_monotonic_ns(), since = now - lender->looked_ns;
 	uint64_t until = atomic_load(&lends->until), turn = lender->place;
 	unsigned int next = find_next(lender, now);
@@ -319,7 +319,7 @@ static int find_lent(struct gpupart *gp, struct gpupart_lender *lender, struct g
  * Publishes the lender to the processes of the run. When @number changes, these processes read
  * the lender again.
  */
-static void show(struct lend_block *own, const char *id, const char *pci,
+static void show(struct lend_memory *own, const char *id, const char *pci,
 		 const struct gpupart_tpcset *tpcs)
 {
 	atomic_store(&own->lease, 0);
@@ -350,10 +350,10 @@ int gpupart_lender_open(struct gpupart *gp, struct gpupart_report *report, const
 		memset(&lender->within, 0xff, sizeof(lender->within));
 	lender->counter = records_counter();
 	lender->ns = lender->looked_ns = clock_monotonic_ns();
-	err = memfd_map(gp, id, REPORT_NAME, REPORT_MAGIC, sizeof(*lender->block), &head);
+	err = memfd_map(gp, id, REPORT_NAME, REPORT_MAGIC, sizeof(*lender->memory), &head);
 	if (!err) {
-		lender->block = (struct report_block *)head;
-		if (borrows(lender->block))
+		lender->memory = (struct report_memory *)head;
+		if (borrows(lender->memory))
 			err = ctx_fail(gp, -EBUSY, "the lender itself borrows TPCs");
 	}
 	/*
@@ -361,8 +361,8 @@ int gpupart_lender_open(struct gpupart *gp, struct gpupart_report *report, const
 	 * process.
 	 */
 	if (!err) {
-		atomic_store(&lender->block->lend.lends, 1);
-		lender->attached = atomic_load(&lender->block->lend.attached);
+		atomic_store(&lender->memory->lend.lends, 1);
+		lender->attached = atomic_load(&lender->memory->lend.attached);
 	}
 	for (unsigned int n = 0; !err && n < nr && n < GPUPART_LENDER_MAX; n++) {
 		err = add_process(gp, lender, pids[n], pci);
@@ -398,7 +398,7 @@ static int check_same(struct gpupart *gp, struct gpupart_lender *lender)
 		if (!err)
 			all = gpupart_tpcset_or(&all, &set);
 	}
-	if (!err && (atomic_load(&lender->block->lend.attached) != lender->attached ||
+	if (!err && (atomic_load(&lender->memory->lend.attached) != lender->attached ||
 		     !gpupart_tpcset_subset(&lender->tpcs, &all)))
 		err = -EAGAIN;
 	if (!err && clock_monotonic_ns() - lender->limits_ns > LIMITS_NS) {
@@ -406,15 +406,15 @@ static int check_same(struct gpupart *gp, struct gpupart_lender *lender)
 		if (!err && !gpupart_tpcset_equal(&set, &lender->lent))
 			err = -EAGAIN;
 	}
-	if (!err && borrows(lender->block))
+	if (!err && borrows(lender->memory))
 		err = ctx_fail(gp, -EBUSY, "the lender itself borrows TPCs");
 	return err;
 }
 
-int gpupart_lender_look(struct gpupart *gp, struct gpupart_lender *lender)
+int gpupart_lender_update(struct gpupart *gp, struct gpupart_lender *lender)
 {
-	struct lend_block *own = lender->own;
-	uint64_t last = atomic_load(&lender->block->lend.busy), counter = records_counter();
+	struct lend_memory *own = lender->own;
+	uint64_t last = atomic_load(&lender->memory->lend.busy), counter = records_counter();
 	double rate = (double)(counter - lender->counter) / (clock_monotonic_ns() - lender->ns);
 	int busy = check_same(gp, lender);
 
@@ -440,13 +440,13 @@ void gpupart_lender_close(struct gpupart_lender *lender)
 	if (lender->place < LEND_MAX_BORROWERS) {
 		if (lender->longest_ns)
 			claim(lender, lender->own->claimed, clock_monotonic_ns());
-		atomic_store(&lender->block->lend.borrowers[lender->place], 0);
+		atomic_store(&lender->memory->lend.borrowers[lender->place], 0);
 	}
 	for (unsigned int n = 0; n < lender->nr; n++) {
 		gpupart_remote_close(lender->remotes[n]);
 		gpupart_records_close(lender->readers[n]);
 	}
-	if (lender->block)
-		munmap(lender->block, sizeof(*lender->block));
+	if (lender->memory)
+		munmap(lender->memory, sizeof(*lender->memory));
 	free(lender);
 }

@@ -17,11 +17,11 @@
 #define KEY_GONE (~0ull)
 
 atomic_bool report_joined;
-struct lend_block *report_lend;
+struct lend_memory *report_lend;
 static struct gpupart_report_process *own;
 static struct gpupart_report_process kept;	/* used if this process has no entry in a run's
 						 * report */
-static struct report_block *without_place;	/* a report that had no free entry for this
+static struct report_memory *without_place;	/* a report that had no free entry for this
 						 * process */
 
 /*
@@ -48,12 +48,12 @@ static void begin(const struct environment *environment)
  * Returns an entry that can be reused. The process of this entry was confined, has ended, and has
  * nothing to report. If there is no such entry, returns NULL.
  */
-static struct gpupart_report_process *place_again(struct report_block *block)
+static struct gpupart_report_process *place_again(struct report_memory *memory)
 {
 	uint64_t namespace = state_dir_pid_namespace();
 
 	for (unsigned int i = 0; i < REPORT_MAX_PROCESSES && state_dir_proc_is_own(); i++) {
-		struct gpupart_report_process *p = &block->processes[i];
+		struct gpupart_report_process *p = &memory->processes[i];
 		unsigned int state = GPUPART_REPORT_CONFINED;
 
 		if (p->pid_namespace == namespace && p->start && !p->others &&
@@ -68,24 +68,24 @@ static struct gpupart_report_process *place_again(struct report_block *block)
 /* Gets an entry for this process in the report @id. */
 static int take_place(struct gpupart *gp, const char *id)
 {
-	struct report_block *block;
+	struct report_memory *memory;
 	struct memfd_head *head;
 	unsigned int nr;
-	int err = memfd_map(gp, id, REPORT_NAME, REPORT_MAGIC, sizeof(*block), &head);
+	int err = memfd_map(gp, id, REPORT_NAME, REPORT_MAGIC, sizeof(*memory), &head);
 
 	if (err)
 		return err;
-	block = (struct report_block *)head;
-	report_lend = &block->lend;
-	nr = atomic_fetch_add(&block->nr, 1);
-	own = nr < REPORT_MAX_PROCESSES ? &block->processes[nr] : place_again(block);
+	memory = (struct report_memory *)head;
+	report_lend = &memory->lend;
+	nr = atomic_fetch_add(&memory->nr, 1);
+	own = nr < REPORT_MAX_PROCESSES ? &memory->processes[nr] : place_again(memory);
 	if (!own) {
-		without_place = block;
+		without_place = memory;
 		return ctx_fail(gp, -ENOSPC, "the report is full: it already contains %u processes",
 				REPORT_MAX_PROCESSES);
 	}
 	if (nr >= REPORT_MAX_PROCESSES)
-		atomic_fetch_sub(&block->nr, 1);
+		atomic_fetch_sub(&memory->nr, 1);
 	return 0;
 }
 

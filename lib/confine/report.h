@@ -28,7 +28,7 @@ struct lend_lender {
 
 #define LEND_MAX_BORROWERS 16	/* maximum number of simultaneous borrowers of a lender */
 
-struct lend_block {
+struct lend_memory {
 	/*
 	 * The following members are used in the report of a borrower's run. The run sets
 	 * @depth_ns and @limit_ns before the program starts. The run's watcher may change these
@@ -76,20 +76,20 @@ struct lend_block {
 };
 
 /* The memory to which the processes of a run write their reports. */
-struct report_block {
+struct report_memory {
 	struct memfd_head head;
 	atomic_uint nr;		/* number of processes that requested an entry so far */
 	/* number of processes without an entry that could not use CUDA */
 	atomic_uint nr_refused;
 	struct gpupart_report_process processes[REPORT_MAX_PROCESSES];
-	struct lend_block lend;
+	struct lend_memory lend;
 };
 
 /* True if this process has called gpupart_report_start(). */
 extern atomic_bool report_joined;
 
 /* The lending data of this process's run, or NULL. */
-extern struct lend_block *report_lend __attribute__((visibility("hidden")));
+extern struct lend_memory *report_lend __attribute__((visibility("hidden")));
 
 /*
  * Called when readers of records can see a new launch. Only processes of a run that lends TPCs

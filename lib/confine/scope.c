@@ -326,7 +326,7 @@ void scope_destroyed(struct gpupart_gpu *gpu, struct scope_table *table, uint64_
 
 static void special_update(void)
 {
-	bool has = scope_thread.next_gpus || scope_thread.sticky || scope_thread.graph ||
+	bool has = scope_thread.next_gpus || scope_thread.sets || scope_thread.graph ||
 		   scope_thread.own || scope_thread.in_graph_call || scope_thread.lend;
 
 	scope_thread.special = (scope_thread.special & SCOPE_IN_LAUNCH) | (has ? SCOPE_HAS : 0);
@@ -337,13 +337,13 @@ __attribute__((cold)) int scope_set_thread(struct gpupart *gp, struct gpupart_gp
 {
 	struct scope_thread_set *own;
 
-	if (!scope_thread.sticky && !set)
+	if (!scope_thread.sets && !set)
 		return 0;
-	if (!scope_thread.sticky)
-		scope_thread.sticky = calloc(SCOPE_MAX_GPUS, sizeof(*scope_thread.sticky));
-	if (!scope_thread.sticky)
+	if (!scope_thread.sets)
+		scope_thread.sets = calloc(SCOPE_MAX_GPUS, sizeof(*scope_thread.sets));
+	if (!scope_thread.sets)
 		return ctx_fail(gp, -ENOMEM, "out of memory for a thread's sets");
-	own = &scope_thread.sticky[gpu->driver.number];
+	own = &scope_thread.sets[gpu->driver.number];
 	memset(own, 0, sizeof(*own));
 	if (set) {
 		own->set = *set;
@@ -354,12 +354,12 @@ __attribute__((cold)) int scope_set_thread(struct gpupart *gp, struct gpupart_gp
 	return 0;
 }
 
-bool scope_sticky_get(const struct gpupart_gpu *gpu, struct gpupart_tpcset *set)
+bool scope_thread_set_get(const struct gpupart_gpu *gpu, struct gpupart_tpcset *set)
 {
-	if (!scope_thread.sticky ||
-	    gpupart_tpcset_empty(&scope_thread.sticky[gpu->driver.number].set))
+	if (!scope_thread.sets ||
+	    gpupart_tpcset_empty(&scope_thread.sets[gpu->driver.number].set))
 		return false;
-	*set = scope_thread.sticky[gpu->driver.number].set;
+	*set = scope_thread.sets[gpu->driver.number].set;
 	return true;
 }
 
@@ -414,9 +414,9 @@ void scope_next_put_back(const struct gpupart_gpu *gpu, const struct tmd_allow *
 
 void scope_thread_free(void)
 {
-	free(scope_thread.sticky);
+	free(scope_thread.sets);
 	free(scope_thread.next);
-	scope_thread.sticky = NULL;
+	scope_thread.sets = NULL;
 	scope_thread.next = NULL;
 	scope_thread.next_gpus = 0;
 	special_update();
@@ -457,13 +457,13 @@ static bool allow_any(const struct tmd_allow *allow)
 	return any;
 }
 
-static const struct tmd_allow *sticky_of(const struct gpupart_gpu *gpu)
+static const struct tmd_allow *thread_set_of(const struct gpupart_gpu *gpu)
 {
-	const struct scope_thread_set *sticky = scope_thread.sticky;
+	const struct scope_thread_set *thread_set = scope_thread.sets;
 
-	if (sticky)
-		sticky += gpu->driver.number;
-	return sticky && allow_any(&sticky->allow) ? &sticky->allow : NULL;
+	if (thread_set)
+		thread_set += gpu->driver.number;
+	return thread_set && allow_any(&thread_set->allow) ? &thread_set->allow : NULL;
 }
 
 bool scope_resolve_rare(const struct gpupart_gpu *gpu, const void *tmd, const void *function,
@@ -472,7 +472,7 @@ bool scope_resolve_rare(const struct gpupart_gpu *gpu, const void *tmd, const vo
 	const unsigned int words = GPUPART_MAX_TMD_BITS / 64;
 	struct scope_thread *thread = &scope_thread;
 	const struct scope_entry *entry = NULL;
-	const struct tmd_allow *sticky;
+	const struct tmd_allow *thread_set;
 
 	if (thread->next_gpus && !thread->graph &&
 	    (thread->special & SCOPE_IN_LAUNCH || !atomic_load_explicit(&scope_launches_watched,
@@ -497,10 +497,10 @@ bool scope_resolve_rare(const struct gpupart_gpu *gpu, const void *tmd, const vo
 		if (entry && scope_entry_read(entry, (uintptr_t)tmd, words, set))
 			return true;
 	}
-	sticky = sticky_of(gpu);
-	if (sticky)
-		*set = *sticky;
-	return sticky;
+	thread_set = thread_set_of(gpu);
+	if (thread_set)
+		*set = *thread_set;
+	return thread_set;
 }
 
 uint64_t scope_fingerprint(const struct gpupart_gpu *gpu, const struct tmd_allow *set)
@@ -520,7 +520,7 @@ uint64_t scope_fingerprint(const struct gpupart_gpu *gpu, const struct tmd_allow
 	if (scope_limit_read(gpu, words, &copy))
 		print.limit = copy;
 	if (!set)
-		set = sticky_of(gpu);
+		set = thread_set_of(gpu);
 	if (!set && scope_ring_read(&gpu->process, words, &copy))
 		set = &copy;
 	if (set)

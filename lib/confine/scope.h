@@ -82,7 +82,7 @@ struct gpupart_gpu {
 	 * If true, the program sees fewer SMs. These are the SMs that both the limit and @process
 	 * allow.
 	 */
-	atomic_bool sms_told;
+	atomic_bool sms_limited;
 	bool has_environment;		/* the limit in the environment was read */
 	struct scope_table streams, functions;	/* the streams and functions that have sets */
 	struct tmd_parts parts;		/* the TPCs of green contexts */
@@ -200,7 +200,7 @@ struct scope_thread {
 					 * GPU number n */
 	/* array of next-launch sets; the index is the GPU's number; NULL: no set yet */
 	struct tmd_allow *next;
-	struct scope_thread_set *sticky;	/* array of the thread's sets; the index is the
+	struct scope_thread_set *sets;	/* array of the thread's sets; the index is the
 						 * GPU's number */
 	struct scope_graph *graph;
 	struct scope_own *own;
@@ -308,7 +308,7 @@ GPUPART_PRIVATE
 int scope_set_thread(struct gpupart *gp, struct gpupart_gpu *gpu,
 			 const struct gpupart_tpcset *set);
 GPUPART_PRIVATE
-bool scope_sticky_get(const struct gpupart_gpu *gpu, struct gpupart_tpcset *set);
+bool scope_thread_set_get(const struct gpupart_gpu *gpu, struct gpupart_tpcset *set);
 /* Called when the calling thread ends. Frees the thread's sets. */
 void scope_thread_free(void);
 

@@ -362,7 +362,7 @@ static int learn_streams(struct gpupart *gp, struct gpupart_gpu *gpu, struct pro
 /* ------------------------------------------------------------------- launches */
 
 /* Makes a probe launch that the driver must report. */
-static int launch_one(struct gpupart *gp, struct gpupart_gpu *gpu, bool *told)
+static int launch_one(struct gpupart *gp, struct gpupart_gpu *gpu, bool *reported)
 {
 	struct probe_launch launch = { .kernel = PROBE_EMPTY, .blocks = 1, .threads = 32 };
 	struct scope_own own = { .mode = OWN_UNTOUCHED, .gpu = gpu };
@@ -379,7 +379,7 @@ static int launch_one(struct gpupart *gp, struct gpupart_gpu *gpu, bool *told)
 		goto leave;
 	}
 	err = probe_start(gp, probe, &launch, &own);
-	*told = api_launch_told();
+	*reported = api_launch_reported();
 	cuda->stream_destroy(launch.stream);
 leave:
 	probe_leave(probe, mode);
@@ -390,7 +390,7 @@ int check_launches(struct gpupart *gp, struct gpupart_gpu *gpu)
 {
 	static atomic_bool proven;
 	const char *expected;
-	bool told = false;
+	bool reported = false;
 	int err, cbid;
 
 	if (!atomic_load_explicit(&scope_launches_watched, memory_order_relaxed))
@@ -399,11 +399,11 @@ int check_launches(struct gpupart *gp, struct gpupart_gpu *gpu)
 	if (!api_other_launch(&cbid)) {
 		if (gpu->driver.device < 0 || atomic_load_explicit(&proven, memory_order_relaxed))
 			return 0;
-		err = launch_one(gp, gpu, &told);
+		err = launch_one(gp, gpu, &reported);
 		if (err)
 			return err;
-		atomic_store_explicit(&proven, told, memory_order_relaxed);
-		if (told)
+		atomic_store_explicit(&proven, reported, memory_order_relaxed);
+		if (reported)
 			return 0;
 	}
 	expected = api_other_launch(&cbid);

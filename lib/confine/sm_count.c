@@ -46,15 +46,15 @@ static const struct driver_function rows[] = {
 };
 
 /* maximum number of green contexts that the library creates on all GPUs */
-#define MAX_TOLD 32
+#define MAX_CONTEXTS 32
 
 static const struct cuda_api *cuda;
-static pthread_mutex_t tell_lock = PTHREAD_MUTEX_INITIALIZER;
-FORK_RENEWS(tell_lock);
+static pthread_mutex_t sm_count_lock = PTHREAD_MUTEX_INITIALIZER;
+FORK_RENEWS(sm_count_lock);
 
-static bool told(const struct gpupart_gpu *gpu)
+static bool is_limited(const struct gpupart_gpu *gpu)
 {
-	return gpu && atomic_load_explicit(&gpu->sms_told, memory_order_acquire);
+	return gpu && atomic_load_explicit(&gpu->sms_limited, memory_order_acquire);
 }
 
 unsigned int smcount_now(const struct gpupart_gpu *gpu)
@@ -68,7 +68,7 @@ unsigned int smcount_now(const struct gpupart_gpu *gpu)
 /* Finds the set that applies on @gpu. If the driver's answer is correct, returns false. */
 static bool part_of(const struct gpupart_gpu *gpu, struct part *part)
 {
-	if (!told(gpu) || !scope_effective_set(gpu, &part->set))
+	if (!is_limited(gpu) || !scope_effective_set(gpu, &part->set))
 		return false;
 	part->topo = gpu->driver.topo;
 	return true;
@@ -139,7 +139,7 @@ static bool answer_whole(struct gpupart_gpu *gpu, struct cuda_resource *resource
 		const struct gpupart_gpu *gpu;
 		unsigned int sms;
 		struct cuda_resource resource;
-	} made[MAX_TOLD];
+	} made[MAX_CONTEXTS];
 	static unsigned int nr_made;
 	struct made *one;
 
@@ -151,7 +151,7 @@ static bool answer_whole(struct gpupart_gpu *gpu, struct cuda_resource *resource
 	for (one = made; one < made + nr_made && (one->gpu != gpu || one->sms != sms); one++)
 		;
 	if (one == made + nr_made) {
-		if (nr_made == MAX_TOLD || context_of(resource, device_of(gpu), sms))
+		if (nr_made == MAX_CONTEXTS || context_of(resource, device_of(gpu), sms))
 			return false;
 		made[nr_made++] = (struct made){ gpu, sms, *resource };
 	}
@@ -167,7 +167,7 @@ static void answer_resource(struct gpupart_gpu *gpu, struct cuda_resource *resou
 	if (resource->type != CUDA_RESOURCE_SM)
 		return;
 	sms = answer_sms(gpu, resource->nr_sms);
-	if (told(gpu) && resource->nr_sms == gpu->driver.topo->nr_sms) {
+	if (is_limited(gpu) && resource->nr_sms == gpu->driver.topo->nr_sms) {
 		if (sms < resource->nr_sms && answer_whole(gpu, resource, sms))
 			return;
 		tmd_parts_show(&gpu->parts, 0);
@@ -426,16 +426,16 @@ int smcount_report(struct gpupart *gp, struct gpupart_gpu *gpu, bool on)
 	bool any = on;
 	int err;
 
-	FORK_HOLD(&tell_lock);
+	FORK_HOLD(&sm_count_lock);
 	for (unsigned int n = 0; (other = scope_gpu(n)); n++)
-		any |= other != gpu && told(other);
+		any |= other != gpu && is_limited(other);
 	err = watch(gp, any);
 	/*
 	 * The library changes answers in observed functions and nowhere else. So stopping cannot
 	 * fail.
 	 */
 	if (!err || !on)
-		atomic_store_explicit(&gpu->sms_told, on, memory_order_release);
+		atomic_store_explicit(&gpu->sms_limited, on, memory_order_release);
 	if (!on)
 		tmd_parts_show(&gpu->parts, 0);
 	return on ? err : 0;

@@ -123,7 +123,7 @@ const char *api_other_launch(int *cbid)
 	return driver_function_name(*cbid);
 }
 
-bool api_launch_told(void)
+bool api_launch_reported(void)
 {
 	/* If the driver did not report the launch's end, SCOPE_IN_LAUNCH is still set. */
 	return driver_function_seen(CBID_cuLaunchKernel) &&
@@ -287,7 +287,7 @@ static void at_end(const struct row *row, const struct cuda_call_params *params,
 		break;
 	case WHAT_GREEN_DESTROY:
 		for (unsigned int n = 0; !result && (gpu = scope_gpu(n)); n++)
-			tmd_parts_gone(&gpu->parts);
+			tmd_parts_context_destroyed(&gpu->parts);
 		break;
 	}
 }

@@ -38,7 +38,7 @@ const char *api_other_launch(int *cbid);
  * Call this function after a cuLaunchKernel in the same thread. If the driver reported the start
  * and the end of that call, this function returns true.
  */
-bool api_launch_told(void);
+bool api_launch_reported(void);
 
 /*
  * After this call, a call of api_left_limit() makes all later launches fail. If @refuse is true,

@@ -42,11 +42,11 @@ _Atomic(struct driver_gpu *) driver_only_gpu;
  * This flag means that the driver has reported the creation of the context. The driver will then
  * also report the end of the context. So launches need not query the context's device again.
  */
-#define CONTEXT_TOLD MAX_GPUS
+#define CONTEXT_END_REPORTED MAX_GPUS
 #define CONTEXT_NO_DEVICE (2 * MAX_GPUS)	/* this flag means that the context's device is
 						 * unknown */
 static _Atomic uint64_t contexts[NR_CONTEXTS];
-static atomic_bool ends_told;	/* the driver reports the end of each context */
+static atomic_bool ends_reported;	/* the driver reports the end of each context */
 
 static void limits_learn(struct driver_gpu *gpu, int device)
 {
@@ -171,7 +171,7 @@ void driver_context_on(const void *ctx, int device)
 	if (device < 0 || device >= MAX_GPUS || (uintptr_t)ctx % CONTEXT_ALIGN)
 		return;
 	found = context_find(ctx, &place);
-	word |= found & CONTEXT_TOLD;
+	word |= found & CONTEXT_END_REPORTED;
 	if (!found)
 		context_add(ctx, word);
 	else if (found != word)
@@ -201,9 +201,9 @@ static void context_made(const void *ctx)
 {
 	context_forget(ctx);
 	if (ctx && (uintptr_t)ctx % CONTEXT_ALIGN == 0 &&
-	    atomic_load_explicit(&ends_told, memory_order_relaxed))
+	    atomic_load_explicit(&ends_reported, memory_order_relaxed))
 		context_add(ctx, (uintptr_t)ctx * (uint64_t)MAX_GPUS |
-				 CONTEXT_TOLD | CONTEXT_NO_DEVICE);
+				 CONTEXT_END_REPORTED | CONTEXT_NO_DEVICE);
 }
 
 /* Reads the device of @ctx from the driver. If @ctx is not current, returns false. */
@@ -221,7 +221,7 @@ static bool context_ask(const void *ctx, int *device)
 /* Returns true if @word contains a device and stays valid until the context is destroyed. */
 static inline bool word_holds(uint64_t word)
 {
-	return (word & (CONTEXT_TOLD | CONTEXT_NO_DEVICE)) == CONTEXT_TOLD;
+	return (word & (CONTEXT_END_REPORTED | CONTEXT_NO_DEVICE)) == CONTEXT_END_REPORTED;
 }
 
 static inline struct driver_gpu *gpu_of_word(uint64_t word)
@@ -331,7 +331,7 @@ int driver_gpu_start(struct gpupart *gp, const struct cuda_api *api)
 	err = driver_observe(gp, api, &observer);
 	if (err)
 		return err;
-	atomic_store(&ends_told, !driver_watch_resource(DRIVER_CTX_DESTROYED));
+	atomic_store(&ends_reported, !driver_watch_resource(DRIVER_CTX_DESTROYED));
 	/*
 	 * Without this event, each launch on a machine with several GPUs would query the driver.
 	 */

@@ -79,12 +79,12 @@ static void outermost_job(const char *named, char *id)
  * Returns how well a grant matches the environment. A larger result means a better match. If the
  * grant belongs to another user, the result is 0.
  */
-static int fits(const struct gpupart_grant *grant, const struct environment *told, const char *job)
+static int fits(const struct gpupart_grant *grant, const struct environment *env, const char *job)
 {
 	if (grant->uid != geteuid() || gpupart_tpcset_empty(&grant->set))
 		return 0;
-	return 1 + 4 * !strcmp(job, grant->id) + 2 * (told->gpu && !strcmp(told->gpu, grant->pci)) +
-	       (told->tenant && !strcmp(told->tenant, grant->name));
+	return 1 + 4 * !strcmp(job, grant->id) + 2 * (env->gpu && !strcmp(env->gpu, grant->pci)) +
+	       (env->tenant && !strcmp(env->tenant, grant->name));
 }
 
 /*
@@ -94,7 +94,7 @@ static int fits(const struct gpupart_grant *grant, const struct environment *tol
  * grants belong to the user. Then the function returns a strict grant that has no GPU and cannot
  * be attached.
  */
-static bool given(const struct environment *told, struct gpupart_grant *grant)
+static bool given(const struct environment *env, struct gpupart_grant *grant)
 {
 	int nr = gpupart_grant_exempts(geteuid()) ? 0 :
 		 gpupart_grant_list(NULL, NULL, 0, sizeof(*grant));
@@ -105,10 +105,10 @@ static bool given(const struct environment *told, struct gpupart_grant *grant)
 
 	nr = list ? gpupart_grant_list(NULL, list, room, sizeof(struct gpupart_grant)) : 0;
 	if (nr > 0)
-		outermost_job(told->job, job);
+		outermost_job(env->job, job);
 	for (int i = 0; i < nr && i < room; i++)
-		if (fits(&list[i], told, job) > best) {
-			best = fits(&list[i], told, job);
+		if (fits(&list[i], env, job) > best) {
+			best = fits(&list[i], env, job);
 			*grant = list[i];
 		}
 	free(list);
@@ -134,11 +134,11 @@ __attribute__((constructor))
 static void preloaded(void)
 {
 	const char *slot = getenv(SLOT), *own = own_path();
-	const struct environment told = environment_read();
+	const struct environment env = environment_read();
 	struct gpupart_grant grant;
 
-	if ((told.untouched || (!told.has_set && !told.has_tenant)) &&
-	    !given(&told, &grant))
+	if ((env.untouched || (!env.has_set && !env.has_tenant)) &&
+	    !given(&env, &grant))
 		return;
 	if (!own || (slot && !strcmp(slot, own)))
 		return;
@@ -169,7 +169,7 @@ static bool unreachable;
 
 static pid_t confined;	/* pid of the confined process; in the child of a fork, getpid() differs */
 
-static void tell_end(void)
+static void report_end(void)
 {
 	struct gpupart_counters counters;
 
@@ -189,7 +189,7 @@ static void tell_end(void)
 static bool is_strict;
 
 /* Called at the end of a process that has no run. Prints the report that a run would print. */
-static void tell_report(void)
+static void write_report(void)
 {
 	const struct gpupart_report_process *own = gpupart_report_end();
 	uint64_t launches = own ? own->others : 0, modules = 0;
@@ -224,7 +224,7 @@ static void tell_report(void)
 static pid_t limited;		/* pid of the process whose memory is limited; in the child of a
 				 * fork, getpid() differs */
 
-static void tell_uncounted(void)
+static void report_uncounted(void)
 {
 	struct gpupart_memory_counters counters;
 
@@ -250,21 +250,21 @@ static void limit_memory(const struct gpupart_grant *grant)
 		return;
 	}
 	limited = getpid();
-	atexit(tell_uncounted);
+	atexit(report_uncounted);
 }
 
 /*
  * Returns true if launches outside the set must fail. The option --strict, the grant or the
  * machine's configuration can require this. Argument @grant may be NULL.
  */
-static bool strict(const struct environment *told, const struct gpupart_grant *grant)
+static bool strict(const struct environment *env, const struct gpupart_grant *grant)
 {
 	int found;
 
-	if (told->strict || (grant && grant->strict))
+	if (env->strict || (grant && grant->strict))
 		return true;
 	found = gpupart_config_strict(gp);
-	if (found < 0 && !told->has_strict)
+	if (found < 0 && !env->has_strict)
 		say(true, "gpupart: %s%s\n", gpupart_error(gp),
 		    found == -EPERM ? "" : ": treated as strict = yes");
 	return config_is_strict(found);
@@ -284,7 +284,7 @@ static void refuse(const char *why)
 	gpupart_strict_start(gp, true);
 }
 
-static int attach(const struct environment *told, const char *selector, const char *key)
+static int attach(const struct environment *env, const char *selector, const char *key)
 {
 	char list[GPUPART_TPCSET_STRLEN];
 	const struct gpupart_gpu_info *info;
@@ -293,7 +293,7 @@ static int attach(const struct environment *told, const char *selector, const ch
 
 	if (err)
 		return err;
-	if (told->sm_count && gpupart_sm_count_tell(gp, gpu, true))
+	if (env->sm_count && gpupart_sm_count_tell(gp, gpu, true))
 		say(true, "gpupart: " ENVIRONMENT_SM_COUNT "=1: %s\n", gpupart_error(gp));
 	info = gpupart_topology_info(gpupart_gpu_topology(gpu));
 	say(false, "gpupart: confined to TPCs %s of %s%s\n", limit_list(gpu, list, sizeof(list)),
@@ -306,23 +306,23 @@ static int attach(const struct environment *told, const char *selector, const ch
  * function attaches any GPU. If there is no grant and no list, the function attaches the GPU in
  * the environment, or any GPU.
  */
-static int attach_all(const struct environment *told, const struct gpupart_grant *grant)
+static int attach_all(const struct environment *env, const struct gpupart_grant *grant)
 {
-	bool listed = told->gpu && strchr(told->gpu, ',');
+	bool listed = env->gpu && strchr(env->gpu, ',');
 	char selector[128], key[32];
 	int err = 0;
 
 	if (grant && *grant->pci)
 		/* Some versions of gpupart do not write the key to the shared header. */
-		err = attach(told, grant->pci, *grant->key || !grant->other_version ?
-			     grant->key : listed ? NULL : told->key);
+		err = attach(env, grant->pci, *grant->key || !grant->other_version ?
+			     grant->key : listed ? NULL : env->key);
 	else if (grant || !listed)
-		err = attach(told, listed ? NULL : told->gpu, told->key);
+		err = attach(env, listed ? NULL : env->gpu, env->key);
 	for (int n = 0; listed && !err &&
-	     environment_part(told->gpu, ',', n, selector, sizeof(selector)) >= 0; n++) {
-		if (environment_part(told->key ?: "", ',', n, key, sizeof(key)) < 0)
+	     environment_part(env->gpu, ',', n, selector, sizeof(selector)) >= 0; n++) {
+		if (environment_part(env->key ?: "", ',', n, key, sizeof(key)) < 0)
 			*key = 0;
-		err = attach(told, selector, *key ? key : NULL);
+		err = attach(env, selector, *key ? key : NULL);
 	}
 	return err;
 }
@@ -331,13 +331,13 @@ static int attach_all(const struct environment *told, const struct gpupart_grant
  * Confines the process. If the user has a grant, the function confines the process on the grant's
  * GPU. The grant applies even if the environment does not require it.
  */
-static void confine(const struct environment *told, const struct gpupart_grant *grant,
+static void confine(const struct environment *env, const struct gpupart_grant *grant,
 		    bool strictly)
 {
 	int err;
 
-	gpupart_process_publish(gp, told->name);
-	err = attach_all(told, grant);
+	gpupart_process_publish(gp, env->name);
+	err = attach_all(env, grant);
 	if (!err && strictly && !unreachable)
 		err = gpupart_strict_start(gp, false);
 	is_strict = strictly;
@@ -357,7 +357,7 @@ static void confine(const struct environment *told, const struct gpupart_grant *
 			    "gpupart: this process itself will report its launches outside of the set: %s\n",
 			    unreported);
 		confined = getpid();
-		atexit(tell_end);
+		atexit(report_end);
 		if (gpupart_profilers(gp) == -EACCES)
 			say(true, "gpupart: " ENVIRONMENT_PROFILE "=1: %s\n", gpupart_error(gp));
 	}
@@ -394,45 +394,45 @@ static void report(const char *id)
 		snprintf(unreported, sizeof(unreported), "%s%.200s",
 			 err == -ENOSPC ? "" : "they cannot be reported to its run: ",
 			 gpupart_error(gp));
-	atexit(tell_report);
+	atexit(write_report);
 }
 
-static void start(const struct environment *told)
+static void start(const struct environment *env)
 {
 	struct gpupart_grant grant;
-	bool has_grant = given(told, &grant), enabled = !told->untouched || has_grant;
+	bool has_grant = given(env, &grant), enabled = !env->untouched || has_grant;
 
 	if (gpupart_open(&gp)) {
-		if (told->strict || (has_grant && grant.strict))
+		if (env->strict || (has_grant && grant.strict))
 			refuse("no memory");
 		return;
 	}
-	report(told->report);
+	report(env->report);
 	if (has_grant && grant.memory)
 		limit_memory(&grant);
-	else if (enabled && told->has_tenant)
+	else if (enabled && env->has_tenant)
 		limit_memory(NULL);
 	if (has_grant)
-		confine(told, &grant, strict(told, &grant));
-	else if (enabled && told->has_set)
-		confine(told, NULL, strict(told, NULL));
-	else if (told->has_set ? strict(told, NULL) : told->strict)
+		confine(env, &grant, strict(env, &grant));
+	else if (enabled && env->has_set)
+		confine(env, NULL, strict(env, NULL));
+	else if (env->has_set ? strict(env, NULL) : env->strict)
 		refuse(ENVIRONMENT_OFF "=1, or no " ENVIRONMENT_SET ", in its environment");
 	/* Records exist in confined and published processes, and in no others. */
-	if (enabled && told->stat && gpupart_stat_start(gp, told->stat))
+	if (enabled && env->stat && gpupart_stat_start(gp, env->stat))
 		say(true, "gpupart: this program is not measured: %s\n", gpupart_error(gp));
 	gpupart_close(gp);
 }
 
 int InitializeInjection(void)
 {
-	const struct environment told = environment_read();
+	const struct environment env = environment_read();
 	static bool done;
 
 	if (done)
 		return 1;
 	done = true;
-	start(&told);
+	start(&env);
 	call_next();
 	return 1;
 }

@@ -56,7 +56,7 @@ struct ledger_header {
 
 _Static_assert(LEDGER_MAX_GPUS <= SHARED_MAX_GPUS, "other versions can read all GPUs");
 
-struct ledger_block {
+struct ledger_memory {
 	struct ledger_header header;
 	_Alignas(4096) struct ledger_slot slots[LEDGER_MAX_SLOTS];
 };
@@ -66,7 +66,7 @@ struct ledger_block {
  * these pages contain zeros.
  */
 struct ledger {
-	struct ledger_block *block;	/* NULL: this process is the child of a fork */
+	struct ledger_memory *memory;	/* NULL: this process is the child of a fork */
 	struct ledger_slot *slot;
 	unsigned int nr;		/* number of the slot */
 	dev_t dev;
@@ -76,7 +76,7 @@ struct ledger {
 };
 
 #define LEDGER_END_OF(nr_slots) \
-	((off_t)(offsetof(struct ledger_block, slots) + (nr_slots) * sizeof(struct ledger_slot)))
+	((off_t)(offsetof(struct ledger_memory, slots) + (nr_slots) * sizeof(struct ledger_slot)))
 
 /*
  * The function ledger_file_begin() delays all forks until ledger_file_end() is called. Call it

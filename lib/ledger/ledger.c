@@ -19,15 +19,15 @@ struct sums {
 };
 
 /* Frees the slots of dead processes. The caller holds the guard. */
-static void sweep_slots(int fd, struct ledger_block *block, uint64_t own_namespace)
+static void sweep_slots(int fd, struct ledger_memory *memory, uint64_t own_namespace)
 {
-	uint32_t nr = atomic_load_explicit(&block->header.nr_slots, memory_order_relaxed);
+	uint32_t nr = atomic_load_explicit(&memory->header.nr_slots, memory_order_relaxed);
 
 	/* The number in the file is not trusted. */
 	if (nr > LEDGER_MAX_SLOTS)
 		nr = LEDGER_MAX_SLOTS;
 	for (uint32_t i = 0; i < nr; i++) {
-		struct ledger_slot *slot = &block->slots[i];
+		struct ledger_slot *slot = &memory->slots[i];
 
 		if (!atomic_load_explicit(&slot->pid, memory_order_relaxed) ||
 		    ledger_file_lives(fd, i, slot, own_namespace))
@@ -38,9 +38,9 @@ static void sweep_slots(int fd, struct ledger_block *block, uint64_t own_namespa
 			atomic_store(&slot->gpus[gpu].used, 0);
 		}
 	}
-	while (nr && !atomic_load_explicit(&block->slots[nr - 1].pid, memory_order_relaxed))
+	while (nr && !atomic_load_explicit(&memory->slots[nr - 1].pid, memory_order_relaxed))
 		nr--;
-	atomic_store_explicit(&block->header.nr_slots, nr, memory_order_release);
+	atomic_store_explicit(&memory->header.nr_slots, nr, memory_order_release);
 }
 
 static void fill_slot(struct ledger_slot *slot, uint64_t own_namespace)
@@ -56,9 +56,9 @@ static void fill_slot(struct ledger_slot *slot, uint64_t own_namespace)
  * Finds a free slot and locks it through @fd. Returns its number or -errno. The caller holds
  * the guard.
  */
-static int take_slot(int fd, struct ledger_block *block, uint64_t own_namespace)
+static int take_slot(int fd, struct ledger_memory *memory, uint64_t own_namespace)
 {
-	uint32_t nr = atomic_load_explicit(&block->header.nr_slots, memory_order_relaxed), i = 0;
+	uint32_t nr = atomic_load_explicit(&memory->header.nr_slots, memory_order_relaxed), i = 0;
 	int err;
 
 	while (i < LEDGER_MAX_SLOTS && !ledger_file_lock(fd, LEDGER_LOCK_OF(i)))
@@ -68,9 +68,9 @@ static int take_slot(int fd, struct ledger_block *block, uint64_t own_namespace)
 	err = i >= nr ? ledger_file_make_room(fd, i + 1) : 0;
 	if (err)
 		return err;
-	fill_slot(&block->slots[i], own_namespace);
+	fill_slot(&memory->slots[i], own_namespace);
 	if (i >= nr)
-		atomic_store(&block->header.nr_slots, i + 1);
+		atomic_store(&memory->header.nr_slots, i + 1);
 	return i;
 }
 
@@ -85,26 +85,26 @@ static int enter(int fd, struct ledger *new)
 
 	if (fstat(fd, &st))
 		return -errno;
-	new->block = mmap(NULL, sizeof(*new->block), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (new->block == MAP_FAILED)
+	new->memory = mmap(NULL, sizeof(*new->memory), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (new->memory == MAP_FAILED)
 		return -errno;
-	if (madvise(new->block, sizeof(*new->block), MADV_DONTFORK)) {
+	if (madvise(new->memory, sizeof(*new->memory), MADV_DONTFORK)) {
 		nr = -errno;
 		goto unmap;
 	}
-	sweep_slots(fd, new->block, new->pid_namespace);
-	nr = take_slot(fd, new->block, new->pid_namespace);
+	sweep_slots(fd, new->memory, new->pid_namespace);
+	nr = take_slot(fd, new->memory, new->pid_namespace);
 	if (nr < 0)
 		goto unmap;
 	new->nr = nr;
 	new->dev = st.st_dev;
 	new->ino = st.st_ino;
-	new->slot = &new->block->slots[nr];
+	new->slot = &new->memory->slots[nr];
 	ledger_file_unlock(fd, LEDGER_GUARD);
 	return 0;
 
 unmap:
-	munmap(new->block, sizeof(*new->block));
+	munmap(new->memory, sizeof(*new->memory));
 	return nr;
 }
 
@@ -171,7 +171,7 @@ void ledger_last_out(struct ledger *ledger)
 	/*
 	 * If another process holds the guard, that process uses the file or is joining the tenant.
 	 */
-	STATE_CLOSED int fd = ledger->block ? reopen(ledger, true) : -1;
+	STATE_CLOSED int fd = ledger->memory ? reopen(ledger, true) : -1;
 
 	if (fd >= 0)
 		ledger_file_remove(fd, ledger->tenant, ledger->nr);
@@ -179,25 +179,25 @@ void ledger_last_out(struct ledger *ledger)
 
 static bool has_gpu(const struct ledger *ledger, int gpu)
 {
-	return ledger->block && gpu >= 0 && gpu < LEDGER_MAX_GPUS;
+	return ledger->memory && gpu >= 0 && gpu < LEDGER_MAX_GPUS;
 }
 
 int ledger_gpu(struct ledger *ledger, const char *pci)
 {
 	int gpu, fd;
 
-	if (!ledger->block)
+	if (!ledger->memory)
 		return -ESRCH;
 	if (!pci || !*pci || strlen(pci) >= LEDGER_PCI_LEN)
 		return -EINVAL;
-	gpu = ledger_file_find_gpu(&ledger->block->header, pci);
+	gpu = ledger_file_find_gpu(&ledger->memory->header, pci);
 	if (gpu >= 0)
 		return gpu;
 	fd = ledger_file_open_wait(ledger->tenant, false);
 	if (fd < 0)
 		return fd;
 	if (is_ours(ledger, fd))
-		gpu = ledger_file_add_gpu(&ledger->block->header, pci);
+		gpu = ledger_file_add_gpu(&ledger->memory->header, pci);
 	close(fd);
 	ledger_file_end();
 	return gpu;
@@ -205,7 +205,7 @@ int ledger_gpu(struct ledger *ledger, const char *pci)
 
 void ledger_set_simulated(struct ledger *ledger)
 {
-	if (ledger->block)
+	if (ledger->memory)
 		atomic_store_explicit(&ledger->slot->simulated, 1, memory_order_relaxed);
 }
 
@@ -214,8 +214,8 @@ int ledger_set_quota(struct ledger *ledger, int gpu, uint64_t bytes, uint64_t *b
 	uint64_t old;
 
 	if (!has_gpu(ledger, gpu))
-		return ledger->block ? -EINVAL : -ESRCH;
-	old = atomic_exchange(&ledger->block->header.gpus[gpu].quota, bytes);
+		return ledger->memory ? -EINVAL : -ESRCH;
+	old = atomic_exchange(&ledger->memory->header.gpus[gpu].quota, bytes);
 	if (before)
 		*before = old;
 	return 0;
@@ -223,13 +223,13 @@ int ledger_set_quota(struct ledger *ledger, int gpu, uint64_t bytes, uint64_t *b
 
 uint64_t ledger_set_quota_first(struct ledger *ledger, int gpu, uint64_t bytes)
 {
-	uint64_t quota = 0, told;
+	uint64_t quota = 0, quota_now;
 
 	if (!has_gpu(ledger, gpu))
 		return 0;
-	told = atomic_load(&ledger->block->header.quota);
-	bytes = told ? told : bytes;
-	if (atomic_compare_exchange_strong(&ledger->block->header.gpus[gpu].quota, &quota, bytes))
+	quota_now = atomic_load(&ledger->memory->header.quota);
+	bytes = quota_now ? quota_now : bytes;
+	if (atomic_compare_exchange_strong(&ledger->memory->header.gpus[gpu].quota, &quota, bytes))
 		return bytes;
 	return quota;
 }
@@ -238,7 +238,7 @@ uint64_t ledger_quota(struct ledger *ledger, int gpu)
 {
 	if (!has_gpu(ledger, gpu))
 		return 0;
-	return atomic_load_explicit(&ledger->block->header.gpus[gpu].quota, memory_order_relaxed);
+	return atomic_load_explicit(&ledger->memory->header.gpus[gpu].quota, memory_order_relaxed);
 }
 
 static uint64_t add(uint64_t a, uint64_t b)
@@ -269,25 +269,25 @@ static struct sums sum_taken(struct ledger *ledger, int gpu)
 	 * reserve memory at the same time. Then at least one of the two processes sees the other
 	 * reservation.
 	 */
-	uint32_t nr = atomic_load(&ledger->block->header.nr_slots);
+	uint32_t nr = atomic_load(&ledger->memory->header.nr_slots);
 	struct sums sums = { 0 };
 
 	for (uint32_t i = 0; i < nr && i < LEDGER_MAX_SLOTS; i++)
-		sum_slot(&ledger->block->slots[i], gpu, &sums);
+		sum_slot(&ledger->memory->slots[i], gpu, &sums);
 	return sums;
 }
 
 __attribute__((cold))
 static struct sums sum_living(struct ledger *ledger, int fd, int gpu)
 {
-	uint32_t nr = atomic_load(&ledger->block->header.nr_slots);
+	uint32_t nr = atomic_load(&ledger->memory->header.nr_slots);
 	struct sums sums = { 0 }, one;
 
 	for (uint32_t i = 0; i < nr && i < LEDGER_MAX_SLOTS; i++) {
 		one = (struct sums){ 0 };
-		sum_slot(&ledger->block->slots[i], gpu, &one);
+		sum_slot(&ledger->memory->slots[i], gpu, &one);
 		if ((!one.used && !one.reserved) ||
-		    (i != ledger->nr && !ledger_file_lives(fd, i, &ledger->block->slots[i],
+		    (i != ledger->nr && !ledger_file_lives(fd, i, &ledger->memory->slots[i],
 							   ledger->pid_namespace)))
 			continue;
 		sums.used = add(sums.used, one.used);
@@ -345,7 +345,7 @@ static int charge_in_turn(struct ledger *ledger, int gpu, uint64_t bytes)
 		STATE_CLOSED int fd = reopen(ledger, true);
 
 		if (fd >= 0)
-			sweep_slots(fd, ledger->block, ledger->pid_namespace);
+			sweep_slots(fd, ledger->memory, ledger->pid_namespace);
 		else
 			fd = reopen(ledger, false);
 		err = decide(ledger, fd, gpu, bytes);
@@ -360,7 +360,7 @@ int ledger_charge(struct ledger *ledger, int gpu, uint64_t bytes)
 	uint64_t quota;
 
 	if (!has_gpu(ledger, gpu))
-		return ledger->block ? -EINVAL : -ESRCH;
+		return ledger->memory ? -EINVAL : -ESRCH;
 	mine = &ledger->slot->gpus[gpu];
 	quota = ledger_quota(ledger, gpu);
 	if (!quota) {
@@ -405,14 +405,14 @@ void ledger_release(struct ledger *ledger, int gpu, uint64_t bytes)
 
 void ledger_record_uncounted(struct ledger *ledger, uint64_t nr)
 {
-	uint64_t told;
+	uint64_t uncounted;
 
-	if (!ledger->block)
+	if (!ledger->memory)
 		return;
-	told = atomic_load_explicit(&ledger->slot->uncounted, memory_order_relaxed);
+	uncounted = atomic_load_explicit(&ledger->slot->uncounted, memory_order_relaxed);
 	/* Another thread may already have recorded a later count. */
-	while (told < nr &&
-	       !atomic_compare_exchange_weak(&ledger->slot->uncounted, &told, nr))
+	while (uncounted < nr &&
+	       !atomic_compare_exchange_weak(&ledger->slot->uncounted, &uncounted, nr))
 		;
 }
 

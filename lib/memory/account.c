@@ -167,7 +167,7 @@ static bool is_empty(const struct memory_item *item, const void *gpu)
 static void drop_empty(struct memory_gpu *gpu)
 {
 	if (gpu->nr_empty)
-		memory_gpu_items_go(is_empty, gpu);
+		memory_gpu_items_destroy(is_empty, gpu);
 }
 
 /* Releases charges that are not needed. */
@@ -198,7 +198,7 @@ static void take_off(uint64_t *sum, uint64_t bytes)
 	*sum -= least(bytes, *sum);
 }
 
-void memory_gpu_item_goes(struct memory_item *item)
+void memory_gpu_item_destroy(struct memory_item *item)
 {
 	struct memory_gpu *gpu = item->gpu;
 
@@ -215,14 +215,14 @@ void memory_gpu_item_goes(struct memory_item *item)
 	free(item);
 }
 
-void memory_gpu_items_go(bool (*which)(const struct memory_item *item, const void *arg),
-			 const void *arg)
+void memory_gpu_items_destroy(bool (*which)(const struct memory_item *item, const void *arg),
+			      const void *arg)
 {
 	struct memory_item *next;
 
 	for (struct memory_item *item = memory_table_take_all(which, arg); item; item = next) {
 		next = item->next;
-		memory_gpu_item_goes(item);
+		memory_gpu_item_destroy(item);
 	}
 }
 
@@ -331,9 +331,9 @@ static bool own_figure(struct memory_gpu *gpu, uint64_t *own)
 {
 	int err = memory_real_own(gpu->pci, gpu->device, own);
 
-	if (err == -ENOENT && gpu->told)
+	if (err == -ENOENT && gpu->reported)
 		*own = err = 0;
-	gpu->told |= !err;
+	gpu->reported |= !err;
 	return !err;
 }
 

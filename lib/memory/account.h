@@ -23,14 +23,14 @@ void memory_gpu_release(struct memory_gpu *gpu, uint64_t bytes);
 uint64_t memory_gpu_rounded(uint64_t bytes);
 
 /* Refunds the charge of an item that is not in the table, and frees the item. */
-void memory_gpu_item_goes(struct memory_item *item);
+void memory_gpu_item_destroy(struct memory_item *item);
 
 /*
  * Removes from the table all items for which @which returns true. Refunds their charges and
  * frees them.
  */
-void memory_gpu_items_go(bool (*which)(const struct memory_item *item, const void *arg),
-			 const void *arg);
+void memory_gpu_items_destroy(bool (*which)(const struct memory_item *item, const void *arg),
+			      const void *arg);
 
 /*
  * Adds an allocation to the slab around @address. Returns false if there is no such slab yet.

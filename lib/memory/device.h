@@ -40,7 +40,7 @@ struct memory_gpu {
 	bool due;			/* the next call that can measure the memory must measure
 					 * it */
 	bool has_graphs;		/* there are graphs that allocate memory */
-	bool told;			/* the driver has reported this process's usage at least
+	bool reported;			/* the driver has reported this process's usage at least
 					 * once */
 	void *primary;			/* the device's primary context, or NULL */
 	uint64_t trims;			/* number of times that memory of graphs was released */

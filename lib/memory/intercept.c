@@ -147,7 +147,7 @@ static void end_free(struct memory_now *now)
 	if (now->taken && *now->params->result)
 		memory_table_put(now->taken);
 	else if (now->taken)
-		memory_gpu_item_goes(now->taken);
+		memory_gpu_item_destroy(now->taken);
 	else if (!*now->params->result)
 		memory_gpu_slab_leave(memory_now_first(now));
 }
@@ -186,7 +186,7 @@ static void physical_put(struct memory_item *item)
 {
 	/* An item without handles is not in the table. */
 	if (!item->handles && !item->mappings)
-		memory_gpu_item_goes(item);
+		memory_gpu_item_destroy(item);
 }
 
 static void end_release(struct memory_now *now)

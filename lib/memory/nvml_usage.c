@@ -10,7 +10,7 @@
 #include "lib/memory/nvml_usage.h"
 
 #define MAX_PROCESSES	256
-#define NOT_TOLD	UINT64_MAX
+#define NOT_REPORTED	UINT64_MAX
 
 /* nvmlProcessInfo_t in NVIDIA's nvml.h, in the form for nvmlDeviceGetComputeRunningProcesses_v3. */
 struct process_info {
@@ -74,11 +74,11 @@ int memory_real_own(const char *pci, int device, uint64_t *bytes)
 	void *handle;
 
 	if (simulated)
-		return !simulated(device, bytes, &all) && *bytes != NOT_TOLD ? 0 : -EOPNOTSUPP;
+		return !simulated(device, bytes, &all) && *bytes != NOT_REPORTED ? 0 : -EOPNOTSUPP;
 	if (!find || !list || find(pci, &handle) || list(handle, &nr, infos))
 		return -EOPNOTSUPP;
 	for (unsigned int i = 0; i < nr && i < MAX_PROCESSES; i++)
-		if (infos[i].pid == own && infos[i].used != NOT_TOLD) {
+		if (infos[i].pid == own && infos[i].used != NOT_REPORTED) {
 			*bytes = infos[i].used;
 			return 0;
 		}

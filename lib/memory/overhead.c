@@ -110,7 +110,7 @@ static void owner_destroyed(uint64_t handle)
 	struct memory_item *item = memory_table_take(MEMORY_BY_OWNER, handle);
 
 	if (item)
-		memory_gpu_item_goes(item);
+		memory_gpu_item_destroy(item);
 }
 
 static void ctx_destroyed(void *ctx)
@@ -120,7 +120,7 @@ static void ctx_destroyed(void *ctx)
 
 	if (!ctx)
 		return;
-	memory_gpu_items_go(is_of_ctx, ctx);
+	memory_gpu_items_destroy(is_of_ctx, ctx);
 	owner_destroyed((uintptr_t)ctx);
 	for (int device = 0; device < MEMORY_MAX_DEVICES; device++) {
 		gpu = memory_device_known(device);

@@ -80,7 +80,7 @@ static int fetch(struct list *list, struct asker *asker)
 /* Removes the entries of processes that do not belong to the tenant. */
 static void keep_own(struct list *list, const struct share *share)
 {
-	const uint64_t not_told = NVML_NOT_AVAILABLE;
+	const uint64_t not_available = NVML_NOT_AVAILABLE;
 	unsigned int nr = 0;
 	uint64_t used;
 	uint32_t pid;
@@ -94,7 +94,7 @@ static void keep_own(struct list *list, const struct share *share)
 			continue;
 		memmove(to, from, list->entry_bytes);
 		if (list->kind->used_at != NO_FIGURE &&
-		    !memcmp(to + list->kind->used_at, &not_told, sizeof(not_told)))
+		    !memcmp(to + list->kind->used_at, &not_available, sizeof(not_available)))
 			memcpy(to + list->kind->used_at, &used, sizeof(used));
 		nr++;
 	}

@@ -18,7 +18,7 @@
 
 #define NR_KNOWN	16384		/* a power of two */
 #define SUM_WORDS	(GPUPART_MAX_TPCS / 64 + 1)
-#define NOBODY		PLAN_MAX_TENANTS
+#define NO_TENANT		PLAN_MAX_TENANTS
 #define NODE_STEPS	16		/* number of steps for a case without a cached
 					 * answer; each GPC adds more steps */
 
@@ -161,7 +161,7 @@ struct node {
 	uint32_t tenants, left;
 	unsigned int spare;		/* number of TPCs of whole GPCs that remain
 					 * after the minimums of all tenants */
-	unsigned int next;		/* the tenant whose sets are tried next; NOBODY:
+	unsigned int next;		/* the tenant whose sets are tried next; NO_TENANT:
 					 * no tenant wants whole GPCs */
 	struct want wants[PLAN_MAX_TENANTS];
 };
@@ -199,7 +199,7 @@ static bool find_want(const struct plan_search *s, struct node *n, unsigned int 
 			want->least = sum;
 			want->nr++;
 		}
-	if (n->next == NOBODY || want->nr < n->wants[n->next].nr ||
+	if (n->next == NO_TENANT || want->nr < n->wants[n->next].nr ||
 	    (want->nr == n->wants[n->next].nr && want->least > n->wants[n->next].least))
 		n->next = tenant;
 	return want->nr;
@@ -217,7 +217,7 @@ static bool may_fit(struct plan_search *s, struct node *n)
 
 	if (!spend(s, NODE_STEPS * (1 + __builtin_popcount(n->left))))
 		return false;
-	n->next = NOBODY;
+	n->next = NO_TENANT;
 	for (uint32_t left = n->left; left; left &= left - 1) {
 		const struct plan_gpc *gpc = s->gpcs[__builtin_ctz(left)];
 
@@ -376,7 +376,7 @@ static bool fits(struct plan_search *s, uint32_t tenants, uint32_t left)
 		return known->fits;
 	n.tenants = tenants;
 	n.left = key.left;
-	key.fits = may_fit(s, &n) && (n.next == NOBODY || search(s, &n));
+	key.fits = may_fit(s, &n) && (n.next == NO_TENANT || search(s, &n));
 	if (spend(s, 0))
 		*known = key;
 	return key.fits;

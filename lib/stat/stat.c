@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include "lib/confine/recording.h"
 #include "lib/records/records.h"
-#include "lib/stat/block.h"
+#include "lib/stat/shared_memory.h"
 
 #define NR_SETTLING	16	/* after this number of waits, missing names of functions are looked
 				 * up */
@@ -92,19 +92,19 @@ int gpupart_stat_start(struct gpupart *gp, const char *id)
 	};
 	struct stat_place *place;
 	struct memfd_head *head;
-	struct stat_block *block;
+	struct stat_memory *memory;
 	unsigned int nr;
-	int err = memfd_map(gp, id, STAT_NAME, STAT_MAGIC, sizeof(*block), &head);
+	int err = memfd_map(gp, id, STAT_NAME, STAT_MAGIC, sizeof(*memory), &head);
 
 	if (err)
 		return err;
-	block = (struct stat_block *)head;
-	nr = atomic_fetch_add(&block->nr_processes, 1);
+	memory = (struct stat_memory *)head;
+	nr = atomic_fetch_add(&memory->nr_processes, 1);
 	if (nr >= GPUPART_STAT_MAX_PROCESSES)
 		return ctx_fail(gp, -ENOSPC,
 				"the measurement is full: it already contains %u processes",
 				GPUPART_STAT_MAX_PROCESSES);
-	place = &block->places[nr];
+	place = &memory->places[nr];
 	process = &place->process;
 	prctl(PR_GET_NAME, process->name);
 	process->pid = getpid();

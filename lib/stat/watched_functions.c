@@ -4,7 +4,7 @@
  * generated_cuda_meta.h.
  */
 #include <string.h>
-#include "lib/stat/block.h"
+#include "lib/stat/shared_memory.h"
 
 /*
  * These values say how to find the number of bytes. Any other value is an offset in the

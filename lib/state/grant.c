@@ -77,7 +77,7 @@ bool gpupart_grant_exempts(unsigned int uid)
  * Returns true if this user namespace maps no user, or if the map cannot be read. In such a
  * namespace all processes have the uid UNMAPPED_UID.
  */
-static bool maps_nobody(void)
+static bool maps_no_user(void)
 {
 	STATE_CLOSED int fd = open("/proc/self/uid_map", O_RDONLY | O_CLOEXEC);
 	char first;
@@ -112,7 +112,7 @@ static void translate_user(int dir, unsigned int root, struct gpupart_grant *gra
 	if (st.st_uid != UNMAPPED_UID || !utimensat(dir, name, times, AT_SYMLINK_NOFOLLOW))
 		grant->uid = geteuid();
 	else
-		grant->uid = maps_nobody() ? HIDDEN_UID : -1u;
+		grant->uid = maps_no_user() ? HIDDEN_UID : -1u;
 }
 
 int grant_open_folder(const char *folder)

@@ -179,7 +179,7 @@ static void sweep_orphan(int dir, const char *file)
 }
 
 /* A scan of one user's directory. */
-struct look {
+struct user_scan {
 	int dir;
 	uid_t uid;
 	struct holder_table *table;
@@ -191,7 +191,7 @@ struct look {
  * reads another user's directory, the files in this directory are not trusted. Root must not map
  * such a file, and must not wait for it.
  */
-static bool read_page(struct look *look, const char *file, struct gpupart_process *process)
+static bool read_page(struct user_scan *scan, const char *file, struct gpupart_process *process)
 {
 	struct state_page *page;
 	uint64_t name_space, start = 0;
@@ -200,15 +200,15 @@ static bool read_page(struct look *look, const char *file, struct gpupart_proces
 	struct shared_seen seen;
 
 	if (!parse_name(file, &named, &name_space)) {
-		sweep_orphan(look->dir, file);
+		sweep_orphan(scan->dir, file);
 		return false;
 	}
 	/* Do not open this process's own file, because the close would release the lock on it. */
-	if (state_page_is_own(look->dir, file)) {
-		describe(state_page_own, getpid(), look->uid, process);
+	if (state_page_is_own(scan->dir, file)) {
+		describe(state_page_own, getpid(), scan->uid, process);
 		return true;
 	}
-	fd = shared_open(look->dir, file, look->uid, SHARED_PROCESS, STATE_LAYOUT, &seen,
+	fd = shared_open(scan->dir, file, scan->uid, SHARED_PROCESS, STATE_LAYOUT, &seen,
 			 &version);
 	if (fd < 0)
 		return false;
@@ -219,15 +219,15 @@ static bool read_page(struct look *look, const char *file, struct gpupart_proces
 		version = SHARED_NONE;
 	if (version != SHARED_NONE && seen.header.pid == named &&
 	    seen.header.pid_namespace == name_space) {
-		pid = holder_pid(fd, look->uid, &seen.header, look->table);
+		pid = holder_pid(fd, scan->uid, &seen.header, scan->table);
 		start = seen.header.start;
 	}
 	if (pid >= 0 && version == SHARED_OTHER)
-		describe_other(&seen, pid, look->uid, process);
+		describe_other(&seen, pid, scan->uid, process);
 	else if (pid >= 0)
-		describe(page, pid, look->uid, process);
+		describe(page, pid, scan->uid, process);
 	else if (holder_none(fd, named, start, name_space))
-		sweep(look->dir, file);
+		sweep(scan->dir, file);
 close_fd:
 	free(page);
 	close(fd);
@@ -249,14 +249,14 @@ static int by_pid(const void *a, const void *b)
  * harm. A user can delete the files of processes to hide them anyway. Grants are in files that
  * belong to root.
  */
-static void describe_rest(const struct look *look, struct gpupart_process *process)
+static void describe_rest(const struct user_scan *scan, struct gpupart_process *process)
 {
 	memset(process, 0, sizeof(*process));
-	process->uid = look->uid;
+	process->uid = scan->uid;
 	snprintf(process->problem, sizeof(process->problem),
 		 "/dev/shm/gpupart-%u of user %u exceeds the limits of this list (%u files%s): more processes of this user may run",
-		 look->uid, look->uid, STATE_DIR_MAX_FILES,
-		 look->uid == geteuid() ? "" : ", " OTHERS_LIMITS);
+		 scan->uid, scan->uid, STATE_DIR_MAX_FILES,
+		 scan->uid == geteuid() ? "" : ", " OTHERS_LIMITS);
 }
 
 static void add_row(struct gpupart_process *list, unsigned int max, unsigned int *nr,
@@ -275,8 +275,8 @@ static void add_row(struct gpupart_process *list, unsigned int max, unsigned int
 static void list_dir(uid_t uid, struct holder_table *table, struct gpupart_process *list,
 		     unsigned int max, unsigned int *nr)
 {
-	struct look look = { .dir = state_dir_open(uid, false), .uid = uid, .table = table };
-	DIR *dir = state_dir_read(look.dir);
+	struct user_scan scan = { .dir = state_dir_open(uid, false), .uid = uid, .table = table };
+	DIR *dir = state_dir_read(scan.dir);
 	struct gpupart_process *process = malloc(sizeof(*process));
 	uint64_t budget = state_dir_budget_begin(uid);
 	unsigned int files = 0;
@@ -288,11 +288,11 @@ static void list_dir(uid_t uid, struct holder_table *table, struct gpupart_proce
 	while (dir && process && !spent && (entry = readdir(dir))) {
 		spent = state_dir_has_more(uid, ++files) || state_dir_budget_spent(budget);
 		if (!spent && entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
-		    read_page(&look, entry->d_name, process))
+		    read_page(&scan, entry->d_name, process))
 			add_row(list, max, nr, process);
 	}
 	if (dir && process && (spent || holder_spent(table))) {
-		describe_rest(&look, process);
+		describe_rest(&scan, process);
 		add_row(list, max, nr, process);
 	}
 	if (dir)
@@ -369,7 +369,7 @@ static bool is_of_user(const struct state_dir_status *status, uid_t uid)
 bool process_read(int pid, uid_t uid, struct gpupart_process *now)
 {
 	struct holder_table table = { .maps_max = MAX_MAPS };
-	struct look look = { .uid = uid, .table = &table };
+	struct user_scan scan = { .uid = uid, .table = &table };
 	struct state_dir_status status;
 	char file[48];
 	bool found;
@@ -377,13 +377,13 @@ bool process_read(int pid, uid_t uid, struct gpupart_process *now)
 	if (!state_dir_proc_is_own() || !state_dir_read_status(pid, &status) ||
 	    !is_of_user(&status, uid))
 		return false;
-	look.dir = state_dir_open(uid, false);
-	if (look.dir < 0)
+	scan.dir = state_dir_open(uid, false);
+	if (scan.dir < 0)
 		return false;
 	snprintf(file, sizeof(file), "%d.%llx", status.inner ? status.inner : pid,
 		 (unsigned long long)state_dir_namespace_of(pid));
-	found = read_page(&look, file, now) && now->pid == pid;
+	found = read_page(&scan, file, now) && now->pid == pid;
 	holder_table_free(&table);
-	close(look.dir);
+	close(scan.dir);
 	return found;
 }

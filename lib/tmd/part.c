@@ -74,7 +74,7 @@ static unsigned int epoch_of(const atomic_uint *epoch)
 }
 
 /* Moves @part to the end of the order. */
-static void comes_last(struct tmd_parts *parts, struct tmd_part *part)
+static void move_to_end(struct tmd_parts *parts, struct tmd_part *part)
 {
 	atomic_store(&part->came, atomic_fetch_add(&parts->nr_came, 1));
 }
@@ -87,7 +87,7 @@ static void fill(struct tmd_parts *parts, struct tmd_part *part, const struct tm
 	words_write(part->limit, &none);
 	words_write(part->left, left);
 	atomic_store(&part->epoch, epoch_of(&parts->epoch));
-	comes_last(parts, part);
+	move_to_end(parts, part);
 	atomic_store_explicit(&part->state, THERE, memory_order_release);
 }
 
@@ -156,7 +156,7 @@ void tmd_parts_show(struct tmd_parts *parts, unsigned int nr_tpcs)
 		forget(parts);
 }
 
-void tmd_parts_gone(struct tmd_parts *parts)
+void tmd_parts_context_destroyed(struct tmd_parts *parts)
 {
 	atomic_fetch_add(&parts->epoch, 1);
 }
@@ -324,11 +324,11 @@ static __attribute__((noinline)) void come_anew(struct tmd_parts *parts, struct 
 
 	if (atomic_exchange(&part->epoch, epoch) == epoch)
 		return;
-	comes_last(parts, part);
+	move_to_end(parts, part);
 	if (keeps(parts, part, epoch, limit))
 		return;
 	answer_write(part, &none, &none);
-	comes_last(parts, part);
+	move_to_end(parts, part);
 }
 
 struct tmd_allow tmd_part(const struct tmd_map *map, const struct tmd_allow *limit,

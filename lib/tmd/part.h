@@ -47,7 +47,7 @@ void tmd_parts_show(struct tmd_parts *parts, unsigned int nr_tpcs);
  * Called when a context was destroyed. The library does not know which context. So all contexts
  * get new positions at their next launches.
  */
-void tmd_parts_gone(struct tmd_parts *parts);
+void tmd_parts_context_destroyed(struct tmd_parts *parts);
 
 /*
  * Returns one or more TPCs of @limit for the context to which the driver left @left. If the

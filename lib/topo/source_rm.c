@@ -238,7 +238,7 @@ static void sm_decode(const struct sm_order_form *form, const uint16_t *entry, s
  * Two TPCs cannot have the same place in the same virtual GPC. So if all values are zero, the
  * driver does not report virtual GPCs.
  */
-static void sm_order_drop_untold(struct topo_sm *sms, unsigned int nr_sms)
+static void sm_order_drop_unreported(struct topo_sm *sms, unsigned int nr_sms)
 {
 	bool two_tpcs = false;
 	unsigned int sm;
@@ -302,7 +302,7 @@ static int rm_ask_sm_order(struct rm_conn *s, const struct gpupart_gpu_info *inf
 				RM_GR_GET_GLOBAL_SM_ORDER, form->size, SM_ORDER_MAX_SMS);
 	for (sm = 0; sm < s->nr_sms; sm++)
 		sm_decode(form, &s->sm_order[sm * form->entry_words], &s->sms[sm]);
-	sm_order_drop_untold(s->sms, s->nr_sms);
+	sm_order_drop_unreported(s->sms, s->nr_sms);
 	return 0;
 }
 

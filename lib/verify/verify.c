@@ -93,7 +93,7 @@ static void sets_take(struct gpupart_gpu *gpu, const struct cuda_api *cuda, stru
 	scope_limit_set(gpu, LIMIT_INNER, NULL);
 	kept->has_process = gpupart_process_get(gpu, &kept->process);
 	scope_ring_set(gpu, &gpu->process, NULL);
-	kept->has_thread = scope_sticky_get(gpu, &kept->thread);
+	kept->has_thread = scope_thread_set_get(gpu, &kept->thread);
 	scope_set_thread(NULL, gpu, NULL);
 	kept->has_next = scope_next_take(gpu, &kept->next);
 	for (unsigned int i = 0; i < NR_DEFAULT_STREAMS; i++) {

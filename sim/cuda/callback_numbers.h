@@ -116,11 +116,11 @@ void hook_api(struct api_call *api, bool ended);
  */
 #define API_CALL_PARAMS(entry, body, params) ({ \
 	struct api_call api_ = { API_##entry, #entry, params, CUDA_ERROR_UNKNOWN }; \
-	bool told_ = __atomic_load_n(&hook_nr_api, __ATOMIC_RELAXED); \
-	if (told_) \
+	bool reported_ = __atomic_load_n(&hook_nr_api, __ATOMIC_RELAXED); \
+	if (reported_) \
 		hook_api(&api_, false); \
 	api_.result = (body); \
-	if (told_) \
+	if (reported_) \
 		hook_api(&api_, true); \
 	api_.result; \
 })

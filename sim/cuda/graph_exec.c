@@ -234,7 +234,7 @@ static bool node_build(struct sim_exec *exec, struct exec_node *node)
 	return node->built;
 }
 
-static void node_tell(struct sim_exec *exec, struct exec_node *node, int cbid)
+static void node_report(struct sim_exec *exec, struct exec_node *node, int cbid)
 {
 	hook_launch(exec->ctx, node->work.function, node->host, (uintptr_t)node->device, cbid);
 }
@@ -257,16 +257,16 @@ static bool exec_build(struct sim_exec *exec, bool launch)
 		first = false;
 		if (!node->built)
 			good &= node_build(exec, node);
-		node_tell(exec, node, HOOK_GRAPH_NODE);
+		node_report(exec, node, HOOK_GRAPH_NODE);
 	}
 	for (node = exec->nodes; node < exec->nodes + exec->nr_nodes; node++)
 		if (node->uploads)
-			node_tell(exec, node, HOOK_TMD_UPLOADED);
+			node_report(exec, node, HOOK_TMD_UPLOADED);
 	return good;
 }
 
 /* Allocates the data of one launch of the graph, and fills in the dependencies. */
-static struct sim_run *run_make(const struct sim_exec *exec)
+static struct sim_run *run_init(const struct sim_exec *exec)
 {
 	unsigned int i, j, at = 0;
 	struct sim_run *run;
@@ -328,7 +328,7 @@ static CUresult exec_queue(struct sim_exec *exec, struct sim_stream *stream)
 	struct sim_moment *end;
 	CUresult error = CUDA_SUCCESS;
 
-	op.run = run_make(exec);
+	op.run = run_init(exec);
 	end = engine_moment();
 	if (!op.run || !end) {
 		error = CUDA_ERROR_OUT_OF_MEMORY;

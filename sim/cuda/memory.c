@@ -47,7 +47,7 @@ bool memory_of_ctx(const struct sim_ctx *ctx, uint64_t address, uint64_t bytes)
 		   registered_valid(ctx, address, bytes);
 }
 
-CUresult memory_make(struct sim_ctx *ctx, enum vram_kind kind, uint64_t bytes, uint64_t *address)
+CUresult memory_create(struct sim_ctx *ctx, enum vram_kind kind, uint64_t bytes, uint64_t *address)
 {
 	struct allocation *a = calloc(1, sizeof(*a));
 
@@ -65,7 +65,7 @@ CUresult memory_make(struct sim_ctx *ctx, enum vram_kind kind, uint64_t bytes, u
 	return CUDA_SUCCESS;
 }
 
-static void unmake(struct allocation **link)
+static void destroy(struct allocation **link)
 {
 	struct allocation *a = *link;
 
@@ -74,13 +74,13 @@ static void unmake(struct allocation **link)
 	free(a);
 }
 
-bool memory_unmake(uint64_t address, enum vram_kind kind)
+bool memory_destroy(uint64_t address, enum vram_kind kind)
 {
 	struct allocation **link;
 
 	for (link = &allocations; *link; link = &(*link)->next)
 		if ((*link)->address == address && (*link)->kind == kind) {
-			unmake(link);
+			destroy(link);
 			return true;
 		}
 	return false;
@@ -96,7 +96,7 @@ void memory_ctx_ends(struct sim_ctx *ctx)
 	while (*link)
 		if ((*link)->ctx == ctx &&
 		    ((*link)->kind == ROOM_LINEAR || (*link)->kind == ROOM_MANAGED))
-			unmake(link);
+			destroy(link);
 		else
 			link = &(*link)->next;
 }
@@ -106,8 +106,8 @@ static CUresult release(struct sim_ctx *ctx, uint64_t address, bool host)
 {
 	while (engine_step(ctx->gpu))
 		;
-	if (host ? memory_unmake(address, ROOM_HOST) :
-		   memory_unmake(address, ROOM_LINEAR) || memory_unmake(address, ROOM_MANAGED) ||
+	if (host ? memory_destroy(address, ROOM_HOST) :
+		   memory_destroy(address, ROOM_LINEAR) || memory_destroy(address, ROOM_MANAGED) ||
 		   pool_free(address))
 		return ctx->error;
 	return CUDA_ERROR_INVALID_VALUE;
@@ -123,7 +123,7 @@ CUresult memory_allocate(uint64_t *address, uint64_t bytes, enum vram_kind kind)
 	sim_enter();
 	ctx = ctx_current(&error);
 	if (ctx)
-		error = memory_make(ctx, kind, bytes, address);
+		error = memory_create(ctx, kind, bytes, address);
 	return sim_leave_with(error);
 }
 

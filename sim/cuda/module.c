@@ -172,7 +172,7 @@ void module_unload_all(struct sim_ctx *ctx)
 	for (module = modules; module; module = module->next)
 		if (module->ctx == ctx && module->live) {
 			module_end(module);
-			module->untold = true;
+			module->unreported = true;
 		}
 }
 
@@ -182,9 +182,9 @@ void module_report_unloaded(struct sim_ctx *ctx)
 
 	sim_enter();
 	for (module = modules; module; module = module->next) {
-		if (module->ctx != ctx || !module->untold)
+		if (module->ctx != ctx || !module->unreported)
 			continue;
-		module->untold = false;
+		module->unreported = false;
 		sim_leave();
 		hook_resource(ctx, module, HOOK_MODULE_DYING);
 		hook_resource(ctx, module, HOOK_MODULE_UNLOADED);

@@ -437,7 +437,7 @@ static CUresult ipc_close(uint64_t address)
 	bool there;
 
 	sim_enter();
-	there = memory_unmake(address, ROOM_MAPPED);
+	there = memory_destroy(address, ROOM_MAPPED);
 	sim_leave();
 	return there ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }

@@ -108,7 +108,7 @@ static CUresult take(struct sim_ctx *ctx, struct sim_pool *pool, uint64_t bytes,
 		}
 		pool->reserved = grown;
 	}
-	error = memory_make(ctx, ROOM_POOL, bytes, address);
+	error = memory_create(ctx, ROOM_POOL, bytes, address);
 	if (error) {
 		free(piece);
 		return error;
@@ -134,7 +134,7 @@ bool pool_free(uint64_t address)
 	piece->pool->used -= piece->bytes;
 	piece->pool->unseen += piece->bytes;
 	free(piece);
-	return memory_unmake(address, ROOM_POOL);
+	return memory_destroy(address, ROOM_POOL);
 }
 
 /*
@@ -236,7 +236,7 @@ static CUresult free_async(uint64_t address, CUstream handle)
 		while (engine_step(stream->ctx->gpu))
 			;
 		if (!graph_memory_contains(address) && !pool_free(address) &&
-		    !memory_unmake(address, ROOM_LINEAR))
+		    !memory_destroy(address, ROOM_LINEAR))
 			error = CUDA_ERROR_INVALID_VALUE;
 	}
 	return sim_leave_with(error);

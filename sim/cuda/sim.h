@@ -186,7 +186,7 @@ struct sim_module {
 	struct sim_ctx *ctx;
 	uint64_t bytes;			/* size of variables and code */
 	bool live, opaque;		/* opaque: a binary; any function name is accepted */
-	bool untold;	/* unloaded with its context, but not yet reported to subscribers */
+	bool unreported;	/* unloaded with its context, but not yet reported to subscribers */
 	void *image;	/* the image of a library whose code is not loaded yet; NULL: loaded */
 	size_t image_size;
 	struct sim_function *functions;
@@ -615,10 +615,10 @@ bool pool_free(uint64_t address);
 
 /* ----------------------------------------------------------------- memory.c */
 
-CUresult memory_make(struct sim_ctx *ctx, enum vram_kind kind, uint64_t bytes,
+CUresult memory_create(struct sim_ctx *ctx, enum vram_kind kind, uint64_t bytes,
 		     uint64_t *address);
-bool memory_unmake(uint64_t address, enum vram_kind kind);
-/* Calls memory_make() for the current context. Call this without sim_lock. */
+bool memory_destroy(uint64_t address, enum vram_kind kind);
+/* Calls memory_create() for the current context. Call this without sim_lock. */
 CUresult memory_allocate(uint64_t *address, uint64_t bytes, enum vram_kind kind);
 void memory_ctx_ends(struct sim_ctx *ctx);
 

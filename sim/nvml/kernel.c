@@ -24,12 +24,12 @@ EXPORT int nvmlSimulatedIoctl(int fd, unsigned long request, void *arg)
  * Fills the list with the entries that the driver would write. The list is long enough for all
  * these entries.
  */
-static void fill(struct rm_gpu_pids *list, const struct told *told)
+static void fill(struct rm_gpu_pids *list, const struct usage *usage)
 {
 	memset(list, 0, sizeof(*list));
 	list->id = SUBDEVICE;
-	for (unsigned int i = 0; i < told->nr && i < RM_GPU_PIDS_MAX; i++)
-		list->pids[list->nr++] = told->processes[i].pid;
+	for (unsigned int i = 0; i < usage->nr && i < RM_GPU_PIDS_MAX; i++)
+		list->pids[list->nr++] = usage->processes[i].pid;
 }
 
 static bool lists(const struct rm_gpu_pids *list, uint32_t pid)
@@ -40,7 +40,7 @@ static bool lists(const struct rm_gpu_pids *list, uint32_t pid)
 	return false;
 }
 
-nvmlReturn_t kernel_keep_listed(struct told *told)
+nvmlReturn_t kernel_keep_listed(struct usage *usage)
 {
 	uint64_t fd = sim_faults()->nvml_ioctl;
 	struct rm_control control = { .object = SUBDEVICE, .cmd = RM_GPU_GET_PIDS };
@@ -49,14 +49,14 @@ nvmlReturn_t kernel_keep_listed(struct told *told)
 
 	if (fd == UINT64_MAX)
 		return NVML_SUCCESS;
-	fill(&list, told);
+	fill(&list, usage);
 	control.params = (uintptr_t)&list;
 	control.params_size = sizeof(list);
 	if (nvmlSimulatedIoctl(fd, RM_IOCTL_CONTROL, &control) || control.status)
 		return NVML_ERROR_UNKNOWN;
-	for (unsigned int i = 0; i < told->nr; i++)
-		if (lists(&list, told->processes[i].pid))
-			told->processes[nr++] = told->processes[i];
-	told->nr = nr;
+	for (unsigned int i = 0; i < usage->nr; i++)
+		if (lists(&list, usage->processes[i].pid))
+			usage->processes[nr++] = usage->processes[i];
+	usage->nr = nr;
 	return NVML_SUCCESS;
 }

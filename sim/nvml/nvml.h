@@ -33,18 +33,18 @@ nvmlReturn_t nvml_check(nvmlDevice_t device);
 /* Returns the device's index in the order of PCI addresses. */
 unsigned int nvml_index(nvmlDevice_t device);
 
-enum told_kind { TOLD_COMPUTE, TOLD_GRAPHICS, TOLD_MPS, NR_TOLD_KINDS };
+enum usage_kind { USAGE_COMPUTE, USAGE_GRAPHICS, USAGE_MPS, NR_USAGE_KINDS };
 
 #define USAGE_MAX_PROCESSES	1024	/* maximum number of processes on a GPU */
 
 struct usage_process {
-	enum told_kind kind;
+	enum usage_kind kind;
 	uint32_t pid;
 	uint64_t used;		/* bytes, or NVML_NOT_AVAILABLE */
 };
 
 /* The current data about one GPU. The data is from a file, and the fault nvml names this file. */
-struct told {
+struct usage {
 	uint64_t total, reserved, used;		/* bytes */
 	unsigned int nr;
 	struct usage_process processes[USAGE_MAX_PROCESSES];
@@ -55,13 +55,13 @@ struct told {
  * format of README.md, prints a line on stderr and returns NVML_ERROR_UNKNOWN. Otherwise returns
  * 0.
  */
-nvmlReturn_t usage_read(unsigned int gpu, struct told *told);
+nvmlReturn_t usage_read(unsigned int gpu, struct usage *usage);
 
 /*
  * The fault nvml-ioctl names a descriptor. Requests a list of processes through this descriptor,
  * and keeps only the processes in the list. Without the fault, does nothing. If the driver does
  * not answer, returns NVML_ERROR_UNKNOWN.
  */
-nvmlReturn_t kernel_keep_listed(struct told *told);
+nvmlReturn_t kernel_keep_listed(struct usage *usage);
 
 #endif

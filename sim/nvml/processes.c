@@ -8,22 +8,22 @@
  * Returns the data about @device from the file. The caller frees the data. On an error, returns
  * NULL and sets *rc.
  */
-static struct told *ask(nvmlDevice_t device, const void *answer, nvmlReturn_t *rc)
+static struct usage *ask(nvmlDevice_t device, const void *answer, nvmlReturn_t *rc)
 {
-	struct told *told = NULL;
+	struct usage *usage = NULL;
 
 	*rc = nvml_check(device);
 	if (*rc == NVML_SUCCESS && !answer)
 		*rc = NVML_ERROR_INVALID_ARGUMENT;
 	if (*rc == NVML_SUCCESS) {
-		told = malloc(sizeof(*told));
-		*rc = told ? usage_read(nvml_index(device), told) : NVML_ERROR_UNKNOWN;
+		usage = malloc(sizeof(*usage));
+		*rc = usage ? usage_read(nvml_index(device), usage) : NVML_ERROR_UNKNOWN;
 	}
 	if (*rc == NVML_SUCCESS)
-		*rc = kernel_keep_listed(told);
+		*rc = kernel_keep_listed(usage);
 	if (*rc == NVML_SUCCESS)
-		return told;
-	free(told);
+		return usage;
+	free(usage);
 	return NULL;
 }
 
@@ -40,14 +40,14 @@ static bool is_known_version(uint32_t version, uint32_t known)
 EXPORT nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, struct nvml_memory *memory)
 {
 	nvmlReturn_t rc;
-	struct told *told = ask(device, memory, &rc);
+	struct usage *usage = ask(device, memory, &rc);
 
-	if (told) {
-		memory->total = told->total;
-		memory->used = told->reserved + told->used;
-		memory->free = told->total - memory->used;
+	if (usage) {
+		memory->total = usage->total;
+		memory->used = usage->reserved + usage->used;
+		memory->free = usage->total - memory->used;
 	}
-	free(told);
+	free(usage);
 	return rc;
 }
 
@@ -55,17 +55,17 @@ EXPORT nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device,
 					       struct nvml_memory_v2 *memory)
 {
 	nvmlReturn_t rc;
-	struct told *told = ask(device, memory, &rc);
+	struct usage *usage = ask(device, memory, &rc);
 
-	if (told && !is_known_version(memory->version, NVML_MEMORY_V2)) {
+	if (usage && !is_known_version(memory->version, NVML_MEMORY_V2)) {
 		rc = NVML_ERROR_VERSION_MISMATCH;
-	} else if (told) {
-		memory->total = told->total;
-		memory->reserved = told->reserved;
-		memory->used = told->used;
-		memory->free = told->total - told->reserved - told->used;
+	} else if (usage) {
+		memory->total = usage->total;
+		memory->reserved = usage->reserved;
+		memory->used = usage->used;
+		memory->free = usage->total - usage->reserved - usage->used;
 	}
-	free(told);
+	free(usage);
 	return rc;
 }
 
@@ -74,25 +74,25 @@ EXPORT nvmlReturn_t nvmlDeviceGetConfComputeProtectedMemoryUsage(nvmlDevice_t de
 								 struct nvml_memory *memory)
 {
 	nvmlReturn_t rc;
-	struct told *told = ask(device, memory, &rc);
+	struct usage *usage = ask(device, memory, &rc);
 
-	if (told)
+	if (usage)
 		memset(memory, 0, sizeof(*memory));
-	free(told);
+	free(usage);
 	return rc;
 }
 
 /* ------------------------------------------------------------------------ processes */
 
 /* The kinds of processes in a list. Each bit is one kind. */
-#define ALL	((1u << NR_TOLD_KINDS) - 1)
+#define ALL	((1u << NR_USAGE_KINDS) - 1)
 
-static unsigned int count(const struct told *told, unsigned int of)
+static unsigned int count(const struct usage *usage, unsigned int of)
 {
 	unsigned int nr = 0;
 
-	for (unsigned int i = 0; i < told->nr; i++)
-		nr += of >> told->processes[i].kind & 1;
+	for (unsigned int i = 0; i < usage->nr; i++)
+		nr += of >> usage->processes[i].kind & 1;
 	return nr;
 }
 
@@ -143,25 +143,25 @@ static nvmlReturn_t list(nvmlDevice_t device, unsigned int of, form put, unsigne
 {
 	unsigned int room, found = 0;
 	nvmlReturn_t rc;
-	struct told *told = ask(device, nr, &rc);
+	struct usage *usage = ask(device, nr, &rc);
 
-	if (!told)
+	if (!usage)
 		return rc;
 	room = *nr;
 	if (room && !entries) {
 		rc = NVML_ERROR_INVALID_ARGUMENT;
-		goto free_told;
+		goto free_usage;
 	}
-	*nr = count(told, of);
+	*nr = count(usage, of);
 	if (*nr > room) {
 		rc = NVML_ERROR_INSUFFICIENT_SIZE;
-		goto free_told;
+		goto free_usage;
 	}
-	for (unsigned int i = 0; i < told->nr; i++)
-		if (of >> told->processes[i].kind & 1)
-			put(entries, found++, &told->processes[i]);
-free_told:
-	free(told);
+	for (unsigned int i = 0; i < usage->nr; i++)
+		if (of >> usage->processes[i].kind & 1)
+			put(entries, found++, &usage->processes[i]);
+free_usage:
+	free(usage);
 	return rc;
 }
 
@@ -185,9 +185,9 @@ static form newest(void)
 		return list(device, 1u << (kind), newest(), nr, entries); \
 	}
 
-LISTS(nvmlDeviceGetComputeRunningProcesses, TOLD_COMPUTE)
-LISTS(nvmlDeviceGetGraphicsRunningProcesses, TOLD_GRAPHICS)
-LISTS(nvmlDeviceGetMPSComputeRunningProcesses, TOLD_MPS)
+LISTS(nvmlDeviceGetComputeRunningProcesses, USAGE_COMPUTE)
+LISTS(nvmlDeviceGetGraphicsRunningProcesses, USAGE_GRAPHICS)
+LISTS(nvmlDeviceGetMPSComputeRunningProcesses, USAGE_MPS)
 
 EXPORT nvmlReturn_t nvmlDeviceGetRunningProcessDetailList(nvmlDevice_t device,
 							  struct nvml_detail_list *details)
@@ -196,7 +196,7 @@ EXPORT nvmlReturn_t nvmlDeviceGetRunningProcessDetailList(nvmlDevice_t device,
 
 	if (rc != NVML_SUCCESS)
 		return rc;
-	if (!details || details->mode >= NR_TOLD_KINDS)
+	if (!details || details->mode >= NR_USAGE_KINDS)
 		return NVML_ERROR_INVALID_ARGUMENT;
 	if (!is_known_version(details->version, NVML_DETAIL_LIST_V1))
 		return NVML_ERROR_VERSION_MISMATCH;
@@ -223,17 +223,17 @@ EXPORT nvmlReturn_t nvmlDeviceGetAccountingStats(nvmlDevice_t device, unsigned i
 						 void *stats)
 {
 	nvmlReturn_t rc;
-	struct told *told = ask(device, stats, &rc);
+	struct usage *usage = ask(device, stats, &rc);
 
-	if (!told)
+	if (!usage)
 		return rc;
 	rc = NVML_ERROR_NOT_FOUND;
-	for (unsigned int i = 0; i < told->nr && rc != NVML_SUCCESS; i++)
-		if (told->processes[i].pid == pid) {
+	for (unsigned int i = 0; i < usage->nr && rc != NVML_SUCCESS; i++)
+		if (usage->processes[i].pid == pid) {
 			memcpy(stats, (uint32_t[]){ 50, 25 }, 8);
 			rc = NVML_SUCCESS;
 		}
-	free(told);
+	free(usage);
 	return rc;
 }
 

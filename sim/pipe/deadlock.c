@@ -9,7 +9,7 @@
 #include <string.h>
 #include "sim/pipe/pipe.h"
 
-enum who_kind { WHO_PROGRAM, WHO_STREAM, WHO_NOBODY };
+enum who_kind { WHO_PROGRAM, WHO_STREAM, WHO_NONE };
 
 struct who {
 	enum who_kind kind;
@@ -95,7 +95,7 @@ static struct who recorder(const struct pipe *pipe, unsigned int event, unsigned
 	for (unsigned int i = 0; i < scenario->nr_programs; i++)
 		if (is_waiting(&pipe->programs[i]) && will_record(&pipe->programs[i], event))
 			return (struct who){ WHO_PROGRAM, i };
-	return (struct who){ WHO_NOBODY, 0 };
+	return (struct who){ WHO_NONE, 0 };
 }
 
 static struct who after_program(const struct pipe *pipe, unsigned int nr, char *text, size_t len)
@@ -125,7 +125,7 @@ static struct who after_stream(const struct pipe *pipe, unsigned int nr, char *t
 
 	if (!channel) {
 		say(text, len, "stream %s has no commands left; ", stream_name(pipe, nr));
-		return (struct who){ WHO_NOBODY, 0 };
+		return (struct who){ WHO_NONE, 0 };
 	}
 	if (command != channel->head) {
 		say(text, len, "stream %s (line %d) waits behind stream %s in the same channel; ",
@@ -148,7 +148,7 @@ static struct who first_one(const struct pipe *pipe)
 	for (unsigned int i = 0; i < pipe->scenario->nr_programs; i++)
 		if (pipe->programs[i].state != PROGRAM_DONE)
 			return (struct who){ WHO_PROGRAM, i };
-	return (struct who){ WHO_NOBODY, 0 };
+	return (struct who){ WHO_NONE, 0 };
 }
 
 static struct who step_on(const struct pipe *pipe, struct who who, char *text, size_t len)
@@ -184,14 +184,14 @@ int deadlock_report(struct pipe *pipe)
 	struct who who = first_one(pipe), begin;
 
 	/* Follow the chain to the beginning of the cycle, and then follow the cycle one time. */
-	for (i = 0; i < most && who.kind != WHO_NOBODY; i++) {
+	for (i = 0; i < most && who.kind != WHO_NONE; i++) {
 		unused[0] = '\0';
 		begin = who;
 		who = step_on(pipe, who, unused, sizeof(unused));
 	}
-	if (who.kind == WHO_NOBODY) {
+	if (who.kind == WHO_NONE) {
 		who = first_one(pipe);
-		for (i = 0; i < most && who.kind != WHO_NOBODY; i++)
+		for (i = 0; i < most && who.kind != WHO_NONE; i++)
 			who = step_on(pipe, who, text, sizeof(text));
 		cut(text, sizeof(text));
 		return pipe_error(pipe, -EDEADLK, 0, "deadlock at %llu ns: %snothing is left that "

@@ -43,7 +43,7 @@ int pipe_fed_open(struct pipe_fed **out, const struct pipe_gpu *gpu,
 		.scenario = &fed->scenario, .watch = &fed->blocks, .result = &fed->result,
 		.fed = &fed->watch,
 	};
-	if (run_make(&fed->pipe, PIPE_MAX_STREAMS) || !fed->specs || !fed->closed) {
+	if (run_init(&fed->pipe, PIPE_MAX_STREAMS) || !fed->specs || !fed->closed) {
 		pipe_fed_close(fed);
 		return -ENOMEM;
 	}
@@ -55,7 +55,7 @@ void pipe_fed_close(struct pipe_fed *fed)
 {
 	if (!fed)
 		return;
-	run_unmake(&fed->pipe);
+	run_fini(&fed->pipe);
 	free(fed->specs);
 	free(fed->closed);
 	free(fed);

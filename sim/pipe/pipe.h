@@ -518,8 +518,8 @@ struct pipe {
  * Creates the stages for @nr_streams streams. Returns 0 or -ENOMEM. In both cases, the caller
  * must destroy the stages.
  */
-int run_make(struct pipe *pipe, unsigned int nr_streams);
-void run_unmake(struct pipe *pipe);
+int run_init(struct pipe *pipe, unsigned int nr_streams);
+void run_fini(struct pipe *pipe);
 /*
  * Handles all events at the time of @first, and their consequences. The caller has removed
  * @first from the queue.

@@ -74,7 +74,7 @@ static uint64_t nr_happenings(const struct pipe_scenario *scenario, unsigned int
 	return nr;
 }
 
-int run_make(struct pipe *pipe, unsigned int nr_streams)
+int run_init(struct pipe *pipe, unsigned int nr_streams)
 {
 	const struct pipe_scenario *scenario = pipe->scenario;
 
@@ -94,7 +94,7 @@ int run_make(struct pipe *pipe, unsigned int nr_streams)
 	return 0;
 }
 
-void run_unmake(struct pipe *pipe)
+void run_fini(struct pipe *pipe)
 {
 	struct graph_run *run;
 	struct chunk *chunk;
@@ -188,7 +188,7 @@ int pipe_run(const struct pipe_scenario *scenario, const struct pipe_watch *watc
 	struct pipe pipe = { .scenario = scenario, .watch = watch, .result = result };
 
 	memset(result, 0, sizeof(*result));
-	if (!run_make(&pipe, scenario->nr_streams) && !check_scenario(&pipe)) {
+	if (!run_init(&pipe, scenario->nr_streams) && !check_scenario(&pipe)) {
 		for (unsigned int i = 0; i < scenario->nr_programs; i++)
 			cpu_start(&pipe, &pipe.programs[i], &scenario->programs[i],
 				  &result->programs[i]);
@@ -200,6 +200,6 @@ int pipe_run(const struct pipe_scenario *scenario, const struct pipe_watch *watc
 		if (!pipe.error && !result->stopped && (pipe.nr_running || pipe.in_flight))
 			deadlock_report(&pipe);
 	}
-	run_unmake(&pipe);
+	run_fini(&pipe);
 	return pipe.error;
 }

@@ -383,7 +383,7 @@ void sm_put(struct pipe *pipe, struct sm *sm, struct task *task, uint64_t block,
 	machine_sm_dirty(sm);
 }
 
-static void tell_block(struct pipe *pipe, const struct sm *sm, const struct resident *resident)
+static void report_block(struct pipe *pipe, const struct sm *sm, const struct resident *resident)
 {
 	const struct task *task = resident->task;
 	struct pipe_block block = {
@@ -413,7 +413,7 @@ static void went(struct pipe *pipe, struct sm *sm, unsigned int i)
 			machine_idle(pipe, sm->machine);
 	}
 	if (pipe->watch && pipe->watch->block)
-		tell_block(pipe, sm, resident);
+		report_block(pipe, sm, resident);
 	pipe->result->blocks++;
 	wdu_block_done(pipe, task);
 }

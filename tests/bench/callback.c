@@ -26,7 +26,7 @@ static int pool_hits(void *lib, void *stream, size_t bytes, int nr)
 }
 
 /* Sets up a run that may borrow TPCs from another run. Called before the attach. */
-static struct lend_block *borrow_begin(struct gpupart *gp, const char **lender)
+static struct lend_memory *borrow_begin(struct gpupart *gp, const char **lender)
 {
 	struct gpupart_report *own, *other;
 	const char *id;
@@ -38,11 +38,11 @@ static struct lend_block *borrow_begin(struct gpupart *gp, const char **lender)
 	setenv("GPUPART_SET", "0-15", 1);
 	if (gpupart_report_start(gp, id))
 		return NULL;
-	return &((struct report_block *)((struct memfd *)own)->head)->lend;
+	return &((struct report_memory *)((struct memfd *)own)->head)->lend;
 }
 
 /* Makes the other run idle. If @busy is true, the other run is never idle. */
-static void borrow(struct lend_block *own, const char *lender, struct gpupart_gpu *gpu, bool busy)
+static void borrow(struct lend_memory *own, const char *lender, struct gpupart_gpu *gpu, bool busy)
 {
 	snprintf(own->lender.report, sizeof(own->lender.report), "%s", lender);
 	snprintf(own->lender.pci, sizeof(own->lender.pci), "%s",
@@ -65,7 +65,7 @@ int main(int argc, char **argv)
 	struct gpupart_gpu *gpu;
 	struct gpupart *gp;
 	int nr = argc > 2 ? atoi(argv[2]) : 1000;
-	struct lend_block *lend = NULL;
+	struct lend_memory *lend = NULL;
 	const char *lender = NULL;
 
 	/* Makes the calls in the same order as `gpupart run`. */

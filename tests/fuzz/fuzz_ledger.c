@@ -68,7 +68,8 @@ static void make_file(struct input *in)
 	size_t size = sizeof(ledger);
 	int fd;
 
-	_Static_assert(offsetof(typeof(ledger), slots) == offsetof(struct ledger_block, slots), "");
+	_Static_assert(offsetof(typeof(ledger), slots) ==
+		       offsetof(struct ledger_memory, slots), "");
 	memset(&ledger, 0, sizeof(ledger));
 	shared_init(&ledger.header.shared, LEDGER_LAYOUT, sizeof(ledger.header));
 	atomic_init(&ledger.header.shared.magic, SHARED_MAGIC(SHARED_LEDGER));

@@ -6,7 +6,7 @@
  */
 #include <errno.h>
 #include <sys/mman.h>
-#include "lib/stat/block.h"
+#include "lib/stat/shared_memory.h"
 #include "cli/stat/stat.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -59,19 +59,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static char *argv[] = { "program", NULL };
 	struct stat_program program = { .argv = argv, .seconds = 1 };
 	struct input in = { data, size };
-	static struct stat_block made;
+	static struct stat_memory made;
 	struct gpupart_stat_process p;
 	struct memfd_head *head;
-	struct stat_block *block;
+	struct stat_memory *memory;
 	struct gpupart_stat *stat;
 	struct gpupart *gp;
 	const char *id;
 	int err;
 
 	MUST(!gpupart_open(&gp) && !gpupart_stat_open(gp, &stat, &id));
-	MUST(!memfd_map(gp, id, STAT_NAME, STAT_MAGIC, sizeof(*block), &head));
-	block = (struct stat_block *)head;
-	made = *block;
+	MUST(!memfd_map(gp, id, STAT_NAME, STAT_MAGIC, sizeof(*memory), &head));
+	memory = (struct stat_memory *)head;
+	made = *memory;
 	made.nr_processes = input_u8(&in) % (MOST + 1);
 	for (unsigned int n = 0; n < MOST; n++) {
 		struct input part = { in.at, in.left / (MOST - n) };
@@ -84,7 +84,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		};
 		input_patch(&part, &made.places[n], sizeof(made.places[n]));
 	}
-	memcpy(block, &made, sizeof(made));
+	memcpy(memory, &made, sizeof(made));
 	for (unsigned int n = 0; (err = gpupart_stat_get(stat, n, &p)) != -ENOENT; n++) {
 		if (!err)
 			take(&program, &p);
@@ -92,7 +92,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	program.nr_lost = gpupart_stat_lost(stat);
 	show(&program);
-	munmap(block, sizeof(*block));
+	munmap(memory, sizeof(*memory));
 	gpupart_stat_close(stat);
 	gpupart_close(gp);
 	return 0;

@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "lib/ledger/ledger.h"
-#include "lib/stat/block.h"
+#include "lib/stat/shared_memory.h"
 #include "lib/state/process.h"
 #include "lib/state/state_page.h"
 #include "lib/topo/topology.h"
@@ -320,7 +320,7 @@ static int stat_shared(void)
 
 	if (err)
 		return err;
-	err = memfd_map(gp, id, STAT_NAME, STAT_MAGIC, sizeof(struct stat_block), &head);
+	err = memfd_map(gp, id, STAT_NAME, STAT_MAGIC, sizeof(struct stat_memory), &head);
 	gpupart_stat_close(stat);
 	return err;
 }

@@ -102,7 +102,8 @@ struct qos_measured {
 	 * number of launches on lent TPCs; if it is not 0, the tenant used more than its own TPCs
 	 */
 	uint64_t borrowed;
-	uint64_t told;	/* reported work, if @work does not come from reports; for display only */
+	/* reported work, if @work does not come from reports; for display only */
+	uint64_t reported;
 	uint64_t nr;		/* for QOS_LATENCY: number of answered requests */
 	uint64_t latency_ns;	/* for QOS_LATENCY: latency at the percentile of the goal */
 	/*

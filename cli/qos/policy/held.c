@@ -37,7 +37,7 @@ void qos_find_held(struct qos_policy *p)
 
 bool qos_newly_held(const struct qos_policy *p, const struct qos_actor *a)
 {
-	struct gpupart_tpcset came = gpupart_tpcset_andnot(&p->board.held, &p->told);
+	struct gpupart_tpcset came = gpupart_tpcset_andnot(&p->board.held, &p->announced);
 
 	return gpupart_tpcset_intersects(&came, &a->set);
 }
@@ -58,12 +58,12 @@ void qos_report_held(struct qos_policy *p)
 	struct gpupart_tpcset all = gpupart_tpcset_first(p->board.nr_tpcs), now, came, went;
 
 	now = gpupart_tpcset_and(&p->board.held, &all);
-	came = gpupart_tpcset_andnot(&now, &p->told);
-	went = gpupart_tpcset_andnot(&p->told, &now);
+	came = gpupart_tpcset_andnot(&now, &p->announced);
+	went = gpupart_tpcset_andnot(&p->announced, &now);
 	say_set(p, &came, "used by other programs: no tenant gets them");
 	say_set(p, &went, "free again");
 	if (!gpupart_tpcset_empty(&came))
 		say_set(p, &p->shared, "shared with other programs, because too few are left for "
 			"the floors");
-	p->told = now;
+	p->announced = now;
 }

@@ -150,8 +150,8 @@ struct qos_policy {
 	uint8_t drains[GPUPART_MAX_TPCS];
 	/* TPCs of other programs: tenants do not get @held, but they do get @shared */
 	struct gpupart_tpcset held, shared;
-	struct gpupart_tpcset told;	/* TPCs in the last message about programs that are not
-					 * tenants */
+	/* TPCs in the last message about programs that are not tenants */
+	struct gpupart_tpcset announced;
 	unsigned int calm;			/* epochs since the last change */
 	unsigned int wants[QOS_MAX_TENANTS];	/* number of TPCs each guaranteed tenant needs */
 	char words[QOS_MESSAGE_SIZE];

@@ -313,7 +313,7 @@ static struct gpupart_tpcset reserved(const struct qos_policy *p)
 	return set;
 }
 
-static void tell(const struct qos_policy *p, const struct gpupart_tpcset *before,
+static void report_changes(const struct qos_policy *p, const struct gpupart_tpcset *before,
 		 struct qos_decision *d)
 {
 	memset(d, 0, sizeof(*d));
@@ -473,7 +473,7 @@ void qos_policy_step(struct qos_policy *p, const struct qos_measured *measured,
 		for (i = 0; i < p->nr; i++)
 			drained[i] = measured[p->order[i]].drained || measured[p->order[i]].gone;
 		qos_give_drained(p, drained);
-		tell(p, before, decision);
+		report_changes(p, before, decision);
 		return;
 	}
 	p->epoch++;
@@ -495,7 +495,7 @@ void qos_policy_step(struct qos_policy *p, const struct qos_measured *measured,
 		qos_lend(&p->actors[i], &measured[p->order[i]],
 			 !gpupart_tpcset_equal(&p->actors[i].set, &before[i]) ||
 			 !gpupart_tpcset_empty(&p->actors[i].coming));
-	tell(p, before, decision);
+	report_changes(p, before, decision);
 }
 
 int qos_policy_new(const struct qos_board *board, const struct qos_rules *rules,
@@ -531,7 +531,7 @@ int qos_policy_new(const struct qos_board *board, const struct qos_rules *rules,
 	adopt(p);
 	first_wants(p);
 	share_out(p);
-	tell(p, none, first);
+	report_changes(p, none, first);
 	*policy = p;
 	return 0;
 }

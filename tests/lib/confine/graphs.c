@@ -328,7 +328,7 @@ static void *destroy(void *given)
 	return cuCtxSetCurrent(victim->ctx) || cuStreamDestroy(victim->stream) ? given : NULL;
 }
 
-static void stream_goes(void)
+static void stream_destroyed(void)
 {
 	enum { ROUNDS = 40 };
 	int failed = 0, lost = 0;
@@ -508,7 +508,7 @@ static const struct scenario scenarios[] = {
 	{ "captured-early", captured_early, "@b", { NULL }, prepare_checked },
 	{ "captured-elsewhere", captured_elsewhere, "@b:@e", { NULL }, NULL },
 	{ "checked", child_attaches, "@b", { NULL }, NULL },
-	{ "stream-goes", stream_goes, "@b", { NULL }, NULL },
+	{ "stream-destroyed", stream_destroyed, "@b", { NULL }, NULL },
 	{ "failed-launch", failed_launch, "@b:@e", { NULL }, NULL },
 	{ "other-context", other_context, "@b:@e", { NULL }, NULL },
 	{ "set-changed", set_changed, "@b", { "GPUPART_SIM_FAULTS=subscribers=2" }, NULL },

@@ -222,7 +222,7 @@ static void *look_always(void *none)
 	for (;; usleep(500)) {
 		pthread_mutex_lock(&looking);
 		if (lender)
-			atomic_store(&looked, gpupart_lender_look(&mine, lender));
+			atomic_store(&looked, gpupart_lender_update(&mine, lender));
 		pthread_mutex_unlock(&looking);
 	}
 	return none;
@@ -270,9 +270,9 @@ static bool runs_unlent(struct peer *peer, int times)
 
 static struct peer serve, batch;
 
-static struct lend_block *block(const struct peer *peer)
+static struct lend_memory *shared(const struct peer *peer)
 {
-	return &((struct report_block *)((struct memfd *)peer->report)->head)->lend;
+	return &((struct report_memory *)((struct memfd *)peer->report)->head)->lend;
 }
 
 static bool find_pci(void)
@@ -334,8 +334,8 @@ static void idle_and_busy(void)
 	looks_go_on();
 	tap_ok(finds(0) && runs_unlent(&batch, 1), "a look finds the lender busy");
 	tap_ok(finds(1) && runs_lent(&batch), "it is idle again, and lends");
-	tap_ok(atomic_load(&block(&batch)->lent) >= 2 && !block(&batch)->revoked,
-	       "%llu launches were lent TPCs", (U64)block(&batch)->lent);
+	tap_ok(atomic_load(&shared(&batch)->lent) >= 2 && !shared(&batch)->revoked,
+	       "%llu launches were lent TPCs", (U64)shared(&batch)->lent);
 }
 
 /* The second launch of a graph builds no node, so it has no launch callback. */
@@ -346,7 +346,7 @@ static void graph(void)
 		    finds(1) && runs_lent(&batch), "the lender has launched a graph"))
 		return;
 	looks_pause();
-	block(&batch)->lease = UINT64_MAX;
+	shared(&batch)->lease = UINT64_MAX;
 	tap_ok(runs_lent(&batch) && !strcmp(ask(&serve, 'g', 0), "0 1") && runs_unlent(&batch, 3),
 	       "it launches it again, and lends nothing from then on");
 	looks_go_on();
@@ -360,7 +360,7 @@ static void lease(void)
 	if (!lends(20 * SECOND, 20 * SECOND) || !tap_ok(runs_lent(&batch), "it borrows"))
 		return;
 	looks_pause();
-	now = block(&batch)->lease;
+	now = shared(&batch)->lease;
 	while (records_counter() < now)
 		usleep(1000);
 	tap_ok(runs_unlent(&batch, 3), "no watcher for the time of a lease: nothing is lent");
@@ -444,23 +444,23 @@ static void cut(void)
 	fd = open(serve.id, O_RDWR | O_CLOEXEC);
 	tap_ok(fd >= 0 && ftruncate(fd, 0) == -1 && errno == EPERM,
 	       "what it reads launch by launch cannot be: %s", strerror(errno));
-	block(&serve)->busy = 12345;
+	shared(&serve)->busy = 12345;
 	tap_ok(runs_unlent(&batch, 3), "a number that says nothing is a busy lender");
 }
 
 /* The user may replace the lender's report. The new file may have any set. */
 static void lies(void)
 {
-	struct lend_block *own;
+	struct lend_memory *own;
 	int fd;
 
 	if (!lends(20 * SECOND, 20 * SECOND) || !tap_ok(runs_lent(&batch), "it borrows"))
 		return;
 	looks_pause();
-	own = block(&batch);
+	own = shared(&batch);
 	fd = memfd_create(REPORT_NAME, MFD_ALLOW_SEALING);
-	if (ftruncate(fd, sizeof(struct report_block)) ||
-	    pwrite(fd, &(struct memfd_head){ REPORT_MAGIC, sizeof(struct report_block) },
+	if (ftruncate(fd, sizeof(struct report_memory)) ||
+	    pwrite(fd, &(struct memfd_head){ REPORT_MAGIC, sizeof(struct report_memory) },
 		   sizeof(struct memfd_head), 0) < 0)
 		tap_ok(false, "a report without a seal");
 	for (int i = 0; i < 4; i++) {
@@ -479,7 +479,7 @@ static void lies(void)
 			own->lender.tpcs = i == 3 ? list("8,200") :
 						    (struct gpupart_tpcset){ { 0 } };
 		own->number++;
-		own->idle = i ? atomic_load(&block(&serve)->busy) : 0;
+		own->idle = i ? atomic_load(&shared(&serve)->busy) : 0;
 		own->lease = UINT64_MAX;
 		tap_ok(runs_unlent(&batch, 3), "%s: nothing is lent", what[i]);
 	}
@@ -511,8 +511,8 @@ static void too_long(void)
 	if (!lends(20 * SECOND, SECOND) || !tap_ok(runs_lent(&batch), "it borrows"))
 		return;
 	tap_ok(make_known(1200000000), "a kernel once took longer than the limit");
-	lent = block(&batch)->lent;
-	tap_ok(launches(5) && block(&batch)->lent == lent && !block(&batch)->revoked &&
+	lent = shared(&batch)->lent;
+	tap_ok(launches(5) && shared(&batch)->lent == lent && !shared(&batch)->revoked &&
 	       runs_lent(&batch), "it is lent nothing, another kernel is");
 }
 
@@ -522,17 +522,17 @@ static void overrun(void)
 
 	if (!lends(20 * SECOND, SECOND) || !tap_ok(make_known(1000), "a short kernel"))
 		return;
-	lent = block(&batch)->lent;
+	lent = shared(&batch)->lent;
 	looks_pause();
-	block(&batch)->lease = UINT64_MAX;
-	block(&batch)->idle = atomic_load(&block(&serve)->busy);
-	tap_ok(*ask(&batch, 'm', 1200000000) == '0' && block(&batch)->lent == lent + 1 &&
+	shared(&batch)->lease = UINT64_MAX;
+	shared(&batch)->idle = atomic_load(&shared(&serve)->busy);
+	tap_ok(*ask(&batch, 'm', 1200000000) == '0' && shared(&batch)->lent == lent + 1 &&
 	       !strcmp(ask(&batch, 'w', 0), "0 0"), "takes long with lent TPCs");
 	looks_go_on();
 	launches(1);
-	tap_ok(block(&batch)->revoked == 1, "that is the last time");
-	lent = block(&batch)->lent;
-	tap_ok(launches(5) && block(&batch)->lent == lent && runs_lent(&batch),
+	tap_ok(shared(&batch)->revoked == 1, "that is the last time");
+	lent = shared(&batch)->lent;
+	tap_ok(launches(5) && shared(&batch)->lent == lent && runs_lent(&batch),
 	       "it is lent nothing more, another kernel is");
 }
 
@@ -545,9 +545,9 @@ static void bound(void)
 		return;
 	for (int n = 0; n < 4; n++)
 		good &= !strcmp(ask(&batch, n % 2 ? 'm' : 'l', 300000000), "0 1");
-	tap_ok(good && !block(&batch)->expired, "no two of them are outstanding");
-	tap_ok(block(&batch)->waited == 3, "%llu launches waited", (U64)block(&batch)->waited);
-	tap_ok(!block(&batch)->lent, "and nothing is lent");
+	tap_ok(good && !shared(&batch)->expired, "no two of them are outstanding");
+	tap_ok(shared(&batch)->waited == 3, "%llu launches waited", (U64)shared(&batch)->waited);
+	tap_ok(!shared(&batch)->lent, "and nothing is lent");
 }
 
 /*
@@ -562,12 +562,12 @@ static void waits_for_later(void)
 		return;
 	tap_ok(!strcmp(ask(&batch, 'l', 3600u * 1000000), "0 1"), "takes a second, and more");
 	tap_ok(*ask(&batch, 'm', 1000) == '0' && !strcmp(ask(&batch, 'w', 0), "0 1") &&
-	       block(&batch)->expired == 1,
+	       shared(&batch)->expired == 1,
 	       "the next launch waits for it, but not for ever: it ends first");
-	lent = block(&batch)->lent;
+	lent = shared(&batch)->lent;
 	tap_ok(*ask(&batch, 'm', 1000) == '0' && !strcmp(ask(&batch, 'w', 0), "0 1") &&
-	       block(&batch)->expired == 1, "the one after that does not wait");
-	tap_ok(block(&batch)->lent <= lent + 1, "%llu lent", (U64)lent);
+	       shared(&batch)->expired == 1, "the one after that does not wait");
+	tap_ok(shared(&batch)->lent <= lent + 1, "%llu lent", (U64)lent);
 }
 
 static void own_sets(void)
@@ -577,8 +577,8 @@ static void own_sets(void)
 	if (!lends(20 * SECOND, 20 * SECOND) || !tap_ok(runs_lent(&batch), "it borrows"))
 		return;
 	looks_pause();
-	block(&batch)->lease = UINT64_MAX;
-	block(&batch)->idle = atomic_load(&block(&serve)->busy);
+	shared(&batch)->lease = UINT64_MAX;
+	shared(&batch)->idle = atomic_load(&shared(&serve)->busy);
 	tap_ok(*ask(&batch, 't', 0xffff) == '0' && runs_unlent(&batch, 3),
 	       "a thread with a set of its own has that in the limit, whatever is lent");
 	ask(&batch, 'u', 0);
@@ -604,15 +604,15 @@ static void attributes(void)
 	if (!lends(20 * SECOND, 20 * SECOND))
 		return;
 	looks_pause();
-	block(&batch)->lease = UINT64_MAX;
-	block(&batch)->idle = atomic_load(&block(&serve)->busy);
+	shared(&batch)->lease = UINT64_MAX;
+	shared(&batch)->idle = atomic_load(&shared(&serve)->busy);
 	for (int n = 0; n < LEND_RUNS; n++)
 		ask(&batch, 'e', 8);
 	for (unsigned int i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		const U64 lent = block(&batch)->lent;
+		const U64 lent = shared(&batch)->lent;
 		const char *answer = ask(&batch, 'e', rows[i].id);
 
-		tap_ok(!strcmp(answer, "0 0") && block(&batch)->lent == lent + rows[i].lent,
+		tap_ok(!strcmp(answer, "0 0") && shared(&batch)->lent == lent + rows[i].lent,
 		       "attribute %d: %slent TPCs", rows[i].id, rows[i].lent ? "" : "not ");
 	}
 	looks_go_on();
@@ -631,21 +631,21 @@ static void refused(void)
 	if (!both(20 * SECOND, 20 * SECOND))
 		return;
 	looks_pause();
-	block(&serve)->limit_ns = 1;
-	tap_ok(open_lender() == -EBUSY && !block(&serve)->lends, "a lender that borrows: %s",
+	shared(&serve)->limit_ns = 1;
+	tap_ok(open_lender() == -EBUSY && !shared(&serve)->lends, "a lender that borrows: %s",
 	       gpupart_error(gp));
-	block(&serve)->limit_ns = 0;
+	shared(&serve)->limit_ns = 0;
 	tap_ok(gpupart_lender_open(gp, batch.report, "/dev/null", getenv("TEST_PCI"), &serve.pid, 1,
 				   NULL, &lender) == -EINVAL, "no report: %s", gpupart_error(gp));
 	tap_ok(gpupart_lender_open(gp, batch.report, serve.id, "0000:77:00.0", &serve.pid, 1,
 				   NULL, &lender) == -ENODEV, "another GPU: %s", gpupart_error(gp));
-	tap_ok(!open_lender() && gpupart_lender_look(gp, lender) == 1, "it can lend");
-	block(&serve)->limit_ns = 1;
-	tap_ok(gpupart_lender_look(gp, lender) == -EBUSY && !block(&batch)->lease,
+	tap_ok(!open_lender() && gpupart_lender_update(gp, lender) == 1, "it can lend");
+	shared(&serve)->limit_ns = 1;
+	tap_ok(gpupart_lender_update(gp, lender) == -EBUSY && !shared(&batch)->lease,
 	       "until it borrows itself");
-	block(&serve)->limit_ns = 0;
-	block(&serve)->attached++;
-	tap_ok(gpupart_lender_look(gp, lender) == -EAGAIN && !block(&batch)->lease,
+	shared(&serve)->limit_ns = 0;
+	shared(&serve)->attached++;
+	tap_ok(gpupart_lender_update(gp, lender) == -EAGAIN && !shared(&batch)->lease,
 	       "or has another process");
 	kill(serve.pid, SIGKILL);
 	waitpid(serve.pid, NULL, 0);
@@ -659,8 +659,8 @@ static void without_records(void)
 	if (!both(20 * SECOND, 20 * SECOND))
 		return;
 	looks_pause();
-	tap_ok(!open_lender() && gpupart_lender_look(gp, lender) == -EINVAL &&
-	       !block(&batch)->lease, "a lender without records lends nothing");
+	tap_ok(!open_lender() && gpupart_lender_update(gp, lender) == -EINVAL &&
+	       !shared(&batch)->lease, "a lender without records lends nothing");
 }
 
 /* ------------------------------------------------------------------- several borrowers */
@@ -701,10 +701,10 @@ static bool opens(struct borrower *b)
 
 static bool page_lends(const struct borrower *b)
 {
-	const struct lend_block *own =
-		&((struct report_block *)((struct memfd *)b->report)->head)->lend;
+	const struct lend_memory *own =
+		&((struct report_memory *)((struct memfd *)b->report)->head)->lend;
 
-	return own->idle == atomic_load(&block(&serve)->busy) && records_counter() < own->lease;
+	return own->idle == atomic_load(&shared(&serve)->busy) && records_counter() < own->lease;
 }
 
 /* Notes a change of the page of @b. The launches of the other borrower must have ended. */
@@ -738,7 +738,7 @@ static bool watch(uint64_t ns, const struct borrower *wanted)
 			struct borrower *b = &borrowers[i];
 
 			if (!b->stopped)
-				gpupart_lender_look(gp, b->lender);
+				gpupart_lender_update(gp, b->lender);
 			note(b, &borrowers[!i]);
 			note(&borrowers[!i], b);
 			good &= !borrowers[0].lends || !borrowers[1].lends;

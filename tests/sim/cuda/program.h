@@ -349,7 +349,7 @@ static const char ptx[] =
 	".visible .entry gpupart_census(\n\t.param .u64 out, .param .u32 spin)\n{\n\tret;\n}\n"
 	".visible .entry gpupart_work(.param .u64 out, .param .u32 n)\n{\n\tret;\n}\n"
 	".entry gpupart_cluster(.param .u64 out, .param .u32 spin)\n{\n\tret;\n}\n"
-	".entry somebody_elses()\n{\n\t.shared .align 8 .b8 buffer[2048];\n"
+	".entry foreign_kernel()\n{\n\t.shared .align 8 .b8 buffer[2048];\n"
 	"\t.shared .u32 one;\n\tret;\n}\n";
 
 /*
@@ -380,7 +380,7 @@ static inline void begin_on(int device)
 	TRY(cu.cuModuleGetFunction(&f_census, module, "gpupart_census"));
 	TRY(cu.cuModuleGetFunction(&f_work, module, "gpupart_work"));
 	TRY(cu.cuModuleGetFunction(&f_cluster, module, "gpupart_cluster"));
-	TRY(cu.cuModuleGetFunction(&f_other, module, "somebody_elses"));
+	TRY(cu.cuModuleGetFunction(&f_other, module, "foreign_kernel"));
 }
 
 /*

@@ -40,7 +40,7 @@ static void test_order(void)
 	tap_ok(!err && (long)nr == LINES, "all lines in their order: %ld, %d", (long)nr, err);
 }
 
-static void test_nobody_reads(void)
+static void test_no_reader(void)
 {
 	static char block[1 << 20];
 	struct pump *pump;
@@ -94,7 +94,7 @@ int main(void)
 {
 	signal(SIGPIPE, SIG_IGN);
 	test_order();
-	test_nobody_reads();
+	test_no_reader();
 	test_end();
 	return tap_done();
 }

@@ -82,13 +82,13 @@ int main(void)
 	add(list, &nr, MANY, own + 1, 1);
 	add(list, &nr, 4, own + 2, 2);
 	add(list, &nr, 4, own, 0);
-	usage_look(&usage, list, nr, 1000000000);
+	usage_update(&usage, list, nr, 1000000000);
 	tap_ok(nr_read[1] > 0 && nr_read[1] < MANY / 2,
 	       "of %d processes of another user, slow ones, %u are read", MANY, nr_read[1]);
 	tap_ok(!usage_of(&usage, MANY - 1)->records.on, "the others have no figures");
 	tap_ok(nr_read[2] == 4 && nr_read[0] == 4, "further users' are all read");
 	memset(nr_read, 0, sizeof(nr_read));
-	usage_look(&usage, list, nr, 2000000000);
+	usage_update(&usage, list, nr, 2000000000);
 	tap_ok(nr_read[1] > 0 && nr_read[1] < MANY / 2 && nr_read[2] == 4 && nr_read[0] == 4,
 	       "so it is at the next look");
 	usage_drop(&usage);
@@ -99,18 +99,18 @@ int main(void)
 	add(list, &nr, ALL, own + 1, 1);
 	add(list, &nr, 4, own + 2, 2);
 	add(list, &nr, 4, own, 0);
-	usage_look(&usage, list, nr, 1000000000);
+	usage_update(&usage, list, nr, 1000000000);
 	tap_ok(nr_read[1] < USAGE_MAX_READERS && nr_read[2] == 4 && nr_read[0] == 4,
 	       "%d processes of one user leave readers to others: %u, %u and %u are read", ALL,
 	       nr_read[1], nr_read[2], nr_read[0]);
-	usage_look(&usage, list, nr, 2000000000);
+	usage_update(&usage, list, nr, 2000000000);
 	tap_ok(nr_read[2] == 8 && nr_read[0] == 8, "and at the next look");
 	usage_drop(&usage);
 
 	nr = 0;
 	memset(nr_read, 0, sizeof(nr_read));
 	add(list, &nr, USAGE_MAX_READERS, own, 0);
-	usage_look(&usage, list, nr, 1000000000);
+	usage_update(&usage, list, nr, 1000000000);
 	tap_ok(nr_read[0] == USAGE_MAX_READERS, "one's own have all that there are");
 	usage_drop(&usage);
 	return tap_done();

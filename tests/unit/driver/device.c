@@ -163,7 +163,7 @@ static void told(void)
 	tell(DRIVER_CTX_MADE, made);
 	nr = launches(made, 0, "made, but CUDA does not tell of ends");
 	tap_ok(nr == 100, "CUDA is asked at each (%u)", nr);
-	atomic_store(&ends_told, true);
+	atomic_store(&ends_reported, true);
 	tell(DRIVER_CTX_MADE, made);
 	tap_ok((nr = launches(made, 0, "a made one")) == 1, "CUDA is asked at the first (%u)", nr);
 	current_ctx = NULL;

@@ -882,7 +882,7 @@ static void *withdraw(void *arg)
 static void test_reserved(void)
 {
 	_Atomic uint64_t *reserved = NULL;
-	struct ledger_block *block;
+	struct ledger_memory *block;
 	int to[2], from[2], gpu, fd;
 	struct ledger *ledger;
 	pthread_t thread;

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 #include <gpupart_manage.h>
-#include "lib/stat/block.h"
+#include "lib/stat/shared_memory.h"
 #include "tests/tap.h"
 
 static const struct stat_call *find(int cbid, const char *name)

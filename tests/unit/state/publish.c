@@ -61,7 +61,7 @@ ssize_t __wrap_pwrite(int fd, const void *data, size_t len, off_t at)
 
 static const struct gpupart_tpcset four = { { 0xf } };
 
-static void give_sticky(void)
+static void give_thread_set(void)
 {
 	accepted = !scope_set_thread(NULL, &gpu, &four);
 }
@@ -140,7 +140,7 @@ static void try(const char *what, void (*give)(void), unsigned char used, bool l
 int main(void)
 {
 	pthread_cond_init(&changed, NULL);
-	try("a thread's set", give_sticky, SCOPE_USED, false);
+	try("a thread's set", give_thread_set, SCOPE_USED, false);
 	try("a next launch's set", give_next, SCOPE_USED, false);
 	try("a module that launches", give_modules, SCOPE_USED_MODULES, false);
 	try("a limit", give_limit, SCOPE_USED, true);

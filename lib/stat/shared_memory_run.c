@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
-/* Creates the shared memory of block.h. Reads the entries of the program's processes. */
+/* Creates the shared memory of shared_memory.h. Reads the entries of the program's processes. */
 #include <errno.h>
 #include "lib/records/clocks.h"
-#include "lib/stat/block.h"
+#include "lib/stat/shared_memory.h"
 
 /* Converts the public type to struct memfd. */
-static struct stat_block *block_of(const struct gpupart_stat *stat)
+static struct stat_memory *memory_of(const struct gpupart_stat *stat)
 {
-	return (struct stat_block *)((const struct memfd *)stat)->head;
+	return (struct stat_memory *)((const struct memfd *)stat)->head;
 }
 
 int gpupart_stat_open(struct gpupart *gp, struct gpupart_stat **stat, const char **id)
 {
-	return memfd_open(gp, STAT_NAME, STAT_MAGIC, sizeof(struct stat_block),
+	return memfd_open(gp, STAT_NAME, STAT_MAGIC, sizeof(struct stat_memory),
 			  (struct memfd **)stat, id);
 }
 
@@ -24,9 +24,9 @@ void gpupart_stat_close(struct gpupart_stat *stat)
 int gpupart_stat_get(const struct gpupart_stat *stat, unsigned int n,
 		     struct gpupart_stat_process *process)
 {
-	const struct stat_place *place = &block_of(stat)->places[n];
+	const struct stat_place *place = &memory_of(stat)->places[n];
 
-	if (n >= atomic_load(&block_of(stat)->nr_processes) || n >= GPUPART_STAT_MAX_PROCESSES)
+	if (n >= atomic_load(&memory_of(stat)->nr_processes) || n >= GPUPART_STAT_MAX_PROCESSES)
 		return -ENOENT;
 	if (!atomic_load(&place->whole))
 		return -EAGAIN;
@@ -44,12 +44,12 @@ int gpupart_stat_get(const struct gpupart_stat *stat, unsigned int n,
 
 void gpupart_stat_seen(const struct gpupart_stat *stat, unsigned int n)
 {
-	atomic_store(&block_of(stat)->places[n].seen, true);
+	atomic_store(&memory_of(stat)->places[n].seen, true);
 }
 
 unsigned int gpupart_stat_lost(const struct gpupart_stat *stat)
 {
-	unsigned int nr = atomic_load(&block_of(stat)->nr_processes);
+	unsigned int nr = atomic_load(&memory_of(stat)->nr_processes);
 
 	return nr > GPUPART_STAT_MAX_PROCESSES ? nr - GPUPART_STAT_MAX_PROCESSES : 0;
 }

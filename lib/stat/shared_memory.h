@@ -3,8 +3,8 @@
  * Declares the shared memory of `gpupart stat`. Each process of the measured program registers in
  * this memory.
  */
-#ifndef GPUPART_LIB_STAT_BLOCK_H
-#define GPUPART_LIB_STAT_BLOCK_H
+#ifndef GPUPART_LIB_STAT_SHARED_MEMORY_H
+#define GPUPART_LIB_STAT_SHARED_MEMORY_H
 
 #include <stdatomic.h>
 #include "lib/core/memfd.h"
@@ -15,7 +15,7 @@
 #define STAT_MAGIC	0x3474617470675full
 #define STAT_NAME	"gpupart-stat"
 
-struct stat_block {
+struct stat_memory {
 	struct memfd_head head;
 	atomic_uint nr_processes;	/* number of processes that requested an entry */
 	struct stat_place {
