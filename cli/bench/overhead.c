@@ -51,7 +51,7 @@ static int worker_ready(struct bench *b, enum variant variant, void **stream)
 	return bench_library(b, gpupart_process_set(cmd_gp, b->gpu, &half));
 }
 
-/* Makes @nr empty launches. Stores in *took how many ns the host needs for all these launches. */
+/* Makes @nr empty launches. Stores the time of the host for all launches, in ns, in *@took. */
 static int launch_empty(struct bench *b, void *stream, unsigned int nr, double *took)
 {
 	double start = bench_now_us();

@@ -517,8 +517,8 @@ static void warn_ignored_line(struct live *live, const char *line)
 	if (live->passed_over || !*line)
 		return;
 	live->passed_over = true;
-	remark("the socket: ignoring \"%.47s\" and similar lines: a line must be TENANT units "
-	       "NUMBER or TENANT latency TIME",
+	remark("the socket: ignoring \"%.47s\" and similar lines: the form of a line is "
+	       "'TENANT units NUMBER' or 'TENANT latency TIME'",
 	       line);
 }
 

@@ -425,7 +425,7 @@ static void refuse(struct yaml *yaml, const struct yaml_key *key, const yaml_nod
 			  key->name, text);
 	else if (key->form == YAML_BYTES)
 		yaml_fail(yaml, node,
-			  "%s: '%.60s' is not a size such as 64K (K, M, G) up to %llu bytes",
+			  "%s: '%.60s' must be a size of at most %llu bytes, for example 64K, 2M or 1G",
 			  key->name, text, most);
 	else
 		yaml_fail(yaml, node, "%s: '%.60s'%s%s%s", key->name, text,

@@ -59,7 +59,8 @@ struct yaml_key {
 
 /*
  * Opens the file at @path. Messages contain @option, which is "-f " or "", and the file's name.
- * They also contain the kind of file @what, such as "a scenario". Returns 0 or an error.
+ * They also contain @what, which names the kind of file, for example "a scenario". Returns 0 or an
+ * error.
  */
 int yaml_open(struct yaml *yaml, const char *option, const char *path, const char *what);
 /* Opens text in memory in the same way as yaml_open(). */

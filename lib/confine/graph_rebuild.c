@@ -56,7 +56,7 @@ static struct before *list_add(struct list *list)
 }
 
 struct changes {
-	bool less;		/* if set, request less shared memory and not more */
+	bool less;		/* if true, request less shared memory; otherwise more */
 	bool some;		/* some nodes could not be changed */
 	struct list list;
 };

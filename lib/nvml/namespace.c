@@ -64,9 +64,9 @@ EXPORT void *realloc(void *memory, size_t bytes)
 }
 
 /*
- * No file is locked here, so no mutex is needed. The only user of mutexes in this library is
- * ledger_read(), whose code is shared with callers that lock files. In such callers, the mutex
- * prevents the child of a fork from keeping the locks of files.
+ * This library locks no file, so it needs no mutex. Only ledger_read() uses a mutex, because other
+ * libraries contain the same code and lock files. In those libraries, the mutex prevents the child
+ * of a fork from keeping the locks.
  */
 int pthread_mutex_lock(pthread_mutex_t *mutex)
 {

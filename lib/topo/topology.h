@@ -99,10 +99,7 @@ void topo_take_vgpcs(struct gpupart_topology *topo, const struct gpupart_topolog
 GPUPART_PRIVATE
 unsigned int topo_sms_in(const struct gpupart_topology *topo, const struct gpupart_tpcset *set);
 
-/*
- * Returns the number of SMs of the smallest TPC. Each TPC has at least this number of SMs for a
- * cluster.
- */
+/* Returns the number of SMs of the smallest TPC. In each TPC, a cluster can use this many SMs. */
 GPUPART_PRIVATE
 unsigned int topo_sms_per_tpc(const struct gpupart_topology *topo);
 
