@@ -226,7 +226,7 @@ static int check_name(const struct args *args, unsigned int nr)
 	for (unsigned int i = 0; i < nr; i++)
 		if (name_len(args->program[i]) == len && !strncmp(args->program[i], word, len))
 			return usage_error(
-				"'%s' and '%s': two sets have the name '%.*s': use different names, NAME=SET",
+				"'%s' and '%s': two sets have the name '%.*s': name them differently with NAME=SET",
 				args->program[i], word, len, word);
 	return 0;
 }

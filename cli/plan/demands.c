@@ -343,7 +343,7 @@ static int take_rules(struct file *f, const yaml_node_t *value)
 		text = yaml_scalar(item);
 		if (!text || !strchr(text, '=') || rules->nr == ARGS_MAX_TERMS)
 			return wrong(&f->where,
-				     "the list must have at most %d rules such as '*copy*=-n 4'",
+				     "each rule must have a form like '*copy*=-n 4', and a list has at most %d rules",
 				     ARGS_MAX_TERMS);
 		rules->texts[rules->nr++] = alloc_text("%s", text);
 	}

@@ -165,7 +165,7 @@ static int bad_option(const struct args *args, int opt, char **argv, const struc
 		return usage_error("%s needs a value: see 'gpupart %s --help'",
 				   is_long ? word : letter, args->cmd);
 	if (is_long && optopt && strchr(word, '='))
-		return usage_error("'%s': this option has no value: see 'gpupart %s --help'",
+		return usage_error("'%s': this option takes no value: see 'gpupart %s --help'",
 				   word, args->cmd);
 	if (is_long && !optopt && list_matches(options, word, matches, sizeof(matches)) > 1)
 		return usage_error("'%s' is ambiguous: write %s", word, matches);

@@ -97,7 +97,7 @@ static int shape_balanced(struct gpupart *gp, const struct gpupart_topology *top
 	else if (below || above <= most)
 		snprintf(would, sizeof(would), ": %u would do", below ? below : above);
 	return ctx_fail(gp, -ENOSPC,
-			"an equal number of whole GPCs from each uGPU cannot have %u TPCs in total%s",
+			"no choice of equally many whole GPCs from each uGPU has %u TPCs in total%s",
 			nr, would);
 }
 
