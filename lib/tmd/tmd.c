@@ -411,7 +411,7 @@ static __attribute__((noinline, cold)) enum tmd_outcome
 confine_other(const struct tmd_map *map, void *tmd, const struct tmd_allow *limit_given,
 	      const struct tmd_allow *wanted, enum tmd_outcome outcome)
 {
-	size_t len = (map->nr_words == 2 ? 2 : WORDS64) * sizeof(uint64_t);
+	size_t len = map->nr_words * sizeof(uint64_t);
 	struct tmd_allow whole = { { 0 } }, want = { { 0 } };
 	const struct tmd_allow *limit = limit_given ? &whole : NULL;
 	const struct tmd_layout *layout = map->layout;
@@ -472,7 +472,7 @@ enum tmd_outcome tmd_confine(const struct tmd_map *map, void *tmd,
 			     const struct tmd_allow *limit, const struct tmd_allow *set)
 {
 	enum tmd_outcome outcome = TMD_CONFINED;
-	struct tmd_allow want;
+	struct tmd_allow want = { { 0 } };
 	uint64_t any = 0;
 
 	if (!version_matches(map->layout, tmd))

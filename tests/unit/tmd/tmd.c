@@ -720,6 +720,55 @@ static void limits_stay(void)
 	gpupart_topology_close(topo);
 }
 
+/* Leaves bits other than 0 on the stack, for variables that are not initialized. */
+static __attribute__((noinline)) void fill_stack(void)
+{
+	volatile unsigned char bytes[8192];
+
+	memset((void *)bytes, 0xa5, sizeof(bytes));
+}
+
+/*
+ * In a layout with one mask word, the driver has disabled all TPCs of the set. A mask that
+ * disables all TPCs would hang the GPU.
+ */
+static void one_mask_word(void)
+{
+	static const char *const rows[] = { "V01_06", "V02_03", "V02_04" };
+	struct gpupart_topology *topo = board("b");
+	struct gpupart_tpcset set = list("8-15"), limit = list("8-23");
+	static struct tmd_map map;
+
+	topo->nr_tpcs = 60;
+	for (unsigned int i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct tmd_layout *layout = layout_named(rows[i]);
+		struct tmd_allow s, l;
+		struct bytes t = { { 0 } }, kept;
+		enum tmd_outcome outcome;
+
+		if (!tap_ok(layout && !tmd_map_build(gp, topo, layout, NULL, &map), "%s: %s",
+			    rows[i], gpupart_error(gp)))
+			continue;
+		tmd_map_convert(&map, &set, &s);
+		tmd_map_convert(&map, &limit, &l);
+		t.b[layout->version_byte] = layout->version;
+		t.b[layout->word_byte[0] + 1] = 0xff;	/* TPCs 8-15 */
+		kept = t;
+		fill_stack();
+		outcome = tmd_confine(&map, &t, NULL, &s);
+		tap_ok(outcome == TMD_WIDENED_DRIVER && !memcmp(&t, &kept, sizeof(t)),
+		       "%s: the driver's mask leaves nothing of the set: outcome %d",
+		       rows[i], outcome);
+		fill_stack();
+		outcome = tmd_confine(&map, &t, &l, &s);
+		tap_ok(outcome == TMD_WIDENED_DRIVER &&
+			       t.b[layout->word_byte[0] + 1] == 0xff &&
+			       t.b[layout->word_byte[0] + 2] == 0,
+		       "%s: the limit has other TPCs: outcome %d", rows[i], outcome);
+	}
+	gpupart_topology_close(topo);
+}
+
 int main(void)
 {
 	static const char *const boards[] = { "b", "c", "d", "e", "f", "g" };
@@ -735,6 +784,7 @@ int main(void)
 	learnt_bits();
 	hash_of_row();
 	limits_stay();
+	one_mask_word();
 	gpupart_close(gp);
 	return tap_done();
 }
