@@ -92,8 +92,11 @@ static inline void clock_see(struct state_clock *clock, uint64_t counter, uint64
 static __attribute__((noinline, cold)) uint64_t clock_check(struct state_clock *clock,
 							    uint64_t counter)
 {
-	if (records_clock_ns(clock, counter) - clock->ns > clock_window(clock))
+	/* The clock is in shared memory, so its scale can be 0. */
+	if (!clock->scale || records_clock_ns(clock, counter) - clock->ns > clock_window(clock))
 		clock_renew(clock);
+	if (!clock->scale)
+		return counter + 1000000;
 	return clock->counter + (clock_window(clock) << 32) / clock->scale;
 }
 
@@ -437,6 +440,10 @@ void records_fold(struct records_ring *ring)
 	} while ((uintptr_t)cell % (FOLD_MAX * sizeof(*cell)));
 	seq = records_folded(ring);
 	if (cell == first || seq <= atomic_load_explicit(&ring->first, memory_order_relaxed))
+		goto unusual;
+	/* Later launches have reused entries that are not folded yet. */
+	if (atomic_load_explicit(&ring->issued, memory_order_relaxed) >
+	    atomic_load_explicit(&ring->room, memory_order_relaxed))
 		goto unusual;
 	nr = cell - first;
 	seq += nr;

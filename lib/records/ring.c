@@ -287,15 +287,15 @@ void records_launch_in_call(const struct launch_params *params, struct state_lan
 			    struct records *records)
 {
 	const uint64_t tmd = (uintptr_t)params->tmd;
-	const struct records_ring *ring = records_ring_of(records, tmd);
+	const struct records_ring *ring = records_ring_of(records, tmd), *old = ring;
 	const uint64_t before = ring ? atomic_load(&ring->issued) : 0;
 
 	records_launch(params, lane, records);
 	ring = records_ring_of(records, tmd);
 	last_seq = ring ? atomic_load(&ring->issued) : 0;
 	/* If the ring is new, its earlier launches are those of another stream. */
-	records_last_ring =
-		last_seq != before && last_seq != atomic_load(&ring->first) ? ring : NULL;
+	records_last_ring = ring && (ring != old || last_seq != before) &&
+			    last_seq != atomic_load(&ring->first) ? ring : NULL;
 }
 
 const struct records_ring *records_last(uint64_t *seq)
