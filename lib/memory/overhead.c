@@ -228,8 +228,9 @@ void memory_own_graph_made(struct memory_now *now)
 	 */
 	if (gpu)
 		gpu->due = true;
-	if (memory_cuda->alloc_node_get)
-		cuda_graph_walk(memory_cuda, (void *)(uintptr_t)now->words[1], add_node, &memory);
+	if (memory_cuda->alloc_node_get &&
+	    cuda_graph_walk(memory_cuda, (void *)(uintptr_t)now->words[1], add_node, &memory))
+		memory_uncounted(now->params->name);
 	now->gpu = memory.bytes ? memory_now_device(memory.device) : NULL;
 	if (memory.bytes && !now->gpu)
 		memory_uncounted(now->params->name);
