@@ -528,8 +528,8 @@ static int read_file(struct gpupart *gp, const char *path, char **text, size_t *
 	*text = malloc(FILE_MAX + 1);
 	if (!file || !*text)
 		err = ctx_fail(gp, -ENOMEM, "%s: no memory to read this file", path);
-	*len = err ? 0 : fread(*text, 1, FILE_MAX + 1, file);
-	if (!err && ferror(file))
+	*len = file && *text ? fread(*text, 1, FILE_MAX + 1, file) : 0;
+	if (file && ferror(file))
 		err = ctx_fail(gp, -errno, "%s: %s", path, strerror(errno));
 	else if (*len > FILE_MAX)
 		err = ctx_fail(gp, -EFBIG, "%s is larger than %u MiB, the limit for a capture",
