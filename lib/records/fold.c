@@ -438,12 +438,12 @@ void records_fold(struct records_ring *ring)
 		end = time;
 		cell++;
 	} while ((uintptr_t)cell % (FOLD_MAX * sizeof(*cell)));
-	seq = records_folded(ring);
-	if (cell == first || seq <= atomic_load_explicit(&ring->first, memory_order_relaxed))
+	seq = atomic_load_explicit(&ring->room, memory_order_relaxed);
+	/* If @issued is larger, later launches have reused entries that are not folded yet. */
+	if (cell == first || atomic_load_explicit(&ring->issued, memory_order_relaxed) > seq)
 		goto unusual;
-	/* Later launches have reused entries that are not folded yet. */
-	if (atomic_load_explicit(&ring->issued, memory_order_relaxed) >
-	    atomic_load_explicit(&ring->room, memory_order_relaxed))
+	seq -= ring->mask + 1;
+	if (seq <= atomic_load_explicit(&ring->first, memory_order_relaxed))
 		goto unusual;
 	nr = cell - first;
 	seq += nr;
