@@ -403,9 +403,9 @@ static bool is_green(const struct tmd_map *map, const struct tmd_allow *off, boo
 
 /*
  * Handles unusual launches. Such a launch has clusters, is cooperative, has the driver's own
- * mask, or has extension bits. Argument @wanted is the intersection of limit and set. Its bits
- * beyond the map's words are undefined. Argument @outcome is the outcome of the computation of
- * @wanted.
+ * mask, or has extension bits. Argument @wanted is the intersection of limit and set. The function
+ * ignores the bits of both masks beyond the map's words. Argument @outcome is the outcome of the
+ * computation of @wanted.
  */
 static __attribute__((noinline, cold)) enum tmd_outcome
 confine_other(const struct tmd_map *map, void *tmd, const struct tmd_allow *limit_given,
