@@ -35,7 +35,7 @@ is "$(ls "$tmp/fake" "$tmp/run")" "$tmp/fake:
 $tmp/run:" "GPUPART_DISABLE=1: nothing is started"
 unset GPUPART_DISABLE
 
-refused 125 "has no value" run $e -t 0 --mps=1 -- true
+refused 125 "takes no value" run $e -t 0 --mps=1 -- true
 try run --help
 is "$(awk 'length($0) > 85' "$tmp/out")" "" "no line of run --help is wider than 85 columns"
 

@@ -164,7 +164,7 @@ END
 refused 2 ":9: cpu: '10' is not a time such as 10us" "a time without a unit" <<'END'
   main: [ { cpu: 10 } ]
 END
-refused 2 ":9: copy: '1Q' is not a size" "a size that is none" <<'END'
+refused 2 ":9: copy: '1Q' must be a size of at most" "a size that is none" <<'END'
   main: [ { copy: 1Q, to: gpu, on: S } ]
 END
 # value WORDS KEY VALUE: replaces K's blocks.
@@ -187,9 +187,9 @@ value "must be a single value" blocks "{ a: 1 }"
 value "contains a zero byte" blocks '"1\\0"'
 value "0: must be at least 1" blocks 0
 value "0 is too small: must be at least 1" cluster 0
-value "'nan' is not a size" shared nan
-value "'-5' is not a size" shared -5
-value "'1e300' is not a size" reads 1e300
+value "'nan' must be a size of at most" shared nan
+value "'-5' must be a size of at most" shared -5
+value "'1e300' must be a size of at most" reads 1e300
 value "'infus' is not a time" time infus
 value "'1e400s' is not a time" time 1e400s
 value "'-1us' is not a time" time -1us
