@@ -38,6 +38,19 @@ struct frame {
 	unsigned int nr_rows;
 };
 
+/*
+ * The letters of points. After the letters, the array has other places that are not free: the
+ * middles of lines from a letter to its point, and labels.
+ */
+struct tags {
+	struct tag {
+		double x, y;		/* middle */
+		unsigned int series;
+		const char *label;	/* NULL or "": no label */
+	} list[MAX_LABELS];
+	unsigned int nr;
+};
+
 static double number_at(const json_t *point, size_t at)
 {
 	return json_number_value(json_array_get(point, at));
@@ -187,29 +200,87 @@ static void legend(struct frame *f)
 	f->top = y + 46;
 }
 
-/*
- * Draws a letter at a point. If another letter is already at this point, draws the new letter to
- * the right of the other letter.
- */
-static void draw_tag(const struct frame *f, double (*taken)[2], unsigned int *nr, double x,
-		     double y, size_t series)
+static void add_tag(struct tags *tags, double x, double y, unsigned int series, const char *label)
 {
-	for (unsigned int i = 0; i < *nr; i++)
-		if (fabs(taken[i][0] - x) < 4 && fabs(taken[i][1] - y) < 4) {
-			x = taken[i][0] + 12;
-			i = -1;
-		}
-	if (*nr < MAX_LABELS) {
-		taken[*nr][0] = x;
-		taken[(*nr)++][1] = y;
+	if (tags->nr < MAX_LABELS)
+		tags->list[tags->nr++] = (struct tag){ x, y, series, label };
+}
+
+/*
+ * Returns whether (@x, @y) is in the plot, and whether a box around (@x, @y) contains none of the
+ * first @nr tags. Ignores tag @own.
+ */
+static bool is_free(const struct frame *f, const struct tags *tags, unsigned int nr,
+		    unsigned int own, double x, double y, double width, double height)
+{
+	for (unsigned int n = 0; n < nr; n++)
+		if (n != own && fabs(tags->list[n].x - x) < width &&
+		    fabs(tags->list[n].y - y) < height)
+			return false;
+	return x > f->left - 1 && x < f->width - RIGHT + 1 && y > f->top - 1 &&
+	       y < f->top + f->height + 1;
+}
+
+/*
+ * Moves a letter that would cover another letter to a place near its point, and joins this place
+ * and the point with a line. If there is no free place, the letter stays at its point.
+ */
+static void place_letter(const struct frame *f, struct tags *tags, unsigned int own)
+{
+	struct tag *tag = &tags->list[own];
+
+	if (is_free(f, tags, own, own, tag->x, tag->y, 11, 12))
+		return;
+	for (int i = 0; i < 32; i++) {
+		/* Try diagonal directions first, because many lines of a chart are not diagonal. */
+		double angle = (i % 8 < 4 ? 2 * i + 1 : 2 * i) * M_PI / 4, away = 22 + 11 * (i / 8);
+		double x = tag->x + away * cos(angle), y = tag->y + away * sin(angle);
+
+		if (!is_free(f, tags, tags->nr, own, x, y, 13, 14))
+			continue;
+		svg_line(f->file, tag->x, tag->y, x, y, " stroke=\"" PALETTE_INK "\"");
+		svg_rect(f->file, tag->x - 2, tag->y - 2, 4, 4, PALETTE_INK, "none", " rx=\"1\"");
+		add_tag(tags, (tag->x + x) / 2, (tag->y + y) / 2, 0, NULL);
+		*tag = (struct tag){ x, y, tag->series, tag->label };
+		return;
 	}
-	svg_tag(f->file, x, y, series);
+}
+
+/* Writes the label of a tag in a free place next to the letter. Without such a place, omits it. */
+static void place_label(const struct frame *f, struct tags *tags, unsigned int own)
+{
+	static const signed char places[][2] = {
+		{ 15, -9 }, { 15, 7 }, { -15, -9 }, { -15, 7 }, { 0, -11 }, { 0, 12 },
+	};
+
+	for (unsigned int i = 0; i < 6 && tags->nr < MAX_LABELS; i++) {
+		double x = tags->list[own].x + places[i][0], y = tags->list[own].y + places[i][1];
+
+		if (!is_free(f, tags, tags->nr, own, x, y, 16, 10))
+			continue;
+		add_tag(tags, x, y, 0, NULL);
+		svg_text(f->file, x, y + 4, TINY, MIDDLE, tags->list[own].label);
+		return;
+	}
+}
+
+/* Draws the letters and the labels. */
+static void draw_tags(const struct frame *f, struct tags *tags)
+{
+	unsigned int nr = tags->nr;
+
+	for (unsigned int i = 0; i < nr; i++)
+		place_letter(f, tags, i);
+	for (unsigned int i = 0; i < nr; i++)
+		svg_tag(f->file, tags->list[i].x, tags->list[i].y, tags->list[i].series);
+	for (unsigned int i = 0; i < nr; i++)
+		if (tags->list[i].label && *tags->list[i].label)
+			place_label(f, tags, i);
 }
 
 static void draw_lines(const struct frame *f)
 {
-	double taken[MAX_LABELS][2];
-	unsigned int nr_taken = 0;
+	struct tags tags = { .nr = 0 };
 	json_t *series, *point;
 	size_t i, p;
 
@@ -232,58 +303,25 @@ static void draw_lines(const struct frame *f)
 		}
 		json_array_foreach(points, p, point)
 			if (p % every == i * every / json_array_size(f->series))
-				draw_tag(f, taken, &nr_taken, at_x(f, number_at(point, 0)),
-					 at_y(f, number_at(point, 1)), i);
+				add_tag(&tags, at_x(f, number_at(point, 0)),
+					at_y(f, number_at(point, 1)), i, NULL);
 	}
-}
-
-/*
- * Writes a label next to point @own of @taken, in a free place. A free place has no other point and
- * no other label. If there is no free place, omits the label.
- */
-static void label(const struct frame *f, double (*taken)[2], unsigned int *nr, unsigned int own,
-		  const char *text)
-{
-	static const signed char places[][2] = { { 15, -9 }, { 15, 7 }, { -15, -9 }, { -15, 7 } };
-
-	for (unsigned int i = 0; i < 4 && *nr < MAX_LABELS; i++) {
-		double at[2] = { taken[own][0] + places[i][0], taken[own][1] + places[i][1] };
-		unsigned int n;
-
-		for (n = 0; n < *nr; n++)
-			if (n != own && fabs(taken[n][0] - at[0]) < 16 &&
-			    fabs(taken[n][1] - at[1]) < 10)
-				break;
-		if (n < *nr)
-			continue;
-		memcpy(taken[(*nr)++], at, sizeof(at));
-		svg_text(f->file, at[0], at[1], TINY, "", text);
-		return;
-	}
+	draw_tags(f, &tags);
 }
 
 static void draw_points(const struct frame *f)
 {
-	double taken[MAX_LABELS][2];
+	struct tags tags = { .nr = 0 };
 	json_t *series, *point;
-	unsigned int nr = 0, own = 0;
 	size_t i, p;
 
 	grid_x(f);
 	grid_y(f);
 	json_array_foreach(f->series, i, series)
-		json_array_foreach(json_object_get(series, "points"), p, point) {
-			double x = at_x(f, number_at(point, 0)), y = at_y(f, number_at(point, 1));
-
-			svg_tag(f->file, x, y, i);
-			if (nr == MAX_LABELS)
-				continue;
-			taken[nr][0] = x - 6;
-			taken[nr++][1] = y + 4;
-		}
-	json_array_foreach(f->series, i, series)
 		json_array_foreach(json_object_get(series, "points"), p, point)
-			label(f, taken, &nr, own++, json_string_value(json_array_get(point, 2)));
+			add_tag(&tags, at_x(f, number_at(point, 0)), at_y(f, number_at(point, 1)),
+				i, json_string_value(json_array_get(point, 2)));
+	draw_tags(f, &tags);
 }
 
 static int row_of(const struct frame *f, const json_t *point)

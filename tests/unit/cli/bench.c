@@ -131,6 +131,38 @@ static void test_chart(const char *chart_text, const char *what)
 	json_decref(chart);
 }
 
+/* Checks that a chart has @nr letters, and that no letter covers another letter. */
+static void test_letters(const char *chart_text, unsigned int nr, const char *what)
+{
+	json_t *chart = json_loads(chart_text, 0, NULL);
+	double (*at)[2] = calloc(nr, sizeof(*at)), width, height;
+	unsigned int found = 0, covered = 0;
+	char *text = NULL;
+	size_t len;
+	FILE *file = open_memstream(&text, &len);
+
+	report_svg(file, chart, true);
+	fclose(file);
+	for (const char *line = text; (line = strstr(line, "<rect ")); line++) {
+		double x, y;
+
+		if (sscanf(line, "<rect x=\"%lf\" y=\"%lf\" width=\"%lf\" height=\"%lf\"", &x, &y,
+			   &width, &height) != 4 || height != 12 ||
+		    !memmem(line, strcspn(line, "\n"), "rx=\"2\"", 6))
+			continue;
+		for (unsigned int i = 0; i < found && i < nr; i++)
+			covered += fabs(at[i][0] - x) < width && fabs(at[i][1] - y) < height;
+		if (found < nr)
+			memcpy(at[found], (double[]){ x, y }, sizeof(at[0]));
+		found++;
+	}
+	tap_ok(found == nr && !covered, "%s: %u letters of %u, %u on another", what, found, nr,
+	       covered);
+	free(at);
+	free(text);
+	json_decref(chart);
+}
+
 #define CHART(kind, log, series) \
 	"{\"kind\":\"" kind "\",\"title\":\"a <b> & c\",\"x\":\"x\",\"y\":\"u\",\"log\":" log \
 	",\"series\":[" series "]}"
@@ -148,6 +180,12 @@ static void test_charts(void)
 	test_chart(CHART("points", "false", SERIES("s", "[1,500,\"46\"],[2,250.5,\"&\"]")),
 		   "points");
 	test_chart(CHART("bars", "false", SERIES("s", "")), "no bars at all");
+#define EQUAL "[1,1,\"3\"],[1,1,\"5\"],[1,1.02,\"4\"]"
+	test_letters(CHART("points", "false", SERIES("s", EQUAL ",[9,9,\"\"]") ","
+			   SERIES("t", EQUAL ",[9,9,\"\"]")), 2 + 8, "equal points");
+	test_letters(CHART("lines", "false", SERIES("s", "[0,1],[5,0.61],[5,0.2]") ","
+			   SERIES("t", "[5,0.62]") "," SERIES("u", "[5,0.6]")), 3 + 5,
+		     "lines with points that are almost equal");
 }
 
 static bool disjoint(const struct sets *sets, int which)
