@@ -137,55 +137,64 @@ def draw(made):
     """Goodput over arrival rate: a panel for each prompt length, a line for each way."""
     points = made["points"]
     panels = sorted({p["prompt"] for p in points})
-    width, height, top = max(380, 740 // max(1, len(panels))), 300, 60
+    width, height, top = max(380, 920 // max(1, len(panels))), 280, 94
     xmax = max((p["rate"] for p in points), default=1) * 1.08
     ymax = max((max(p["goodput"], p["offered"], p["high"] or 0) for p in points), default=1) * 1.05
     title = "Requests per second that meet both objectives"
-    out = palette.begin(max(width * len(panels) + 20, 940), height + top + 64, title)
+    out = palette.begin(max(width * len(panels) + 20, 940), height + top + 90, title)
 
     def text(x, y, words, more=""):
         out.append(f'<text x="{x:.1f}" y="{y:.1f}" {more}>{html.escape(words)}</text>')
 
-    def line(x1, y1, x2, y2, colour, more=""):
-        out.append(f'<path d="M{x1:.1f} {y1:.1f}L{x2:.1f} {y2:.1f}" stroke="{colour}" '
-                   f'fill="none" {more}/>')
-    text(20, 20, title + ", against the arrival rate", 'font-size="15"')
-    place = 20
-    for way, colour in zip(WAYS, COLOURS):
-        line(place, 38, place + 20, 38, colour, 'stroke-width="3"')
-        text(place + 25, 42, way)
-        place += 50 + 8 * len(way)
+    def line(places, colour, more=""):
+        path = "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
+        out.append(f'<path d="M{path}" stroke="{colour}" fill="none" {more}/>')
+
+    def thick(places, i):       # a dark outline around a light colour
+        line(places, palette.INK, 'stroke-width="2.8"')
+        line(places, COLOURS[i], 'stroke-width="1.8"')
+    text(16, 26, title, 'font-size="15" font-weight="bold"')
+    place = 16
+    for i, way in enumerate(WAYS):
+        out.append(f'<rect x="{place}" y="40" width="24" height="12" fill="{COLOURS[i]}" '
+                   f'stroke="{palette.INK}" stroke-width="0.5"/>{palette.tag(place + 12, 46, i)}')
+        text(place + 30, 50, way)
+        place += 46 + 7 * len(way)
     for n, prompt in enumerate(panels):
         def at(rate, value, left=50 + n * width):
-            return left + rate / xmax * (width - 60), top + height - value / ymax * (height - 20)
+            return left + rate / xmax * (width - 60), top + height - value / ymax * height
         here = [p for p in points if p["prompt"] == prompt]
-        line(*at(0, 0), *at(xmax, 0), palette.INK)
-        line(*at(0, 0), *at(0, ymax), palette.INK)
-        offered = sorted({0: 0, **{p["rate"]: p["offered"] for p in here}}.items())
-        for a, b in zip(offered, offered[1:]):
-            line(*at(*a), *at(*b), palette.EDGE, 'stroke-dasharray="4 4"')
-        text(58 + n * width, top + 14, f"prompts of {prompt:g} tokens at the median")
-        for rate in sorted({p["rate"] for p in here}):
-            x, y = at(rate, 0)
-            text(x, y + 16, f"{rate:g}", 'text-anchor="middle"')
         for value in range(0, int(ymax) + 1, max(1, round(ymax / 6))):
             x, y = at(0, value)
+            line((at(0, value), at(xmax, value)), palette.EDGE, 'stroke-width="0.5"')
             text(x - 6, y + 4, f"{value}", 'text-anchor="end"')
+        for rate in sorted({p["rate"] for p in here}):
+            x, y = at(rate, 0)
+            line((at(rate, 0), at(rate, ymax)), palette.EDGE,
+                 'stroke-width="0.5" stroke-dasharray="2 3"')
+            text(x, y + 18, f"{rate:g}", 'text-anchor="middle"')
+        text(16 + n * width, 80, f"requests per second, prompts of {prompt:g} tokens at the median",
+             'font-weight="bold"')
+        text(at(xmax / 2, 0)[0], top + height + 40, "arrival rate, requests per second",
+             'text-anchor="middle"')
+        offered = sorted({0: 0, **{p["rate"]: p["offered"] for p in here}}.items())
+        line([at(*o) for o in offered], palette.EDGE, 'stroke-dasharray="4 4"')
+        tags = []
         for i, way in enumerate(WAYS):
             of = sorted((p for p in here if p["way"] == way), key=lambda p: p["rate"])
-            aside = (i - 2.5) * width / 90      # bars side by side
+            aside = (i - 2.5) * 13      # letters and bars side by side
             places = [at(p["rate"], p["goodput"]) for p in of]
             places = [(x + aside, y) for x, y in places]
-            for (x1, y1), (x2, y2) in zip(places, places[1:]):
-                line(x1, y1, x2, y2, COLOURS[i], 'stroke-width="2"')
             for p, (x, y) in zip(of, places):
                 if p["low"] is not None:
-                    line(x, at(0, max(0.0, p["low"]))[1], x, at(0, p["high"])[1], COLOURS[i])
-                out.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" stroke="{COLOURS[i]}" fill='
-                           f'"{palette.PAPER if p["small"] or not p["valid"] else COLOURS[i]}"/>')
-    text(20, top + height + 40, "bars: 95 % intervals over seeds, cut off at 0; dashed: all "
+                    thick([(x, at(0, max(0.0, p["low"]))[1]), (x, at(0, p["high"])[1])], i)
+                tags.append(palette.tag(x, y, i, p["small"] or not p["valid"]))
+            if len(places) > 1:
+                thick(places, i)
+        out += tags
+    text(16, top + height + 64, "bars: 95 % intervals over seeds, cut off at 0; dashed: all "
          "requests that arrived; hollow: fewer than 3 seeds or 100 requests,")
-    text(20, top + height + 54, "or decode alone read less than 70 % of the bandwidth of a copy")
+    text(16, top + height + 78, "or decode alone read less than 70 % of the bandwidth of a copy")
     return "\n".join([*out, "</svg>"]) + "\n"
 
 

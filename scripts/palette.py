@@ -10,7 +10,7 @@ _SOURCE = (_ROOT / "cli/draw/palette.c").read_text(encoding="utf-8")
 _NAMES = dict(re.findall(r'#define PALETTE_(\w+)\s+"([^"]*)"', _HEADER))
 
 PAPER, BAND, EDGE, NOTE, INK = (_NAMES[name] for name in ("PAPER", "BAND", "EDGE", "NOTE", "INK"))
-TENANTS = re.findall(r'\{ "(#[0-9a-f]{6})",', _SOURCE)
+TENANTS, _INKS = zip(*re.findall(r'\{ "(#[0-9a-f]{6})", "(\w+)"', _SOURCE))
 
 
 def _style():
@@ -27,3 +27,11 @@ def begin(width, height, title):
             f'viewBox="0 0 {width:g} {height:g}" font-family="{_NAMES["FONT"]}" font-size="11" '
             f'role="img">', f"<title>{title}</title>", _style(),
             f'<rect width="100%" height="100%" fill="{PAPER}"/>']
+
+
+def tag(x, y, nr, hollow=False):
+    """The letter of series @nr. The box behind it has the series' colour, or only its edge has."""
+    fill, ink = (PAPER, INK) if hollow else (TENANTS[nr], _INKS[nr])
+    return (f'<rect x="{x - 5.4:.1f}" y="{y - 6:.1f}" width="10.7" height="12" rx="2" '
+            f'fill="{fill}" stroke="{TENANTS[nr]}"/><text x="{x:.1f}" y="{y + 4:.1f}" '
+            f'text-anchor="middle" font-weight="bold" fill="{ink}">{chr(65 + nr)}</text>')
