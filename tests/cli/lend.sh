@@ -156,15 +156,18 @@ shows() { "$gpupart" ps | grep -q "borrows from serve: $1; "; }
 waits shows "TPCs 8-11"
 ok $? "ps names the lender and its TPCs"
 if command -v jq >/dev/null; then
-	"$gpupart" ps --json >"$tmp/ps.json"
-	"$gpupart" top --json -n 1 >"$tmp/top.json"
-	is "$(jq -r '.processes[] | select(.name == "batch").lending |
-		"\(.lender) \(.set.list) \(.limit_ns) \(.depth_ns) \(.launches > 0) \(.revoked)"' "$tmp/ps.json")" \
-		"serve 8-11 1000000000 2000000000 true 0" "ps --json"
+	# On a busy machine, the borrower's lease can expire for a moment.
+	of_process() { "$gpupart" ps --json >"$tmp/ps.json" && jq -r '.processes[] | select(.name == "batch").lending |
+		"\(.lender) \(.set.list) \(.limit_ns) \(.depth_ns) \(.launches > 0) \(.revoked)"' "$tmp/ps.json"; }
+	of_job() { "$gpupart" top --json -n 1 >"$tmp/top.json" && jq -r '.jobs[] | select(.name == "batch") | .lending, .programs[0].lending |
+		"\(.lender) \(.set.list) \(.launches > 0)"' "$tmp/top.json"; }
+	says() { [ "$($1)" = "$2" ]; }
+	waits says of_process "serve 8-11 1000000000 2000000000 true 0"
+	ok $? "ps --json: $(of_process)"
 	is "$(jq -c '.processes[] | select(.name == "serve").lending' "$tmp/ps.json")" null "which borrows nothing itself"
-	is "$(jq -r '.jobs[] | select(.name == "batch") | .lending, .programs[0].lending |
-		"\(.lender) \(.set.list) \(.launches > 0)"' "$tmp/top.json")" "serve 8-11 true
-serve 8-11 true" "top --json: the job and its program"
+	waits says of_job "serve 8-11 true
+serve 8-11 true"
+	ok $? "top --json: the job and its program: $(of_job | head -n 1)"
 	is "$(jq -c '.jobs[] | select(.name == "serve").lending' "$tmp/top.json")" null "which borrows nothing itself"
 else
 	skip "no jq"
@@ -357,8 +360,9 @@ fi
 rm -f "$tmp/serve.sms" "$tmp/batch.sms" "$tmp/more.sms"
 NS=1000 begin serve -t 8-11
 waits got serve "8 16-23" && : >"$tmp/serve.still"
-begin batch -t 0-3 --lend serve --lend-limit 20ms
-begin more -t 4-7 --lend serve --lend-limit 20ms --lend-weight 4
+# The limit is long: on a busy machine, a kernel that exceeds it once is lent no more TPCs.
+begin batch -t 0-3 --lend serve --lend-limit 200ms
+begin more -t 4-7 --lend serve --lend-limit 200ms --lend-weight 4
 waits has_nr batch 16 && waits has_nr more 16
 ok $? "each of two borrowers gets the lender's TPCs"
 if command -v jq >/dev/null; then

