@@ -16,6 +16,7 @@
 #include "cli/target/process_list.h"
 #include "cli/util/alloc.h"
 #include "cli/util/message.h"
+#include "cli/util/process.h"
 #include "kubernetes/pods.h"
 #include "lib/private.h"
 #include "slurm/node_lock.h"
@@ -99,15 +100,13 @@ static void look_for_processes(struct pods *pods)
 {
 	ino_t own = namespace_of(getpid()), last = own, at;
 	DIR *proc = opendir("/proc");
-	struct dirent *entry;
+	int pid;
 
 	/* The processes of one container mostly have consecutive pids. */
-	while (proc && (entry = readdir(proc))) {
-		if (*entry->d_name < '1' || *entry->d_name > '9')
-			continue;
-		at = namespace_of(atoi(entry->d_name));
+	while (proc && (pid = process_next(proc))) {
+		at = namespace_of(pid);
 		if (at && at != own && at != last)
-			look_at_mounts(atoi(entry->d_name), pods);
+			look_at_mounts(pid, pods);
 		last = at;
 	}
 	if (proc)
