@@ -32,11 +32,9 @@
 #define LOCK_SECONDS 1
 #define REGISTER_MS 15000
 #define LIST_MS 2000
-#define WATCH_MS 500	/* ms between two checks of the plugin's socket and of kubelet's
-			 * socket */
+#define WATCH_MS 500		/* ms between two checks of the sockets */
 #define START_SECONDS 60	/* after its start, kubelet knows its pods within this time */
-#define POLL_TURNS 2	/* kubelet's list of allocations is read once in this number of
-			 * checks */
+#define POLL_TURNS 2		/* checks of the sockets for each read of kubelet's list */
 
 static const char help[] =
 "Usage: gpupart-device-plugin [--kubelet DIR] [--config FILE]\n"
@@ -48,7 +46,9 @@ static const char help[] =
 "  -h, --help\n";
 
 static struct grpc_server *server;
-static char plugins[PATH_MAX], lister[PATH_MAX];
+static const char *kubelet = FOLDER;	/* kubelet's folder */
+/* The sockets where kubelet registers plugins and lists pods, and the plugin's socket. */
+static const char *registry, *lister, *endpoint;
 static volatile sig_atomic_t ended;
 static struct timespec lister_made;	/* time when kubelet made @lister */
 static struct pods looked;	/* the pods at the last poll_kubelet() */
@@ -262,19 +262,19 @@ static void add_json(json_t *value, struct gpupart_tpcset *ids)
 static void read_notes(struct gpupart_tpcset *ids)
 {
 	bool is_new = time(NULL) < lister_made.tv_sec + START_SECONDS;
-	char path[PATH_MAX + 32], dir[2 * PATH_MAX];
+	char path[PATH_MAX], dir[PATH_MAX];
 	json_t *root, *list = NULL, *entry;
 	const char *resource;
 	size_t i;
 
-	snprintf(path, sizeof(path), "%s/kubelet_internal_checkpoint", plugins);
+	snprintf(path, sizeof(path), "%s/device-plugins/kubelet_internal_checkpoint", kubelet);
 	if (access(path, F_OK) && errno == ENOENT)
 		return;
 	root = json_load_file(path, 0, NULL);
 	json_unpack(root, "{s:{s:o}}", "Data", "PodDeviceEntries", &list);
 	json_array_foreach(list, i, entry) {
 		resource = json_string_value(json_object_get(entry, "ResourceName"));
-		snprintf(dir, sizeof(dir), "%s/../pods/%s", plugins,
+		snprintf(dir, sizeof(dir), "%s/pods/%s", kubelet,
 			 json_string_value(json_object_get(entry, "PodUID")));
 		if (resource && !strcmp(resource, NODE_RESOURCE) && (is_new || !access(dir, F_OK)))
 			add_json(json_object_get(entry, "DeviceIDs"), ids);
@@ -396,23 +396,20 @@ static const struct grpc_method methods[] = {
  */
 static bool register_plugin(void)
 {
-	Kubelet__Options options = KUBELET__OPTIONS__INIT;
 	Kubelet__RegisterRequest request = KUBELET__REGISTER_REQUEST__INIT;
-	char socket[PATH_MAX + 32];
 	struct grpc_status status;
 	Kubelet__Empty *reply;
 
-	options.preferred_allocation = true;
 	request.version = (char *)"v1beta1";
 	request.endpoint = (char *)ENDPOINT;
 	request.resource_name = (char *)NODE_RESOURCE;
-	request.options = &options;
-	snprintf(socket, sizeof(socket), "%s/kubelet.sock", plugins);
+	request.options = get_options(NULL, NULL);
 	/* Before its reply to this request, kubelet may call the plugin. */
-	reply = grpc_call(server, socket, "/v1beta1.Registration/Register", &request,
+	reply = grpc_call(server, registry, "/v1beta1.Registration/Register", &request,
 			  &kubelet__empty__descriptor, REGISTER_MS, &status);
 	if (!reply)
-		remark("kubelet does not register the plugin: %s: %s", socket, status.why);
+		remark("kubelet does not register the plugin: %s: %s", registry, status.why);
+	kubelet__options__free_unpacked(request.options, NULL);
 	kubelet__empty__free_unpacked(reply, NULL);
 	return reply;
 }
@@ -425,28 +422,19 @@ static void watch_sockets(void)
 {
 	static struct timespec registered;
 	static bool waits, is_known;
-	char path[PATH_MAX + 32];
+	bool waited = waits;
+	int made = grpc_listen(server, endpoint);
 	struct stat st;
-	int err;
 
-	if (!grpc_listens(server)) {
-		snprintf(path, sizeof(path), "%s/" ENDPOINT, plugins);
-		err = grpc_listen(server, path);
-		is_known = false;
-		if (err && err != -ENOENT)
-			remark("%s: %s", path, strerror(-err));
-	}
-	snprintf(path, sizeof(path), "%s/kubelet.sock", plugins);
-	if (stat(path, &st) || !grpc_listens(server)) {
-		if (!waits)
-			remark("there is no kubelet at %s: waiting until it starts", path);
-		waits = true;
-		is_known = false;
-		return;
-	}
+	if (made < 0 && made != -ENOENT)
+		remark("%s: %s", endpoint, strerror(-made));
+	is_known = is_known && !made;
+	waits = made < 0 || stat(registry, &st);
+	if (waits != waited)
+		remark(waits ? "there is no kubelet at %s: waiting until it starts"
+			     : "kubelet is at %s", registry);
 	if (waits)
-		remark("kubelet is at %s", path);
-	waits = false;
+		return;
 	if (memcmp(&registered, &st.st_ctim, sizeof(registered))) {
 		pods_forget_lists(st.st_ctim.tv_sec * 1000000000ull + st.st_ctim.tv_nsec);
 		is_known = false;
@@ -457,32 +445,30 @@ static void watch_sockets(void)
 
 static void serve(void)
 {
-	long next = 0, left;
+	long next, left;
 
-	for (int turn = 0; !ended; grpc_serve(server, left > 0 ? left : 0)) {
-		left = next - process_now_ms();
-		if (left > 0)
-			continue;
+	for (int turn = 0; !ended; turn++) {
 		watch_sockets();
-		if (turn++ % POLL_TURNS == 0) {
+		if (turn % POLL_TURNS == 0) {
 			poll_kubelet();
 			grpc_refresh(server, &methods[0]);
 		}
 		next = process_now_ms() + WATCH_MS;
+		while (!ended && (left = next - process_now_ms()) > 0)
+			grpc_serve(server, left);
 	}
 }
 
 int main(int argc, char **argv)
 {
-	const char *folder = FOLDER, *config = NODE_CONFIG, *path = getenv("PATH");
-	const char *libraries = getenv("LD_LIBRARY_PATH");
-	struct sigaction end = { .sa_handler = on_end };
+	const char *path = getenv("PATH"), *libraries = getenv("LD_LIBRARY_PATH");
+	const char *config = NODE_CONFIG;
 	char why[256];
 	int fd;
 
 	cmd_name = "device-plugin";
 	for (int i = 1; i < argc; i++) {
-		const char **value = !strcmp(argv[i], "--kubelet") ? &folder :
+		const char **value = !strcmp(argv[i], "--kubelet") ? &kubelet :
 				     !strcmp(argv[i], "--config") ? &config : NULL;
 
 		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
@@ -494,10 +480,11 @@ int main(int argc, char **argv)
 	}
 	if (geteuid())
 		return usage_error("must run as root: it writes the node's grants");
-	snprintf(plugins, sizeof(plugins), "%s/device-plugins", folder);
-	snprintf(lister, sizeof(lister), "%s/pod-resources/kubelet.sock", folder);
-	sigaction(SIGTERM, &end, NULL);
-	sigaction(SIGINT, &end, NULL);
+	registry = alloc_text("%s/device-plugins/kubelet.sock", kubelet);
+	lister = alloc_text("%s/pod-resources/kubelet.sock", kubelet);
+	endpoint = alloc_text("%s/device-plugins/" ENDPOINT, kubelet);
+	signal(SIGTERM, on_end);
+	signal(SIGINT, on_end);
 	/* Allocations depend on no other variables. */
 	clearenv();
 	if (path)
