@@ -96,8 +96,7 @@ static void *list_devices(const void *request, struct grpc_status *status)
 			}
 		lost = gpupart_tpcset_count(&others);
 		for (unsigned int t = gpupart_topology_nr_tpcs(node.boards.gpus[g].topo); t--;) {
-			Kubelet__Device *device = node_grow(&list->devices, &list->n_devices,
-							    &kubelet__device__descriptor);
+			Kubelet__Device *device = NODE_ADD(list, devices, device);
 			bool is_lost = lost && !gpupart_tpcset_has(&given, t);
 
 			lost -= is_lost;
@@ -168,9 +167,7 @@ static void *get_preferred(const void *request, struct grpc_status *status)
 	(void)status;
 	pods_read(&pods);
 	for (size_t i = 0; i < asked->n_containers; i++)
-		prefer_ids(asked->containers[i], &pods,
-			   node_grow(&reply->containers, &reply->n_containers,
-				     &kubelet__ids__descriptor));
+		prefer_ids(asked->containers[i], &pods, NODE_ADD(reply, containers, ids));
 	free(pods.list);
 	return reply;
 }
@@ -328,7 +325,7 @@ static void give(const Kubelet__Ids *asked, Kubelet__ContainerEdits *edits,
 		 struct grpc_status *status)
 {
 	static struct mps_daemon daemon = { .dir = MPS_DAEMON_NODE };
-	char folder[PODS_FOLDER_LEN], list[GPUPART_TPCSET_STRLEN], why[sizeof(status->why)];
+	char folder[PODS_FOLDER_LEN], tpcs[GPUPART_TPCSET_STRLEN], why[sizeof(status->why)];
 	struct gpupart_grant grant;
 	struct gpupart_tpcset ids;
 	unsigned int gpu = 0;
@@ -354,9 +351,9 @@ static void give(const Kubelet__Ids *asked, Kubelet__ContainerEdits *edits,
 			  why);
 		return;
 	}
-	node_edits(gpu, &grant, folder, edits);
-	gpupart_tpcset_format_list(&grant.set, list, sizeof(list));
-	remark("%s: TPCs %s of GPU %s%s", grant.name, list, grant.pci,
+	gpupart_tpcset_format_list(&grant.set, tpcs, sizeof(tpcs));
+	node_edits(gpu, &grant, tpcs, folder, edits);
+	remark("%s: TPCs %s of GPU %s%s", grant.name, tpcs, grant.pci,
 	       node.boards.gpus[gpu].simulated ? " (simulated)" : "");
 }
 
@@ -369,9 +366,7 @@ static void *allocate(const void *request, struct grpc_status *status)
 		grpc_fail(status, GRPC_INVALID_ARGUMENT,
 			  "the request is not valid: it names no container");
 	for (size_t i = 0; !status->code && i < asked->n_containers; i++)
-		give(asked->containers[i], node_grow(&reply->containers, &reply->n_containers,
-						     &kubelet__container_edits__descriptor),
-		     status);
+		give(asked->containers[i], NODE_ADD(reply, containers, container_edits), status);
 	if (!status->code)
 		return reply;
 	remark("allocation failed: %s", status->why);
