@@ -51,7 +51,6 @@ static const char *kubelet = FOLDER;	/* kubelet's folder */
 static const char *registry, *lister, *endpoint;
 static volatile sig_atomic_t ended;
 static struct timespec lister_made;	/* time when kubelet made @lister */
-static struct pods looked;	/* the pods at the last poll_kubelet() */
 
 static void on_end(int sig)
 {
@@ -75,15 +74,11 @@ static void *get_options(const void *request, struct grpc_status *status)
 static void *list_devices(const void *request, struct grpc_status *status)
 {
 	Kubelet__DeviceList *list = node_message(&kubelet__device_list__descriptor);
-	struct pods pods = looked;
 
 	(void)status;
-	/*
-	 * If there is no request, grpc_refresh() is the caller. Just before, poll_kubelet() was
-	 * called.
-	 */
+	/* grpc_refresh() makes no request. It is called just after poll_kubelet(). */
 	if (request)
-		pods_read(&pods);
+		pods_read();
 	for (unsigned int g = 0; g < node.boards.nr; g++) {
 		struct gpupart_tpcset others = pods.taken[g], given = { 0 };
 		bool healthy = node_is_healthy(g);
@@ -104,8 +99,6 @@ static void *list_devices(const void *request, struct grpc_status *status)
 			device->health = alloc_text(healthy && !is_lost ? "Healthy" : "Unhealthy");
 		}
 	}
-	if (request)
-		free(pods.list);
 	return list;
 }
 
@@ -113,13 +106,13 @@ static void *list_devices(const void *request, struct grpc_status *status)
  * Compares the GPUs with enough room. Returns the GPU with the least room. If no GPU has enough
  * room, returns the GPU with the most room.
  */
-static unsigned int prefer_gpu(const struct pods *pods, const struct gpupart_tpcset *ids,
+static unsigned int prefer_gpu(const struct gpupart_tpcset *ids,
 			       const struct gpupart_tpcset *included, unsigned int size)
 {
 	unsigned int best = 0, best_rank = ~0u;
 
 	for (unsigned int g = 0; g < node.boards.nr; g++) {
-		struct gpupart_tpcset left = pods_free(pods, g);
+		struct gpupart_tpcset left = pods_free(g);
 		unsigned int room = gpupart_tpcset_count(&left), nr = gpupart_tpcset_count(&ids[g]);
 		unsigned int rank;
 
@@ -134,8 +127,7 @@ static unsigned int prefer_gpu(const struct pods *pods, const struct gpupart_tpc
 	return best;
 }
 
-static void prefer_ids(const Kubelet__PreferredContainer *asked, const struct pods *pods,
-		       Kubelet__Ids *chosen)
+static void prefer_ids(const Kubelet__PreferredContainer *asked, Kubelet__Ids *chosen)
 {
 	struct gpupart_tpcset ids[NODE_GPUS_MAX] = { 0 }, included[NODE_GPUS_MAX] = { 0 };
 	struct gpupart_tpcset order[3];
@@ -143,11 +135,11 @@ static void prefer_ids(const Kubelet__PreferredContainer *asked, const struct po
 
 	node_sort(asked->available, asked->n_available, ids);
 	node_sort(asked->included, asked->n_included, included);
-	gpu = prefer_gpu(pods, ids, included, size);
+	gpu = prefer_gpu(ids, included, size);
 	chosen->ids = alloc_zeroed(GPUPART_MAX_TPCS, sizeof(*chosen->ids));
 	for (unsigned int g = 0; g < node.boards.nr; g++) {
 		ids[g] = gpupart_tpcset_andnot(&ids[g], &included[g]);
-		order[g == gpu] = pods_offer(pods, g, &ids[g]);
+		order[g == gpu] = pods_offer(g, &ids[g]);
 	}
 	/* Ids without a grant are second. */
 	order[0] = included[gpu];
@@ -162,13 +154,11 @@ static void *get_preferred(const void *request, struct grpc_status *status)
 {
 	const Kubelet__PreferredRequest *asked = request;
 	Kubelet__IdsByContainer *reply = node_message(&kubelet__ids_by_container__descriptor);
-	struct pods pods;
 
 	(void)status;
-	pods_read(&pods);
+	pods_read();
 	for (size_t i = 0; i < asked->n_containers; i++)
-		prefer_ids(asked->containers[i], &pods, NODE_ADD(reply, containers, ids));
-	free(pods.list);
+		prefer_ids(asked->containers[i], NODE_ADD(reply, containers, ids));
 	return reply;
 }
 
@@ -180,7 +170,7 @@ static bool one_gpu(const Kubelet__Ids *asked, unsigned int *gpu, struct gpupart
 		    struct grpc_status *status)
 {
 	struct gpupart_tpcset sorted[NODE_GPUS_MAX] = { 0 };
-	char *unknown = node_sort(asked->ids, asked->n_ids, sorted), *most;
+	char *unknown = node_sort(asked->ids, asked->n_ids, sorted);
 	unsigned int nr_gpus = 0;
 
 	if (unknown)
@@ -198,13 +188,10 @@ static bool one_gpu(const Kubelet__Ids *asked, unsigned int *gpu, struct gpupart
 		return grpc_fail(status, GRPC_INVALID_ARGUMENT,
 				 nr_gpus ? "the request contains an id twice"
 					 : "the request has no TPC");
-	most = pods_most();
-	grpc_fail(
+	return grpc_fail(
 		status, GRPC_INVALID_ARGUMENT,
 		"the request has %zu TPCs of %u GPUs, but a container can have TPCs of only one GPU; %s",
-		asked->n_ids, nr_gpus, most);
-	free(most);
-	return false;
+		asked->n_ids, nr_gpus, pods_most());
 }
 
 /*
@@ -293,8 +280,7 @@ static void poll_kubelet(void)
 	struct stat st;
 	bool listed;
 
-	free(looked.list);
-	if (pods_read(&looked))
+	if (pods_read())
 		return;
 	/*
 	 * A new kubelet may replace @lister before its other socket. Until the new kubelet knows
@@ -308,49 +294,42 @@ static void poll_kubelet(void)
 		if (memcmp(&before, &lister_made, sizeof(before)))
 			pods_forget_lists(0);
 	} while (memcmp(&before, &lister_made, sizeof(before)));
-	if (!listed) {
-		if (!announced && !access(lister, F_OK))
-			remark("cannot find out which containers have ended: %s: %s", lister,
-			       status.why);
-		announced = true;
-	} else {
-		announced = false;
+	if (listed) {
 		read_notes(noted);
-		pods_reap(&looked, now, noted);
+		pods_reap(now, noted);
+	} else if (!announced && !access(lister, F_OK)) {
+		remark("cannot find out which containers have ended: %s: %s", lister, status.why);
 	}
-	pods_follow(&looked);
+	announced = !listed;
+	pods_follow();
 }
 
 static void give(const Kubelet__Ids *asked, Kubelet__ContainerEdits *edits,
 		 struct grpc_status *status)
 {
 	static struct mps_daemon daemon = { .dir = MPS_DAEMON_NODE };
-	char folder[PODS_FOLDER_LEN], tpcs[GPUPART_TPCSET_STRLEN], why[sizeof(status->why)];
+	char folder[PODS_FOLDER_LEN], tpcs[GPUPART_TPCSET_STRLEN];
 	struct gpupart_grant grant;
 	struct gpupart_tpcset ids;
 	unsigned int gpu = 0;
-	int err;
 
 	if (!one_gpu(asked, &gpu, &ids, status))
 		return;
 	/* Allocate must not wait for the daemon. So ask the kernel whether the daemon answers. */
-	if (node.mps && !mps_daemon_answers(&daemon)) {
+	if (node.mps && !mps_daemon_answers(&daemon))
 		grpc_fail(status, GRPC_UNAVAILABLE,
 			  "%.200s has mps = yes, but no MPS daemon answers in " MPS_DAEMON_NODE
 			  ": see 'systemctl status gpupart-mps'", node.config);
-		return;
-	}
-	err = pods_give(gpu, &ids, &grant, folder, why, sizeof(why));
-	if (err == -ENOSPC) {
+	else
+		pods_give(gpu, &ids, &grant, folder, status);
+	if (status->code == GRPC_RESOURCE_EXHAUSTED) {
 		/* Containers may have ended since the last poll. */
 		poll_kubelet();
-		err = pods_give(gpu, &ids, &grant, folder, why, sizeof(why));
+		status->code = 0;
+		pods_give(gpu, &ids, &grant, folder, status);
 	}
-	if (err) {
-		grpc_fail(status, err == -ENOSPC ? GRPC_RESOURCE_EXHAUSTED : GRPC_UNAVAILABLE, "%s",
-			  why);
+	if (status->code)
 		return;
-	}
 	gpupart_tpcset_format_list(&grant.set, tpcs, sizeof(tpcs));
 	node_edits(gpu, &grant, tpcs, folder, edits);
 	remark("%s: TPCs %s of GPU %s%s", grant.name, tpcs, grant.pci,

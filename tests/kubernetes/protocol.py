@@ -632,6 +632,10 @@ for text, part in (
     ("mps = maybe\n", ":1: 'mps = maybe'"),
     ("memory-per-tpc = 1T\n", "memory-per-tpc"),
     ("uid = x\n", "uid = x"),
+    ("driver = both\n", ":1: 'driver = both'"),
+    ("driver = files\nmps = both\n", ":2: 'mps = both'"),
+    ("driver = cdi\nmps = both\n", ":2: 'mps = both'"),
+    ("driver = runtime\nmps = both\n", ":2: 'mps = both'"),
     ("uid = 0\nmps = no\n\nuid = 1\n", ":4: 'uid' is given twice"),
 ):
     write_config(text)
