@@ -23,8 +23,7 @@
 #define MAX_CONNECTIONS 16
 #define MAX_STREAMS 16
 #define MAX_REQUEST (1u << 20)	/* maximum bytes of a request, and of queued data for a peer */
-#define MAX_REPLY (16u << 20)	/* maximum bytes of a reply: kubelet lists all pods and all
-				 * their resources */
+#define MAX_REPLY (16u << 20)	/* same for a reply: kubelet lists all resources of all pods */
 #define FRAME 5			/* bytes before a message: compression flag and length */
 
 struct buffer {
@@ -35,8 +34,7 @@ struct buffer {
 /* A stream of a server or client. A stream has a request and its reply. */
 struct call {
 	int32_t id;		/* 0: this entry is free */
-	const struct grpc_method *method;	/* NULL: the method is unknown, or this is a
-						 * client's stream */
+	const struct grpc_method *method;	/* NULL: unknown, or this is a client's stream */
 	bool is_begun, is_over, is_lost, overflow;
 	struct buffer in, out;	/* when the request was handled, @in contains the last reply */
 	struct grpc_status status;
@@ -47,8 +45,7 @@ struct connection {
 	int fd;
 	struct grpc_server *server;
 	struct call calls[MAX_STREAMS];
-	struct call *own;	/* the stream of grpc_call(); NULL: this is a server's
-				 * connection */
+	struct call *own;	/* the stream of grpc_call(); NULL in a server's connection */
 };
 
 struct grpc_server {
@@ -57,7 +54,7 @@ struct grpc_server {
 	nghttp2_option *option;
 	struct connection connections[MAX_CONNECTIONS];
 	int fd;
-	struct sockaddr_un address;
+	const char *path;	/* path of the socket @fd; NULL: there is no such socket */
 	struct stat made;
 };
 
@@ -129,8 +126,7 @@ static bool queue(struct call *call, ProtobufCMessage *reply)
 
 static nghttp2_nv header(const char *name, const char *value)
 {
-	return (nghttp2_nv){ (uint8_t *)name, (uint8_t *)value, strlen(name), strlen(value),
-			     NGHTTP2_NV_FLAG_NONE };
+	return (nghttp2_nv){ (uint8_t *)name, (uint8_t *)value, strlen(name), strlen(value), 0 };
 }
 
 static ssize_t read_out(nghttp2_session *session, int32_t id, uint8_t *to, size_t room,
@@ -221,9 +217,8 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
 	const struct grpc_method *method = ((struct connection *)arg)->server->methods;
 	const char *key = (const char *)name, *text = (const char *)value;
 
-	(void)name_len;
 	(void)flags;
-	if (!call || strlen(text) != len)
+	if (!call || strlen(key) != name_len || strlen(text) != len)
 		return 0;
 	if (!strcmp(key, "grpc-status"))
 		call->status.code = atoi(text);
@@ -305,8 +300,7 @@ static void drop(struct connection *connection)
  */
 static struct connection *add(struct grpc_server *server, int fd, struct call *own)
 {
-	const nghttp2_settings_entry most = { NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS,
-					      MAX_STREAMS };
+	const nghttp2_settings_entry max = { NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, MAX_STREAMS };
 	struct connection *connection = server->connections, *end = connection + MAX_CONNECTIONS;
 
 	while (connection < end && connection->session)
@@ -315,22 +309,26 @@ static struct connection *add(struct grpc_server *server, int fd, struct call *o
 		close(fd);
 		return NULL;
 	}
+	*connection = (struct connection){ .fd = fd, .server = server, .own = own };
 	if ((own ? nghttp2_session_client_new2 : nghttp2_session_server_new2)(
 		    &connection->session, server->callbacks, connection, server->option))
 		alloc_failed();
-	connection->fd = fd;
-	connection->server = server;
-	connection->own = own;
-	nghttp2_submit_settings(connection->session, NGHTTP2_FLAG_NONE, &most, 1);
+	nghttp2_submit_settings(connection->session, NGHTTP2_FLAG_NONE, &max, 1);
 	return connection;
 }
 
-/* Sends queued data. If the connection has ended, returns false. */
-static bool flush(struct connection *connection)
+void grpc_add(struct grpc_server *server, int fd)
 {
-	return !nghttp2_session_send(connection->session) &&
-	       (nghttp2_session_want_read(connection->session) ||
-		nghttp2_session_want_write(connection->session));
+	add(server, fd, NULL);
+}
+
+/* Sends queued data. If the connection has ended, or if @good is false, drops the connection. */
+static void flush(struct connection *connection, bool good)
+{
+	if (nghttp2_session_send(connection->session) || !good ||
+	    (!nghttp2_session_want_read(connection->session) &&
+	     !nghttp2_session_want_write(connection->session)))
+		drop(connection);
 }
 
 static bool receive(struct connection *connection)
@@ -341,14 +339,6 @@ static bool receive(struct connection *connection)
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR;
 	return n && nghttp2_session_mem_recv(connection->session, data, n) == n;
-}
-
-void grpc_add(struct grpc_server *server, int fd)
-{
-	struct connection *connection = add(server, fd, NULL);
-
-	if (connection && !flush(connection))
-		drop(connection);
 }
 
 void grpc_refresh(struct grpc_server *server, const struct grpc_method *method)
@@ -365,8 +355,8 @@ void grpc_refresh(struct grpc_server *server, const struct grpc_method *method)
 			good &= queue(call, method->handle(NULL, &call->status));
 			nghttp2_session_resume_data(c->session, call->id);
 		}
-		if (c->session && (!flush(c) || !good))
-			drop(c);
+		if (c->session)
+			flush(c, good);
 	}
 }
 
@@ -379,35 +369,40 @@ bool grpc_serve(struct grpc_server *server, int ms)
 	for (int i = 0; i < MAX_CONNECTIONS; i++)
 		fds[i] = (struct pollfd){ c[i].session ? c[i].fd : -1, POLLIN | (c[i].session &&
 			nghttp2_session_want_write(c[i].session) ? POLLOUT : 0), 0 };
-	*own = (struct pollfd){ server->fd, POLLIN, 0 };
+	*own = (struct pollfd){ server->path ? server->fd : -1, POLLIN, 0 };
 	if (poll(fds, MAX_CONNECTIONS + 1, ms) < 0)
 		return false;
-	for (int i = 0; i < MAX_CONNECTIONS; i++) {
-		bool good = !(fds[i].revents & ~POLLOUT) || receive(&c[i]);
-
-		if (fds[i].revents && (!flush(&c[i]) || !good))
-			drop(&c[i]);
-	}
+	for (int i = 0; i < MAX_CONNECTIONS; i++)
+		if (fds[i].revents)
+			flush(&c[i], !(fds[i].revents & ~POLLOUT) || receive(&c[i]));
 	fd = own->revents ? accept4(server->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK) : -1;
 	if (fd >= 0)
-		grpc_add(server, fd);
+		add(server, fd, NULL);
 	return true;
 }
 
 /*
- * Creates a socket for @path. Stores the address of the socket in *address. Returns the socket or
- * -errno.
+ * Creates a socket. If @listens is true, binds it to @path, and only this user can connect.
+ * Otherwise connects it to @path. Returns the socket or -errno.
  */
-static int unix_socket(const char *path, struct sockaddr_un *address)
+static int open_socket(const char *path, bool listens)
 {
-	int fd;
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int fd, err;
 
-	*address = (struct sockaddr_un){ .sun_family = AF_UNIX };
-	if (strlen(path) >= sizeof(address->sun_path))
+	if (strlen(path) >= sizeof(address.sun_path))
 		return -ENAMETOOLONG;
-	strcpy(address->sun_path, path);
+	strcpy(address.sun_path, path);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	return fd < 0 ? -errno : fd;
+	/* Linux creates the file at @path with the mode of the socket. */
+	if (fd >= 0 && !fchmod(fd, 0700) &&
+	    !(listens ? bind(fd, (void *)&address, sizeof(address)) || listen(fd, 128) :
+			connect(fd, (void *)&address, sizeof(address))))
+		return fd;
+	err = -errno;
+	if (fd >= 0)
+		close(fd);
+	return err;
 }
 
 void *grpc_call(struct grpc_server *server, const char *socket, const char *path,
@@ -423,22 +418,16 @@ void *grpc_call(struct grpc_server *server, const char *socket, const char *path
 	nghttp2_data_provider provider = { .source.ptr = &own, .read_callback = read_out };
 	long until = process_now_ms() + ms, left;
 	struct connection *connection;
-	struct sockaddr_un address;
 	void *reply = NULL;
-	int fd = unix_socket(socket, &address);
+	int fd = open_socket(socket, false);
 
-	if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof(address))) {
-		grpc_fail(status, GRPC_UNAVAILABLE, "%s", strerror(fd < 0 ? -fd : errno));
-		if (fd >= 0)
-			close(fd);
-		return NULL;
-	}
+	if (fd < 0)
+		return grpc_fail(status, GRPC_UNAVAILABLE, "%s", strerror(-fd));
+	own.out.data = grpc_pack(request, &own.out.len);
 	connection = add(server, fd, &own);
-	if (connection) {
-		own.out.data = grpc_pack(request, &own.out.len);
+	if (connection)
 		nghttp2_submit_request(connection->session, NULL, headers,
 				       sizeof(headers) / sizeof(headers[0]), &provider, &own);
-	}
 	while (connection && !own.is_lost && !own.is_over &&
 	       (left = until - process_now_ms()) > 0 && grpc_serve(server, left))
 		;
@@ -449,8 +438,7 @@ void *grpc_call(struct grpc_server *server, const char *socket, const char *path
 	if (!own.status.code && !reply)
 		grpc_fail(&own.status, GRPC_UNAVAILABLE, "the reply is not valid");
 	*status = own.status;
-	free(own.in.data);
-	free(own.out.data);
+	end_call(&own);
 	return reply;
 }
 
@@ -461,10 +449,7 @@ struct grpc_server *grpc_open(const struct grpc_method *methods)
 
 	if (nghttp2_session_callbacks_new(&callbacks) || nghttp2_option_new(&server->option))
 		alloc_failed();
-	/*
-	 * The gRPC library of kubelet sends the path of the socket as :authority. For nghttp2, such
-	 * a path is an error.
-	 */
+	/* For nghttp2, kubelet's :authority is an error: it is the path of the socket. */
 	nghttp2_option_set_no_http_messaging(server->option, 1);
 	nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, on_begin_headers);
 	nghttp2_session_callbacks_set_on_header_callback(callbacks, on_header);
@@ -474,8 +459,17 @@ struct grpc_server *grpc_open(const struct grpc_method *methods)
 	nghttp2_session_callbacks_set_send_callback(callbacks, on_send);
 	server->callbacks = callbacks;
 	server->methods = methods;
-	server->fd = -1;
 	return server;
+}
+
+/* Returns true if grpc_listen() created the socket that is now at the path. */
+static bool is_in_place(const struct grpc_server *server)
+{
+	struct stat st;
+
+	return server->path && !stat(server->path, &st) &&
+	       st.st_ino == server->made.st_ino &&
+	       !memcmp(&st.st_ctim, &server->made.st_ctim, sizeof(st.st_ctim));
 }
 
 void grpc_close(struct grpc_server *server)
@@ -483,9 +477,9 @@ void grpc_close(struct grpc_server *server)
 	for (int i = 0; i < MAX_CONNECTIONS; i++)
 		if (server->connections[i].session)
 			drop(&server->connections[i]);
-	if (grpc_listens(server))
-		unlink(server->address.sun_path);
-	if (server->fd >= 0)
+	if (is_in_place(server))
+		unlink(server->path);
+	if (server->path)
 		close(server->fd);
 	nghttp2_session_callbacks_del(server->callbacks);
 	nghttp2_option_del(server->option);
@@ -494,33 +488,17 @@ void grpc_close(struct grpc_server *server)
 
 int grpc_listen(struct grpc_server *server, const char *path)
 {
-	struct sockaddr_un address;
-	int fd = unix_socket(path, &address), err;
-	mode_t mask;
+	int fd;
 
+	if (is_in_place(server))
+		return 0;
+	unlink(path);
+	fd = open_socket(path, true);
 	if (fd < 0)
 		return fd;
-	unlink(path);
-	mask = umask(077);
-	err = bind(fd, (struct sockaddr *)&address, sizeof(address)) || listen(fd, 128) ||
-	      stat(path, &server->made) ? -errno : 0;
-	umask(mask);
-	if (err) {
-		close(fd);
-		return err;
-	}
-	if (server->fd >= 0)
+	if (server->path)
 		close(server->fd);
 	server->fd = fd;
-	server->address = address;
-	return 0;
-}
-
-bool grpc_listens(const struct grpc_server *server)
-{
-	struct stat st;
-
-	return server->fd >= 0 && !stat(server->address.sun_path, &st) &&
-	       st.st_ino == server->made.st_ino &&
-	       !memcmp(&st.st_ctim, &server->made.st_ctim, sizeof(st.st_ctim));
+	server->path = path;
+	return stat(path, &server->made) ? -errno : 1;
 }

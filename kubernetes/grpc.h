@@ -47,18 +47,14 @@ struct grpc_server *grpc_open(const struct grpc_method *methods);
 void grpc_close(struct grpc_server *server);
 
 /*
- * Listens at @path, and replaces an existing socket at @path. Only this user can connect. The
- * function closes the socket of an earlier call, but the connections of this socket stay open.
- * Returns 0 or -errno.
+ * Listens at @path, and replaces another socket at @path. Only this user can connect. The string
+ * @path must exist as long as the server. If the socket of an earlier call is still at @path,
+ * returns 0. Otherwise closes the earlier socket, but its connections stay open. Returns 1 if the
+ * function created a socket, or -errno.
  */
 int grpc_listen(struct grpc_server *server, const char *path);
 
-/* Returns true if grpc_listen() created the socket that is now at the path. */
-bool grpc_listens(const struct grpc_server *server);
-
-/*
- * Serves the requests that arrive during @ms milliseconds. Returns false if a signal arrived.
- */
+/* Serves the requests that arrive during @ms milliseconds. Returns false if a signal arrived. */
 bool grpc_serve(struct grpc_server *server, int ms);
 
 /*
@@ -82,10 +78,7 @@ void *grpc_call(struct grpc_server *server, const char *socket, const char *path
 /* Packs @message with its frame. The caller frees the result. */
 uint8_t *grpc_pack(const ProtobufCMessage *message, size_t *len);
 
-/*
- * Unpacks @data. If @data is not exactly one message, or if the message is compressed, returns
- * NULL.
- */
+/* Unpacks @data. If it is not exactly one message without compression, returns NULL. */
 void *grpc_unpack(const ProtobufCMessageDescriptor *type, const uint8_t *data, size_t len);
 
 #endif

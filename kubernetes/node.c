@@ -22,7 +22,6 @@ struct node node;
 
 static bool take(const char *key, const char *value)
 {
-	static const char *const drivers[] = { "files", "cdi", "runtime" };
 	char *end;
 
 	if (!strcmp(key, "memory-per-tpc"))
@@ -35,11 +34,11 @@ static bool take(const char *key, const char *value)
 		node.uid = strtoul(value, &end, 10);
 		return *value >= '0' && *value <= '9' && !*end;
 	}
-	for (int i = 0; !strcmp(key, "driver") && i < 3; i++)
-		if (!strcmp(value, drivers[i])) {
-			node.driver = i;
-			return true;
-		}
+	if (!strcmp(key, "driver")) {
+		node.driver = !strcmp(value, "cdi") ? NODE_DRIVER_CDI :
+			      !strcmp(value, "runtime") ? NODE_DRIVER_RUNTIME : NODE_DRIVER_FILES;
+		return node.driver != NODE_DRIVER_FILES || !strcmp(value, "files");
+	}
 	return false;
 }
 
@@ -167,7 +166,7 @@ void *node_message(const ProtobufCMessageDescriptor *type)
 	return message;
 }
 
-void *node_grow(void *list, size_t *nr, const ProtobufCMessageDescriptor *type)
+void *node_add(void *list, size_t *nr, const ProtobufCMessageDescriptor *type)
 {
 	void ***at = list, *message = node_message(type);
 
@@ -176,22 +175,15 @@ void *node_grow(void *list, size_t *nr, const ProtobufCMessageDescriptor *type)
 	return message;
 }
 
-/* Adds "NAME=VALUE". If a name occurs twice, the second value applies. */
-__attribute__((format(printf, 2, 3)))
-static void add_env(Kubelet__ContainerEdits *edits, const char *fmt, ...)
+/*
+ * Adds @text, which is "NAME=VALUE", and owns it. If a name occurs twice, the second value applies.
+ */
+static void add_env(Kubelet__ContainerEdits *edits, char *text)
 {
-	Kubelet__Variable *variable = node_grow(&edits->variables, &edits->n_variables,
-						&kubelet__variable__descriptor);
-	va_list ap;
-	char *value;
+	Kubelet__Variable *variable = NODE_ADD(edits, variables, variable);
 
-	va_start(ap, fmt);
-	if (vasprintf(&value, fmt, ap) < 0)
-		alloc_failed();
-	va_end(ap);
-	variable->name = value;
-	strsep(&value, "=");
-	variable->value = alloc_text("%s", value ?: "");
+	variable->name = strsep(&text, "=");
+	variable->value = alloc_text("%s", text ?: "");
 }
 
 static void add_list(Kubelet__ContainerEdits *edits, const json_t *of)
@@ -200,14 +192,13 @@ static void add_list(Kubelet__ContainerEdits *edits, const json_t *of)
 	size_t i;
 
 	json_array_foreach(list, i, entry)
-		add_env(edits, "%s", json_string_value(entry));
+		add_env(edits, alloc_text("%s", json_string_value(entry)));
 }
 
 static void add_mount(Kubelet__ContainerEdits *edits, const char *outside, const char *inside,
 		      bool read_only)
 {
-	Kubelet__Mount *mount = node_grow(&edits->mounts, &edits->n_mounts,
-					  &kubelet__mount__descriptor);
+	Kubelet__Mount *mount = NODE_ADD(edits, mounts, mount);
 
 	mount->inside = alloc_text("%s", inside);
 	mount->outside = alloc_text("%s", outside);
@@ -216,90 +207,81 @@ static void add_mount(Kubelet__ContainerEdits *edits, const char *outside, const
 
 static void add_node(Kubelet__ContainerEdits *edits, const char *path)
 {
-	Kubelet__Node *device;
+	if (!access(path, F_OK)) {
+		Kubelet__Node *device = NODE_ADD(edits, nodes, node);
 
-	if (access(path, F_OK))
-		return;
-	device = node_grow(&edits->nodes, &edits->n_nodes, &kubelet__node__descriptor);
-	device->inside = alloc_text("%s", path);
-	device->outside = alloc_text("%s", path);
-	device->permissions = alloc_text("rw");
+		device->inside = alloc_text("%s", path);
+		device->outside = alloc_text("%s", path);
+		device->permissions = alloc_text("rw");
+	}
 }
 
 /* Adds the same files as NVIDIA's container tools. Finds these files in the loader's list. */
 static void add_driver(Kubelet__ContainerEdits *edits)
 {
-	static const char names[] =
-		" libcuda.so.1 libnvidia-ml.so.1 libnvidia-ptxjitcompiler.so.1 ";
+	static const char *const names[] = {
+		"libcuda.so.1", "libnvidia-ml.so.1", "libnvidia-ptxjitcompiler.so.1",
+	};
 	FILE *list = popen("/sbin/ldconfig -p", "re");
-	char line[1024], name[128] = " ", path[512], inside[192];
+	char line[1024], name[128], path[512], inside[192];
 
 	add_node(edits, "/dev/nvidia-uvm");
 	add_node(edits, "/dev/nvidia-uvm-tools");
 	while (list && fgets(line, sizeof(line), list)) {
 		if (!strstr(line, "64)") ||
-		    sscanf(line, " %120s (%*[^)]) => %511[^\n]", name + 1, path) != 2)
+		    sscanf(line, " %127s (%*[^)]) => %511[^\n]", name, path) != 2)
 			continue;
-		strcat(name, " ");
-		snprintf(inside, sizeof(inside), DRIVER_INSIDE "/%.*s",
-			 (int)strlen(name) - 2, name + 1);
-		if (strstr(names, name))
-			add_mount(edits, path, inside, true);
+		snprintf(inside, sizeof(inside), DRIVER_INSIDE "/%s", name);
+		for (int i = 0; i < 3; i++)
+			if (!strcmp(name, names[i]))
+				add_mount(edits, path, inside, true);
 	}
 	if (list)
 		pclose(list);
-	add_env(edits, "LD_LIBRARY_PATH=" DRIVER_INSIDE);
+	add_env(edits, alloc_text("LD_LIBRARY_PATH=" DRIVER_INSIDE));
 }
 
-void node_edits(unsigned int gpu, const struct gpupart_grant *grant,
+void node_edits(unsigned int gpu, const struct gpupart_grant *grant, const char *tpcs,
 		const char *folder, Kubelet__ContainerEdits *edits)
 {
-	const json_t *edit, *all = json_object_get(node.edits[gpu], "containerEdits");
-	char list[GPUPART_TPCSET_STRLEN];
-	Kubelet__CdiDevice *device;
-	const char *option;
+	const json_t *all = json_object_get(node.edits[gpu], "containerEdits");
+	const char *outside, *inside, *option;
 	json_t *entry;
 	size_t i;
 
 	add_list(edits, node.edits[gpu]);
-	edit = json_array_get(json_object_get(node.edits[gpu], "devices"), 0);
-	add_list(edits, edit);
+	add_list(edits, json_array_get(json_object_get(node.edits[gpu], "devices"), 0));
 	json_array_foreach(json_object_get(all, "deviceNodes"), i, entry)
 		add_node(edits, json_string_value(json_object_get(entry, "path")));
-	json_array_foreach(json_object_get(all, "mounts"), i, entry) {
-		option = json_string_value(json_array_get(json_object_get(entry, "options"), 0));
-		add_mount(edits, json_string_value(json_object_get(entry, "hostPath")),
-			  json_string_value(json_object_get(entry, "containerPath")),
-			  !strcmp(option, "ro"));
-	}
-	gpupart_tpcset_format_list(&grant->set, list, sizeof(list));
-	add_env(edits, "GPUPART_SET=%s", list);
-	add_env(edits, "GPUPART_NAME=%s", grant->name);
-	add_env(edits, "GPUPART_JOB=%s", grant->id);
+	json_array_foreach(json_object_get(all, "mounts"), i, entry)
+		if (!json_unpack(entry, "{s:s, s:s, s:[s]}", "hostPath", &outside,
+				 "containerPath", &inside, "options", &option))
+			add_mount(edits, outside, inside, !strcmp(option, "ro"));
+	add_env(edits, alloc_text("GPUPART_SET=%s", tpcs));
+	add_env(edits, alloc_text("GPUPART_NAME=%s", grant->name));
+	add_env(edits, alloc_text("GPUPART_JOB=%s", grant->id));
 	if (grant->memory) {
-		add_env(edits, "GPUPART_TENANT=%s", grant->name);
-		add_env(edits, "GPUPART_MEM=%llu", (unsigned long long)grant->memory);
+		add_env(edits, alloc_text("GPUPART_TENANT=%s", grant->name));
+		add_env(edits, alloc_text("GPUPART_MEM=%llu", (unsigned long long)grant->memory));
 	}
 	add_mount(edits, folder, GPUPART_GRANT_ROOT, true);
 	/* A client of MPS shares memory with its server through files below /dev/shm. */
 	if (node.mps) {
 		add_mount(edits, "/dev/shm", "/dev/shm", false);
 		add_mount(edits, MPS_DAEMON_NODE, MPS_DAEMON_NODE, false);
-		add_env(edits, MPS_DAEMON_PIPES "=" MPS_DAEMON_NODE);
+		add_env(edits, alloc_text(MPS_DAEMON_PIPES "=" MPS_DAEMON_NODE));
 	}
 	/* The node may use NVIDIA's container runtime. This runtime must not add another GPU. */
-	add_env(edits, "NVIDIA_VISIBLE_DEVICES=%s",
-		node.driver == NODE_DRIVER_RUNTIME ? node.names[gpu] : "void");
-	/*
-	 * If the GPU is real, the container gets the device node of this GPU and of no other GPU.
-	 */
+	add_env(edits, alloc_text("NVIDIA_VISIBLE_DEVICES=%s",
+				  node.driver == NODE_DRIVER_RUNTIME ? node.names[gpu] : "void"));
+	/* If the GPU is real, the container gets the device node of this GPU and of no other. */
 	if (node.boards.gpus[gpu].simulated) {
-		add_env(edits, "CUDA_VISIBLE_DEVICES=%u", gpu);
+		add_env(edits, alloc_text("CUDA_VISIBLE_DEVICES=%u", gpu));
 	} else if (node.driver == NODE_DRIVER_FILES) {
 		add_driver(edits);
 	} else if (node.driver == NODE_DRIVER_CDI) {
-		device = node_grow(&edits->cdi_devices, &edits->n_cdi_devices,
-				   &kubelet__cdi_device__descriptor);
+		Kubelet__CdiDevice *device = NODE_ADD(edits, cdi_devices, cdi_device);
+
 		device->name = alloc_text("nvidia.com/gpu=%s", node.names[gpu]);
 	}
 }

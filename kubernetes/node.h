@@ -10,21 +10,17 @@
 #define NODE_CONFIG "/etc/gpupart/kubernetes"
 #define NODE_RESOURCE "gpupart.dev/tpcs"
 
-enum node_driver { NODE_DRIVER_FILES, NODE_DRIVER_CDI, NODE_DRIVER_RUNTIME };
-
-struct node {
+extern struct node {
 	const char *config;	/* the path of the file with the settings */
 	uint64_t memory_per_tpc;	/* memory quota for each TPC in bytes; 0: no quota */
 	bool mps;		/* the pods are clients of the node's MPS daemon */
 	unsigned int uid;	/* the pods use the state directory of this user */
-	enum node_driver driver;	/* the source of the driver's files for a container */
+	/* the source of the driver's files for a container */
+	enum { NODE_DRIVER_FILES, NODE_DRIVER_CDI, NODE_DRIVER_RUNTIME } driver;
 	struct node_gpus boards;
-	char names[NODE_GPUS_MAX][48];	/* the UUID of each GPU; if a GPU has no UUID, its
-					 * address */
+	char names[NODE_GPUS_MAX][48];	/* the UUID of each GPU, or its address without a UUID */
 	json_t *edits[NODE_GPUS_MAX];	/* the edits that `gpupart cdi` writes for each GPU */
-};
-
-extern struct node node;
+} node;
 
 /*
  * Reads the settings and the GPUs. @config is the path of the settings. The file need not exist,
@@ -46,17 +42,19 @@ char *node_sort(char **list, size_t nr, struct gpupart_tpcset *ids);
 bool node_is_healthy(unsigned int gpu);
 
 /*
- * node_message() allocates a message of @type. node_grow() does the same, and appends the message
- * to the list *@list of *@nr pointers.
+ * node_message() allocates a message of @type. node_add() does the same, and appends the message
+ * to the list *@list of *@nr pointers. NODE_ADD() does this for the list @field of @message.
  */
 void *node_message(const ProtobufCMessageDescriptor *type);
-void *node_grow(void *list, size_t *nr, const ProtobufCMessageDescriptor *type);
+void *node_add(void *list, size_t *nr, const ProtobufCMessageDescriptor *type);
+#define NODE_ADD(message, field, type) \
+	node_add(&(message)->field, &(message)->n_##field, &kubelet__##type##__descriptor)
 
 /*
- * Adds the edits for a container with @grant to @edits. @folder: the folder with the
- * container's grant.
+ * Adds the edits for a container with @grant to @edits. @tpcs: the set of @grant as text. @folder:
+ * the folder with the container's grant.
  */
-void node_edits(unsigned int gpu, const struct gpupart_grant *grant,
+void node_edits(unsigned int gpu, const struct gpupart_grant *grant, const char *tpcs,
 		const char *folder, Kubelet__ContainerEdits *edits);
 
 #endif

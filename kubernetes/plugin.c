@@ -32,11 +32,9 @@
 #define LOCK_SECONDS 1
 #define REGISTER_MS 15000
 #define LIST_MS 2000
-#define WATCH_MS 500	/* ms between two checks of the plugin's socket and of kubelet's
-			 * socket */
+#define WATCH_MS 500		/* ms between two checks of the sockets */
 #define START_SECONDS 60	/* after its start, kubelet knows its pods within this time */
-#define POLL_TURNS 2	/* kubelet's list of allocations is read once in this number of
-			 * checks */
+#define POLL_TURNS 2		/* checks of the sockets for each read of kubelet's list */
 
 static const char help[] =
 "Usage: gpupart-device-plugin [--kubelet DIR] [--config FILE]\n"
@@ -48,10 +46,11 @@ static const char help[] =
 "  -h, --help\n";
 
 static struct grpc_server *server;
-static char plugins[PATH_MAX], lister[PATH_MAX];
+static const char *kubelet = FOLDER;	/* kubelet's folder */
+/* The sockets where kubelet registers plugins and lists pods, and the plugin's socket. */
+static const char *registry, *lister, *endpoint;
 static volatile sig_atomic_t ended;
 static struct timespec lister_made;	/* time when kubelet made @lister */
-static struct pods looked;	/* the pods at the last poll_kubelet() */
 
 static void on_end(int sig)
 {
@@ -75,15 +74,11 @@ static void *get_options(const void *request, struct grpc_status *status)
 static void *list_devices(const void *request, struct grpc_status *status)
 {
 	Kubelet__DeviceList *list = node_message(&kubelet__device_list__descriptor);
-	struct pods pods = looked;
 
 	(void)status;
-	/*
-	 * If there is no request, grpc_refresh() is the caller. Just before, poll_kubelet() was
-	 * called.
-	 */
+	/* grpc_refresh() makes no request. It is called just after poll_kubelet(). */
 	if (request)
-		pods_read(&pods);
+		pods_read();
 	for (unsigned int g = 0; g < node.boards.nr; g++) {
 		struct gpupart_tpcset others = pods.taken[g], given = { 0 };
 		bool healthy = node_is_healthy(g);
@@ -96,8 +91,7 @@ static void *list_devices(const void *request, struct grpc_status *status)
 			}
 		lost = gpupart_tpcset_count(&others);
 		for (unsigned int t = gpupart_topology_nr_tpcs(node.boards.gpus[g].topo); t--;) {
-			Kubelet__Device *device = node_grow(&list->devices, &list->n_devices,
-							    &kubelet__device__descriptor);
+			Kubelet__Device *device = NODE_ADD(list, devices, device);
 			bool is_lost = lost && !gpupart_tpcset_has(&given, t);
 
 			lost -= is_lost;
@@ -105,8 +99,6 @@ static void *list_devices(const void *request, struct grpc_status *status)
 			device->health = alloc_text(healthy && !is_lost ? "Healthy" : "Unhealthy");
 		}
 	}
-	if (request)
-		free(pods.list);
 	return list;
 }
 
@@ -114,13 +106,13 @@ static void *list_devices(const void *request, struct grpc_status *status)
  * Compares the GPUs with enough room. Returns the GPU with the least room. If no GPU has enough
  * room, returns the GPU with the most room.
  */
-static unsigned int prefer_gpu(const struct pods *pods, const struct gpupart_tpcset *ids,
+static unsigned int prefer_gpu(const struct gpupart_tpcset *ids,
 			       const struct gpupart_tpcset *included, unsigned int size)
 {
 	unsigned int best = 0, best_rank = ~0u;
 
 	for (unsigned int g = 0; g < node.boards.nr; g++) {
-		struct gpupart_tpcset left = pods_free(pods, g);
+		struct gpupart_tpcset left = pods_free(g);
 		unsigned int room = gpupart_tpcset_count(&left), nr = gpupart_tpcset_count(&ids[g]);
 		unsigned int rank;
 
@@ -135,8 +127,7 @@ static unsigned int prefer_gpu(const struct pods *pods, const struct gpupart_tpc
 	return best;
 }
 
-static void prefer_ids(const Kubelet__PreferredContainer *asked, const struct pods *pods,
-		       Kubelet__Ids *chosen)
+static void prefer_ids(const Kubelet__PreferredContainer *asked, Kubelet__Ids *chosen)
 {
 	struct gpupart_tpcset ids[NODE_GPUS_MAX] = { 0 }, included[NODE_GPUS_MAX] = { 0 };
 	struct gpupart_tpcset order[3];
@@ -144,11 +135,11 @@ static void prefer_ids(const Kubelet__PreferredContainer *asked, const struct po
 
 	node_sort(asked->available, asked->n_available, ids);
 	node_sort(asked->included, asked->n_included, included);
-	gpu = prefer_gpu(pods, ids, included, size);
+	gpu = prefer_gpu(ids, included, size);
 	chosen->ids = alloc_zeroed(GPUPART_MAX_TPCS, sizeof(*chosen->ids));
 	for (unsigned int g = 0; g < node.boards.nr; g++) {
 		ids[g] = gpupart_tpcset_andnot(&ids[g], &included[g]);
-		order[g == gpu] = pods_offer(pods, g, &ids[g]);
+		order[g == gpu] = pods_offer(g, &ids[g]);
 	}
 	/* Ids without a grant are second. */
 	order[0] = included[gpu];
@@ -163,15 +154,11 @@ static void *get_preferred(const void *request, struct grpc_status *status)
 {
 	const Kubelet__PreferredRequest *asked = request;
 	Kubelet__IdsByContainer *reply = node_message(&kubelet__ids_by_container__descriptor);
-	struct pods pods;
 
 	(void)status;
-	pods_read(&pods);
+	pods_read();
 	for (size_t i = 0; i < asked->n_containers; i++)
-		prefer_ids(asked->containers[i], &pods,
-			   node_grow(&reply->containers, &reply->n_containers,
-				     &kubelet__ids__descriptor));
-	free(pods.list);
+		prefer_ids(asked->containers[i], NODE_ADD(reply, containers, ids));
 	return reply;
 }
 
@@ -183,7 +170,7 @@ static bool one_gpu(const Kubelet__Ids *asked, unsigned int *gpu, struct gpupart
 		    struct grpc_status *status)
 {
 	struct gpupart_tpcset sorted[NODE_GPUS_MAX] = { 0 };
-	char *unknown = node_sort(asked->ids, asked->n_ids, sorted), *most;
+	char *unknown = node_sort(asked->ids, asked->n_ids, sorted);
 	unsigned int nr_gpus = 0;
 
 	if (unknown)
@@ -201,13 +188,10 @@ static bool one_gpu(const Kubelet__Ids *asked, unsigned int *gpu, struct gpupart
 		return grpc_fail(status, GRPC_INVALID_ARGUMENT,
 				 nr_gpus ? "the request contains an id twice"
 					 : "the request has no TPC");
-	most = pods_most();
-	grpc_fail(
+	return grpc_fail(
 		status, GRPC_INVALID_ARGUMENT,
 		"the request has %zu TPCs of %u GPUs, but a container can have TPCs of only one GPU; %s",
-		asked->n_ids, nr_gpus, most);
-	free(most);
-	return false;
+		asked->n_ids, nr_gpus, pods_most());
 }
 
 /*
@@ -262,19 +246,19 @@ static void add_json(json_t *value, struct gpupart_tpcset *ids)
 static void read_notes(struct gpupart_tpcset *ids)
 {
 	bool is_new = time(NULL) < lister_made.tv_sec + START_SECONDS;
-	char path[PATH_MAX + 32], dir[2 * PATH_MAX];
+	char path[PATH_MAX], dir[PATH_MAX];
 	json_t *root, *list = NULL, *entry;
 	const char *resource;
 	size_t i;
 
-	snprintf(path, sizeof(path), "%s/kubelet_internal_checkpoint", plugins);
+	snprintf(path, sizeof(path), "%s/device-plugins/kubelet_internal_checkpoint", kubelet);
 	if (access(path, F_OK) && errno == ENOENT)
 		return;
 	root = json_load_file(path, 0, NULL);
 	json_unpack(root, "{s:{s:o}}", "Data", "PodDeviceEntries", &list);
 	json_array_foreach(list, i, entry) {
 		resource = json_string_value(json_object_get(entry, "ResourceName"));
-		snprintf(dir, sizeof(dir), "%s/../pods/%s", plugins,
+		snprintf(dir, sizeof(dir), "%s/pods/%s", kubelet,
 			 json_string_value(json_object_get(entry, "PodUID")));
 		if (resource && !strcmp(resource, NODE_RESOURCE) && (is_new || !access(dir, F_OK)))
 			add_json(json_object_get(entry, "DeviceIDs"), ids);
@@ -296,8 +280,7 @@ static void poll_kubelet(void)
 	struct stat st;
 	bool listed;
 
-	free(looked.list);
-	if (pods_read(&looked))
+	if (pods_read())
 		return;
 	/*
 	 * A new kubelet may replace @lister before its other socket. Until the new kubelet knows
@@ -311,52 +294,45 @@ static void poll_kubelet(void)
 		if (memcmp(&before, &lister_made, sizeof(before)))
 			pods_forget_lists(0);
 	} while (memcmp(&before, &lister_made, sizeof(before)));
-	if (!listed) {
-		if (!announced && !access(lister, F_OK))
-			remark("cannot find out which containers have ended: %s: %s", lister,
-			       status.why);
-		announced = true;
-	} else {
-		announced = false;
+	if (listed) {
 		read_notes(noted);
-		pods_reap(&looked, now, noted);
+		pods_reap(now, noted);
+	} else if (!announced && !access(lister, F_OK)) {
+		remark("cannot find out which containers have ended: %s: %s", lister, status.why);
 	}
-	pods_follow(&looked);
+	announced = !listed;
+	pods_follow();
 }
 
 static void give(const Kubelet__Ids *asked, Kubelet__ContainerEdits *edits,
 		 struct grpc_status *status)
 {
 	static struct mps_daemon daemon = { .dir = MPS_DAEMON_NODE };
-	char folder[PODS_FOLDER_LEN], list[GPUPART_TPCSET_STRLEN], why[sizeof(status->why)];
+	char folder[PODS_FOLDER_LEN], tpcs[GPUPART_TPCSET_STRLEN];
 	struct gpupart_grant grant;
 	struct gpupart_tpcset ids;
 	unsigned int gpu = 0;
-	int err;
 
 	if (!one_gpu(asked, &gpu, &ids, status))
 		return;
 	/* Allocate must not wait for the daemon. So ask the kernel whether the daemon answers. */
-	if (node.mps && !mps_daemon_answers(&daemon)) {
+	if (node.mps && !mps_daemon_answers(&daemon))
 		grpc_fail(status, GRPC_UNAVAILABLE,
 			  "%.200s has mps = yes, but no MPS daemon answers in " MPS_DAEMON_NODE
 			  ": see 'systemctl status gpupart-mps'", node.config);
-		return;
-	}
-	err = pods_give(gpu, &ids, &grant, folder, why, sizeof(why));
-	if (err == -ENOSPC) {
+	else
+		pods_give(gpu, &ids, &grant, folder, status);
+	if (status->code == GRPC_RESOURCE_EXHAUSTED) {
 		/* Containers may have ended since the last poll. */
 		poll_kubelet();
-		err = pods_give(gpu, &ids, &grant, folder, why, sizeof(why));
+		status->code = 0;
+		pods_give(gpu, &ids, &grant, folder, status);
 	}
-	if (err) {
-		grpc_fail(status, err == -ENOSPC ? GRPC_RESOURCE_EXHAUSTED : GRPC_UNAVAILABLE, "%s",
-			  why);
+	if (status->code)
 		return;
-	}
-	node_edits(gpu, &grant, folder, edits);
-	gpupart_tpcset_format_list(&grant.set, list, sizeof(list));
-	remark("%s: TPCs %s of GPU %s%s", grant.name, list, grant.pci,
+	gpupart_tpcset_format_list(&grant.set, tpcs, sizeof(tpcs));
+	node_edits(gpu, &grant, tpcs, folder, edits);
+	remark("%s: TPCs %s of GPU %s%s", grant.name, tpcs, grant.pci,
 	       node.boards.gpus[gpu].simulated ? " (simulated)" : "");
 }
 
@@ -369,9 +345,7 @@ static void *allocate(const void *request, struct grpc_status *status)
 		grpc_fail(status, GRPC_INVALID_ARGUMENT,
 			  "the request is not valid: it names no container");
 	for (size_t i = 0; !status->code && i < asked->n_containers; i++)
-		give(asked->containers[i], node_grow(&reply->containers, &reply->n_containers,
-						     &kubelet__container_edits__descriptor),
-		     status);
+		give(asked->containers[i], NODE_ADD(reply, containers, container_edits), status);
 	if (!status->code)
 		return reply;
 	remark("allocation failed: %s", status->why);
@@ -396,23 +370,20 @@ static const struct grpc_method methods[] = {
  */
 static bool register_plugin(void)
 {
-	Kubelet__Options options = KUBELET__OPTIONS__INIT;
 	Kubelet__RegisterRequest request = KUBELET__REGISTER_REQUEST__INIT;
-	char socket[PATH_MAX + 32];
 	struct grpc_status status;
 	Kubelet__Empty *reply;
 
-	options.preferred_allocation = true;
 	request.version = (char *)"v1beta1";
 	request.endpoint = (char *)ENDPOINT;
 	request.resource_name = (char *)NODE_RESOURCE;
-	request.options = &options;
-	snprintf(socket, sizeof(socket), "%s/kubelet.sock", plugins);
+	request.options = get_options(NULL, NULL);
 	/* Before its reply to this request, kubelet may call the plugin. */
-	reply = grpc_call(server, socket, "/v1beta1.Registration/Register", &request,
+	reply = grpc_call(server, registry, "/v1beta1.Registration/Register", &request,
 			  &kubelet__empty__descriptor, REGISTER_MS, &status);
 	if (!reply)
-		remark("kubelet does not register the plugin: %s: %s", socket, status.why);
+		remark("kubelet does not register the plugin: %s: %s", registry, status.why);
+	kubelet__options__free_unpacked(request.options, NULL);
 	kubelet__empty__free_unpacked(reply, NULL);
 	return reply;
 }
@@ -425,28 +396,19 @@ static void watch_sockets(void)
 {
 	static struct timespec registered;
 	static bool waits, is_known;
-	char path[PATH_MAX + 32];
+	bool waited = waits;
+	int made = grpc_listen(server, endpoint);
 	struct stat st;
-	int err;
 
-	if (!grpc_listens(server)) {
-		snprintf(path, sizeof(path), "%s/" ENDPOINT, plugins);
-		err = grpc_listen(server, path);
-		is_known = false;
-		if (err && err != -ENOENT)
-			remark("%s: %s", path, strerror(-err));
-	}
-	snprintf(path, sizeof(path), "%s/kubelet.sock", plugins);
-	if (stat(path, &st) || !grpc_listens(server)) {
-		if (!waits)
-			remark("there is no kubelet at %s: waiting until it starts", path);
-		waits = true;
-		is_known = false;
-		return;
-	}
+	if (made < 0 && made != -ENOENT)
+		remark("%s: %s", endpoint, strerror(-made));
+	is_known = is_known && !made;
+	waits = made < 0 || stat(registry, &st);
+	if (waits != waited)
+		remark(waits ? "there is no kubelet at %s: waiting until it starts"
+			     : "kubelet is at %s", registry);
 	if (waits)
-		remark("kubelet is at %s", path);
-	waits = false;
+		return;
 	if (memcmp(&registered, &st.st_ctim, sizeof(registered))) {
 		pods_forget_lists(st.st_ctim.tv_sec * 1000000000ull + st.st_ctim.tv_nsec);
 		is_known = false;
@@ -457,32 +419,30 @@ static void watch_sockets(void)
 
 static void serve(void)
 {
-	long next = 0, left;
+	long next, left;
 
-	for (int turn = 0; !ended; grpc_serve(server, left > 0 ? left : 0)) {
-		left = next - process_now_ms();
-		if (left > 0)
-			continue;
+	for (int turn = 0; !ended; turn++) {
 		watch_sockets();
-		if (turn++ % POLL_TURNS == 0) {
+		if (turn % POLL_TURNS == 0) {
 			poll_kubelet();
 			grpc_refresh(server, &methods[0]);
 		}
 		next = process_now_ms() + WATCH_MS;
+		while (!ended && (left = next - process_now_ms()) > 0)
+			grpc_serve(server, left);
 	}
 }
 
 int main(int argc, char **argv)
 {
-	const char *folder = FOLDER, *config = NODE_CONFIG, *path = getenv("PATH");
-	const char *libraries = getenv("LD_LIBRARY_PATH");
-	struct sigaction end = { .sa_handler = on_end };
+	const char *path = getenv("PATH"), *libraries = getenv("LD_LIBRARY_PATH");
+	const char *config = NODE_CONFIG;
 	char why[256];
 	int fd;
 
 	cmd_name = "device-plugin";
 	for (int i = 1; i < argc; i++) {
-		const char **value = !strcmp(argv[i], "--kubelet") ? &folder :
+		const char **value = !strcmp(argv[i], "--kubelet") ? &kubelet :
 				     !strcmp(argv[i], "--config") ? &config : NULL;
 
 		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
@@ -494,10 +454,11 @@ int main(int argc, char **argv)
 	}
 	if (geteuid())
 		return usage_error("must run as root: it writes the node's grants");
-	snprintf(plugins, sizeof(plugins), "%s/device-plugins", folder);
-	snprintf(lister, sizeof(lister), "%s/pod-resources/kubelet.sock", folder);
-	sigaction(SIGTERM, &end, NULL);
-	sigaction(SIGINT, &end, NULL);
+	registry = alloc_text("%s/device-plugins/kubelet.sock", kubelet);
+	lister = alloc_text("%s/pod-resources/kubelet.sock", kubelet);
+	endpoint = alloc_text("%s/device-plugins/" ENDPOINT, kubelet);
+	signal(SIGTERM, on_end);
+	signal(SIGINT, on_end);
 	/* Allocations depend on no other variables. */
 	clearenv();
 	if (path)

@@ -6,6 +6,7 @@
 #ifndef GPUPART_KUBERNETES_PODS_H
 #define GPUPART_KUBERNETES_PODS_H
 
+#include "kubernetes/grpc.h"
 #include "kubernetes/node.h"
 
 /* The grant of a container. The container may have ended. */
@@ -18,36 +19,37 @@ struct pod {
 	uint64_t born;		/* CLOCK_REALTIME in ns; the grant's id contains this time */
 	bool is_young;		/* the grant is so new that kubelet may not list it yet, and
 				 * kubelet has not restarted since */
-	bool lives;		/* the container has a process; set by pods_reap() */
+	bool lives;		/* a process of the container was found */
 	bool gave_on;		/* another grant has some of this grant's TPCs now */
 };
 
-struct pods {
+/* The grants at the last call of pods_read(). */
+extern struct pods {
 	struct pod *list;
 	unsigned int nr;
 	uint64_t read_at;	/* CLOCK_REALTIME in ns */
-	struct gpupart_tpcset taken[NODE_GPUS_MAX];	/* TPCs that other grants and other
-							 * programs have */
-	uint64_t memory[NODE_GPUS_MAX];	/* memory that other grants have, in bytes */
-};
+	/* TPCs that other grants and other programs have; memory of other grants in bytes */
+	struct gpupart_tpcset taken[NODE_GPUS_MAX];
+	uint64_t memory[NODE_GPUS_MAX];
+} pods;
 
-/* Reads all grants. Returns 0 or -errno. The caller frees the list in @pods. */
-int pods_read(struct pods *pods);
+/* Reads all grants. Returns 0 or -errno; after an error, there are no pods. */
+int pods_read(void);
 
 /*
- * Allocates TPCs of GPU @gpu for kubelet's @ids. If it succeeds, returns 0 and sets @grant and
- * its @folder. If it fails, returns -ENOSPC or another error, and stores a sentence in @why.
+ * Reads all grants, and allocates TPCs of GPU @gpu for kubelet's @ids. Sets @grant and its @folder.
+ * If it fails, sets @status.
  */
 #define PODS_FOLDER_LEN 96
-int pods_give(unsigned int gpu, const struct gpupart_tpcset *ids,
-	      struct gpupart_grant *grant, char folder[PODS_FOLDER_LEN], char *why, size_t len);
+void pods_give(unsigned int gpu, const struct gpupart_tpcset *ids, struct gpupart_grant *grant,
+	       char folder[PODS_FOLDER_LEN], struct grpc_status *status);
 
 /*
- * pods_free() returns the free TPCs of a GPU. pods_most() returns a sentence about the GPU with
- * the most free TPCs; the caller frees this sentence.
+ * pods_free() returns the free TPCs of a GPU. pods_most() reads all grants, and returns a sentence
+ * about the GPU with the most free TPCs; this sentence is valid until the next call.
  */
-struct gpupart_tpcset pods_free(const struct pods *pods, unsigned int gpu);
-char *pods_most(void);
+struct gpupart_tpcset pods_free(unsigned int gpu);
+const char *pods_most(void);
 
 /*
  * If a container has ended, removes its grant, also from @pods. A container has ended if it has
@@ -57,8 +59,7 @@ char *pods_most(void);
  * time.
  * @noted: the ids in kubelet's checkpoint file, for each GPU.
  */
-void pods_reap(struct pods *pods, const struct gpupart_tpcset *listed,
-	       const struct gpupart_tpcset *noted);
+void pods_reap(const struct gpupart_tpcset *listed, const struct gpupart_tpcset *noted);
 
 /*
  * Must be called after a restart of kubelet. @since: the time in ns of CLOCK_REALTIME, or 0 if
@@ -70,10 +71,9 @@ void pods_forget_lists(uint64_t since);
  * kubelet has offered the @ids of GPU @gpu as free. Returns those of these ids that belong to no
  * grant.
  */
-struct gpupart_tpcset pods_offer(const struct pods *pods, unsigned int gpu,
-				 const struct gpupart_tpcset *ids);
+struct gpupart_tpcset pods_offer(unsigned int gpu, const struct gpupart_tpcset *ids);
 
 /* Copies changed grants into the containers' folders, and removes folders without a grant. */
-void pods_follow(const struct pods *pods);
+void pods_follow(void);
 
 #endif

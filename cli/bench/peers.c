@@ -4,7 +4,6 @@
  * of command lines that a user could type. A round measures each way once. After each unit of work,
  * a program prints the duration of the unit in ms.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <float.h>
@@ -317,14 +316,12 @@ static bool has_ended(pid_t pid)
 static bool signal_session(pid_t session, int signal)
 {
 	bool is_there = false;
-	struct dirent *entry;
 	DIR *proc = session > 0 ? opendir("/proc") : NULL;
+	struct process process;
+	int pid;
 
-	while (proc && (entry = readdir(proc))) {
-		struct process process;
-		pid_t pid = atoi(entry->d_name);
-
-		if (pid > 0 && getsid(pid) == session && process_find(pid, &process)) {
+	while (proc && (pid = process_next(proc))) {
+		if (getsid(pid) == session && process_find(pid, &process)) {
 			is_there = true;
 			if (signal)
 				process_signal(&process, signal);

@@ -178,14 +178,12 @@ void witness_look(struct witness *witness, int root, bool simulated)
 	DIR *proc = opendir("/proc");
 	struct process_parent found;
 	struct process first;
-	struct dirent *entry;
 	bool ours, hidden;
+	int pid;
 
 	process_find(root, &first);
-	while (memo && proc && (entry = readdir(proc))) {
-		int pid = atoi(entry->d_name);
-
-		if (pid <= 0 || !process_find_parent(pid, &found))
+	while (memo && proc && (pid = process_next(proc))) {
+		if (!process_find_parent(pid, &found))
 			continue;
 		/* A process that is older than @root is not a descendant of @root. */
 		if (!is_below(&found, root, memo) &&

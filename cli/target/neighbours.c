@@ -3,7 +3,6 @@
  * Finds the TPCs in the limits of other programs. At its first use of the GPU, a program writes its
  * limit to its state page. Before this time, only its environment contains the limit.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -20,6 +19,7 @@
 #include "cli/util/alloc.h"
 #include "cli/util/message.h"
 #include "cli/util/options.h"
+#include "cli/util/process.h"
 
 /*
  * The time limit for acquiring the lock. Whenever another run acquires the lock, the time starts
@@ -75,15 +75,15 @@ static size_t left_of(struct reading *reading, int fd, struct user **user)
  * cannot be read, returns NULL. If the environment is too long, or all environments of the user
  * together are too long, counts this environment and returns NULL.
  */
-static char *read_environment(const char *pid, struct reading *reading)
+static char *read_environment(int pid, struct reading *reading)
 {
-	char path[300], *text;
+	char path[32], *text;
 	struct user *user;
 	size_t used, max;
 	ssize_t n;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%s/environ", pid);
+	snprintf(path, sizeof(path), "/proc/%d/environ", pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return NULL;
@@ -224,18 +224,17 @@ unsigned int neighbours_to_be(const struct neighbours *list, unsigned int nr)
 {
 	DIR *proc = opendir("/proc");
 	struct reading reading = { NULL, 0, 0 };
-	struct dirent *entry;
 	char *environment;
 	bool is_run;
+	int pid;
 
-	while (proc && (entry = readdir(proc))) {
-		if (*entry->d_name < '1' || *entry->d_name > '9' ||
-		    shows_itself(list, atoi(entry->d_name)))
+	while (proc && (pid = process_next(proc))) {
+		if (shows_itself(list, pid))
 			continue;
-		environment = read_environment(entry->d_name, &reading);
+		environment = read_environment(pid, &reading);
 		is_run = environment && *value_of(environment, "GPUPART_GPU");
 		for (unsigned int i = 0; is_run && i < nr; i++)
-			look_at_words(&list[i], atoi(entry->d_name), environment);
+			look_at_words(&list[i], pid, environment);
 		free(environment);
 	}
 	if (proc)

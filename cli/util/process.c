@@ -44,6 +44,16 @@ static bool read_stat(int pid, char text[1024], char **name, char **rest)
 	return true;
 }
 
+int process_next(DIR *proc)
+{
+	struct dirent *entry;
+	int pid = 0;
+
+	while (pid <= 0 && (entry = readdir(proc)))
+		pid = atoi(entry->d_name);
+	return pid;
+}
+
 bool process_find_parent(int pid, struct process_parent *found)
 {
 	char text[1024], *name, *rest, state;

@@ -6,6 +6,7 @@
 #ifndef GPUPART_CLI_UTIL_PROCESS_H
 #define GPUPART_CLI_UTIL_PROCESS_H
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -20,6 +21,9 @@ static inline bool process_same(const struct process *a, const struct process *b
 {
 	return a->pid == b->pid && a->start == b->start;
 }
+
+/* Returns the pid of the next process in the directory /proc, or 0 if there are no more. */
+int process_next(DIR *proc);
 
 /* Finds process @pid. Returns false if the process has ended or is a zombie. */
 bool process_find(int pid, struct process *process);

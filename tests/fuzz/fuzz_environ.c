@@ -83,7 +83,7 @@ static void see(void *user, const struct neighbour *found)
 
 static void look_at_it(const struct neighbours *n, struct reading *reading)
 {
-	char *environment = read_environment("4242", reading);
+	char *environment = read_environment(4242, reading);
 
 	if (environment && *value_of(environment, "GPUPART_GPU"))
 		look_at_words(n, 4242, environment);

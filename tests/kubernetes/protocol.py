@@ -431,7 +431,7 @@ pages = peer.container(
     ["flock", "/dev/shm/gpupart-0/lock", "sleep", "1000"],
     env={"GPUPART_JOB": "", "GPUPART_SET": "0-65"},
 )
-until(lambda: "flock" in open("/proc/%d/cmdline" % pages.pid).read())
+until(lambda: open("/proc/%d/cmdline" % pages.pid).read().startswith("flock"))
 ok(healthy_for(3), "a pod's process that claims all TPCs takes none of the node's", kubelet.devices)
 reply = kubelet.give("beside", ids[1][:4])
 ok(
@@ -532,7 +532,7 @@ ok(until(lambda: kubelet.registered), "its own socket is deleted: it is made ane
 # ----------------------------------------------------------------- ended containers
 until(lambda: len(kubelet.devices) == 132)
 life = peer.container(second, ["sleep", "1000"])
-until(lambda: "sleep" in open("/proc/%d/cmdline" % life.pid).read())
+until(lambda: open("/proc/%d/cmdline" % life.pid).read().startswith("sleep"))
 del kubelet.given["second"], kubelet.given["third"]
 name = peer.variables(third)["GPUPART_NAME"]
 ok(
@@ -632,6 +632,10 @@ for text, part in (
     ("mps = maybe\n", ":1: 'mps = maybe'"),
     ("memory-per-tpc = 1T\n", "memory-per-tpc"),
     ("uid = x\n", "uid = x"),
+    ("driver = both\n", ":1: 'driver = both'"),
+    ("driver = files\nmps = both\n", ":2: 'mps = both'"),
+    ("driver = cdi\nmps = both\n", ":2: 'mps = both'"),
+    ("driver = runtime\nmps = both\n", ":2: 'mps = both'"),
     ("uid = 0\nmps = no\n\nuid = 1\n", ":4: 'uid' is given twice"),
 ):
     write_config(text)

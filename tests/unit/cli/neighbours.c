@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include "tests/tap.h"
 #include "cli/target/neighbours.c"
+#include "cli/util/process.c"
 
 #define UID		54325
 #define NR_PROCESSES	30
