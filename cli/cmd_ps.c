@@ -201,8 +201,7 @@ int cmd_ps(int argc, char **argv)
 		return status;
 	if (!engines && (delay || args.source || args.gpu))
 		return usage_error("-d, -i and --gpu can be used only with --engines");
-	if (delay)
-		status = args_seconds("-d", delay, 0.1, &seconds);
+	status = args_seconds("-d", delay, 0.1, &seconds);
 	if (status)
 		return status;
 	if (engines)

@@ -202,12 +202,9 @@ int cmd_top(int argc, char **argv)
 	struct top top = { .set = cmd_set };
 	unsigned long looks = 0;
 	double seconds = 1;
-	int status = args_parse(&args, ARGS_SIM | ARGS_JSON, own, top_help, argc, argv);
+	int status = args_parse(&args, ARGS_SIM | ARGS_JSON, own, top_help, argc, argv) ?:
+		     args_seconds("-d", delay, 0.1, &seconds);
 
-	if (status)
-		return status;
-	if (delay)
-		status = args_seconds("-d", delay, 0.1, &seconds);
 	if (status)
 		return status;
 	if (count && !number_whole(count, ULONG_MAX, &looks))

@@ -315,11 +315,9 @@ int cmd_tune(int argc, char **argv)
 	for (int i = 1; i < argc && behind < 0; i++)
 		behind = !strcmp(argv[i], "--") ? argc - i - 1 : -1;
 	status = args_parse(&args, ARGS_SIM | ARGS_GPU | ARGS_JSON | ARGS_NAMES, own, tune_help,
-			    argc, words) ?: take_words(&w, args.program, behind);
-	if (!status && w.seconds)
-		status = args_seconds("--seconds", w.seconds, 1, &seconds);
-	if (!status && w.wait)
-		status = args_seconds("--wait", w.wait, 1, &wait);
+			    argc, words) ?: take_words(&w, args.program, behind) ?:
+		 args_seconds("--seconds", w.seconds, 1, &seconds) ?:
+		 args_seconds("--wait", w.wait, 1, &wait);
 	for (unsigned int i = 0; i < w.outputs.nr && !status; i++)
 		status = out_check(w.outputs.texts[i]);
 	status = status ?: take_goal(&w, &run.tune) ?: find_jobs(&w, &args) ?: args_simulate(&args);
