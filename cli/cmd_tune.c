@@ -57,7 +57,6 @@ struct wishes {
 	struct args_texts name, outputs;
 	bool apply;
 	char **programs[TUNE_PROGRAMS];	/* command lines to start; NULL for a running job */
-	pid_t groups[TUNE_PROGRAMS];	/* process groups of the started programs */
 	unsigned int nr;
 };
 
@@ -225,7 +224,7 @@ static int begin(struct tune_run *run, struct wishes *w)
 		return bad_goal(w);
 	run->tune.goal = *goal;
 	for (unsigned int i = 0; i < w->nr; i++) {
-		c->setup.specs[i].program = w->programs[i];
+		qos_spec_program(&c->setup.specs[i], w->programs[i]);
 		c->live.tenants[i].by_records = true;
 	}
 	status = w->programs[0] ? 0 : control_adopt(c);
@@ -258,7 +257,6 @@ static int begin(struct tune_run *run, struct wishes *w)
 			gpupart_set_shape(cmd_gp, c->live.topo, GPUPART_SHAPE_PACKED, &run->room[0],
 					  nr / 2, &c->old[0]);
 		status = control_start(c, i, &c->old[i]);
-		w->groups[i] = c->live.tenants[i].child;
 	}
 	return status ?: control_guard(c);
 }
@@ -282,12 +280,8 @@ static int tune(struct tune_run *run, struct wishes *w)
 	}
 	control_guard_end(c);
 	for (unsigned int i = 0; i < w->nr && !run->applied; i++)
-		if (w->groups[i])
-			control_end(c, i, w->groups[i]);
+		control_end(c, i);
 	status = status ?: tune_show(run, &w->outputs);
-	for (unsigned int i = 0; i < w->nr; i++)
-		if (w->programs[i])
-			c->setup.specs[i].program = NULL;
 	control_close(c);
 	return status;
 }

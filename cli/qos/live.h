@@ -43,6 +43,7 @@ struct live_member {
 struct live_tenant {
 	const char *name;
 	pid_t child;		/* the running child that this command started; 0: none */
+	pid_t group;	/* process group of that child, even after its end; 0: none */
 	int status;			/* exit status of the child after its end */
 	bool adopted;			/* the program runs, but this command did not start it */
 	bool gone;

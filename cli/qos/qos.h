@@ -72,6 +72,8 @@ enum qos_file {
 bool qos_setup_read(struct qos_setup *setup, struct yaml *yaml, yaml_node_t *node,
 		    enum qos_file kind);
 void qos_setup_free(struct qos_setup *setup);
+/* Replaces the program of @spec by a copy of @program, or by NULL. */
+void qos_spec_program(struct qos_spec *spec, char **program);
 /*
  * Sets the floors of best-effort tenants without a floor. Together these floors are a tenth of the
  * GPU. If the floors of all tenants would not fit in the GPU, sets no floor.
