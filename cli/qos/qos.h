@@ -315,6 +315,8 @@ struct qos_options {
 int qos_options_open(struct yaml *yaml, const struct qos_options *options, char **program);
 /* Copies the arguments of @program into @setup. An argument may contain any bytes. */
 void qos_options_program(struct qos_setup *setup, char **program);
+/* Returns whether @word begins with KEY=, where KEY is a key of a goal or "alone". */
+bool qos_is_goal_word(const char *word);
 
 int qos_replay(const struct args *args, const struct qos_options *options);
 int qos_sim(const struct args *args, const struct qos_options *options);

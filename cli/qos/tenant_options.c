@@ -24,7 +24,7 @@ static bool print_string(FILE *to, const char *text, size_t len)
 	return good;
 }
 
-static bool is_of_goal(const char *word)
+bool qos_is_goal_word(const char *word)
 {
 	static const char *const keys[] = {
 		"alpha=", "rate=", "latency=", "percentile=", "alone=",
@@ -48,7 +48,7 @@ static int print_demands(FILE *to, const char *option, const char *demands, bool
 	for (size_t len, key; *demands; demands += len + (demands[len] == ',')) {
 		len = strcspn(demands, ",");
 		key = strcspn(demands, "=,");
-		if (!len || is_of_goal(demands) != goal)
+		if (!len || qos_is_goal_word(demands) != goal)
 			continue;
 		if (!key || key == len) {
 			usage_error("--tenant %s: '%.*s': must be KEY=VALUE", option, (int)len,
