@@ -130,11 +130,11 @@ static void engines_json(struct out *out, const struct samples *samples)
 				      "idle", use->idle / n, "switching", use->switching / n,
 				      "other_tsgs", use->others / n, "tsgs", tsgs));
 	}
-	json_object_set_new(root, "gpu", out_json_text(info->pci));
-	json_object_set_new(root, "source", out_json_text(info->source));
-	json_object_set_new(root, "seconds",
-			    info->simulated ? json_null() : json_real(samples->seconds));
-	json_object_set_new(root, "engines", engines);
+	json_object_update_new(root, json_pack("{s:o, s:o, s:o, s:o}",
+			       "gpu", out_json_text(info->pci),
+			       "source", out_json_text(info->source), "seconds",
+			       info->simulated ? json_null() : json_real(samples->seconds),
+			       "engines", engines));
 	out_json_write(out, root);
 }
 
@@ -197,12 +197,9 @@ int cmd_ps(int argc, char **argv)
 	int status = args_parse(&args, ARGS_JSON | ARGS_OUTPUT | ARGS_SOURCE | ARGS_GPU, own,
 				ps_help, argc, argv);
 
-	if (status)
-		return status;
-	if (!engines && (delay || args.source || args.gpu))
-		return usage_error("-d, -i and --gpu can be used only with --engines");
-	if (delay)
-		status = args_seconds("-d", delay, 0.1, &seconds);
+	if (!status && !engines && (delay || args.source || args.gpu))
+		status = usage_error("-d, -i and --gpu can be used only with --engines");
+	status = status ?: args_seconds("-d", delay, 0.1, &seconds);
 	if (status)
 		return status;
 	if (engines)

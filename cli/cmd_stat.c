@@ -368,10 +368,8 @@ static int show_running(struct wishes *wishes, const struct args_option *own, in
 		status = usage_error(
 			"unexpected argument '%s': only one NAME is allowed; put a program after --",
 			args.program[1]);
-	if (!status && wishes->delay)
-		status = args_seconds("-d", wishes->delay, 0.1, &report.seconds);
-	if (!status && wishes->interval)
-		status = args_seconds("--interval", wishes->interval, 0.1, &report.interval);
+	status = status ?: args_seconds("-d", wishes->delay, 0.1, &report.seconds) ?:
+		 args_seconds("--interval", wishes->interval, 0.1, &report.interval);
 	report.next = report.interval;
 	if (report.interval && args.json)
 		report.intervals = json_array();
@@ -402,9 +400,8 @@ int cmd_stat(int argc, char **argv)
 		return show_running(&given, own, argc, argv);
 	if (!status && given.delay)
 		status = usage_error("-d %s: needs -p or NAME", given.delay);
-	status = status ?: run_check_program(&args);
-	if (!status && given.interval)
-		status = args_seconds("--interval", given.interval, 0.1, &session.report.interval);
+	status = status ?: run_check_program(&args) ?:
+		 args_seconds("--interval", given.interval, 0.1, &session.report.interval);
 	if (status)
 		return status;
 	run_take_gpus(&args, &wishes);

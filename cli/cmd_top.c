@@ -2,7 +2,6 @@
 /* gpupart top: shows running programs repeatedly, on a terminal's screen, as text or as JSON. */
 #include <limits.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 #include "cli/cmd.h"
@@ -83,9 +82,8 @@ static json_t *json_gpu(const struct model_gpu *gpu, const struct top_gpu *now)
 		"power_mw", out_json_index(now->state.power_mw),
 		"sm_mhz", out_json_index(now->state.sm_mhz),
 		"memory_mhz", out_json_index(now->state.memory_mhz),
-		"memory_bytes", out_json_index(now->memory ? (json_int_t)now->memory : -1),
-		"memory_used_bytes",
-		out_json_index(now->memory ? (json_int_t)now->memory_used : -1)));
+		"memory_bytes", out_json_index(now->memory),
+		"memory_used_bytes", out_json_index(now->memory_used)));
 	return root;
 }
 
@@ -110,15 +108,13 @@ static void print_json(struct out *out, const struct top *top)
 			if (row->job == job - rows)
 				json_array_append_new(programs, json_row(row));
 		root = json_row(job);
-		json_object_set_new(root, "job", out_json_text(*job->id ? job->run : ""));
-		json_object_set_new(root, "letter", json_string(picture_tag(job->letter, tag)));
-		json_object_set_new(root, "gpu", json_integer(job->gpu));
-		json_object_set_new(root, "programs", programs);
+		json_object_update_new(root, json_pack("{s:o, s:s, s:i, s:o}",
+			"job", out_json_text(*job->id ? job->run : ""), "letter",
+			picture_tag(job->letter, tag), "gpu", job->gpu, "programs", programs));
 		json_array_append_new(jobs, root);
 	}
 	root = out_json_new("top", simulated);
-	json_object_set_new(root, "gpus", gpus);
-	json_object_set_new(root, "jobs", jobs);
+	json_object_update_new(root, json_pack("{s:o, s:o}", "gpus", gpus, "jobs", jobs));
 	json_dumpf(root, out->file, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(4));
 	fputc('\n', out->file);
 	json_decref(root);
@@ -156,6 +152,7 @@ static int watch(struct top *top, const struct args *args, double delay, unsigne
 		 bool once)
 {
 	struct process_table before = { 0 }, *table = &top->model.table;
+	const bool rows = !args->json && !once;	/* in the format of 'gpupart ps' */
 	int status = 0;
 
 	for (unsigned long n = 0; !status && !top_ended && (!count || n < count); n++) {
@@ -165,25 +162,21 @@ static int watch(struct top *top, const struct args *args, double delay, unsigne
 			usleep(delay * 1e6);
 		if (top_ended)
 			break;
-		if (!args->json && !once) {
+		if (rows) {
 			process_table_free(&before);
 			before = *table;
-			memset(table, 0, sizeof(*table));
+			*table = (struct process_table){ 0 };
 		}
-		status = args->json || once ? top_take(top, TOP_LISTS_AGE) :
-			 process_table_read(table, 0);
+		status = rows ? process_table_read(table, 0) : top_take(top, TOP_LISTS_AGE);
 		status = status ?: out_open(&out, args);
 		if (status || (once && n + 1 < count))
 			continue;
-		if (args->json) {
-			print_json(&out, top);
-		} else if (once) {
-			print_frames(&out, top);
-		} else {
-			if (n)
-				fputc('\n', out.file);
+		if (n && rows)
+			fputc('\n', out.file);
+		if (rows)
 			process_table_print(&out, table, &before);
-		}
+		else
+			(args->json ? print_json : print_frames)(&out, top);
 		status = out_close(&out);
 	}
 	process_table_free(&before);
@@ -202,30 +195,23 @@ int cmd_top(int argc, char **argv)
 	struct top top = { .set = cmd_set };
 	unsigned long looks = 0;
 	double seconds = 1;
-	int status = args_parse(&args, ARGS_SIM | ARGS_JSON, own, top_help, argc, argv);
+	int status = args_parse(&args, ARGS_SIM | ARGS_JSON, own, top_help, argc, argv) ?:
+		     args_seconds("-d", delay, 0.1, &seconds);
 
-	if (status)
-		return status;
-	if (delay)
-		status = args_seconds("-d", delay, 0.1, &seconds);
-	if (status)
-		return status;
-	if (count && !number_whole(count, ULONG_MAX, &looks))
-		return usage_error("-n '%s': must be a number, 1 or more", count);
-	if (once && count)
-		return usage_error("--once and -n %s: use only one of them", count);
-	status = args_simulate(&args);
+	if (!status && count && !number_whole(count, ULONG_MAX, &looks))
+		status = usage_error("-n '%s': must be a number, 1 or more", count);
+	else if (!status && once && count)
+		status = usage_error("--once and -n %s: use only one of them", count);
+	status = status ?: args_simulate(&args);
 	if (status)
 		return status;
 	settings_report();
 	model_begin(&top.model, args.gpu, args.simulated ? args.source : NULL);
-	/* The first reading has no rates. */
-	if (once)
-		looks = 2;
 	top_end_on(SIGINT);
 	top_end_on(SIGTERM);
+	/* The first reading has no rates, so --once needs two. */
 	status = !once && !args.json && top_has_screen() ? top_show(&top, seconds, looks) :
-		 watch(&top, &args, seconds, looks, once);
+		 watch(&top, &args, seconds, once ? 2 : looks, once);
 	model_end(&top.model);
 	return status;
 }

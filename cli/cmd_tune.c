@@ -57,7 +57,6 @@ struct wishes {
 	struct args_texts name, outputs;
 	bool apply;
 	char **programs[TUNE_PROGRAMS];	/* command lines to start; NULL for a running job */
-	pid_t groups[TUNE_PROGRAMS];	/* process groups of the started programs */
 	unsigned int nr;
 };
 
@@ -119,55 +118,47 @@ static int find_jobs(const struct wishes *w, struct args *args)
 	int nr = shown_jobs(cmd_gp, &jobs), status = 0;
 
 	for (unsigned int i = 0; i < w->nr && !w->programs[i] && !status; i++) {
-		int found = -1;
+		const struct gpupart_job *found = NULL;
+		const char *name = w->names[i];
 
 		for (int j = nr; j-- > 0; )
-			if (!strcmp(jobs[j].name, w->names[i])) {
-				found = j;
-				if (jobs[j].uid != geteuid() || jobs[j].other_version)
+			if (!strcmp(jobs[j].name, name)) {
+				found = &jobs[j];
+				if (found->uid != geteuid() || found->other_version)
 					break;
 			}
-		if (found < 0)
+		if (!found)
 			status = usage_error("you have no running job named '%s': see 'gpupart ps'",
-					     w->names[i]);
-		else if (jobs[found].uid != geteuid())
+					     name);
+		else if (found->uid != geteuid())
 			status = usage_error("%s is a job of user %u: only that user can tune it",
-					     w->names[i], jobs[found].uid);
-		else if (jobs[found].other_version)
-			status = usage_error("%s runs under another version of gpupart",
-					     w->names[i]);
-		else if (jobs[found].simulated && !args->source)
-			args->source = alloc_text("%s", jobs[found].source);
-		else if (!jobs[found].simulated && !args->gpu)
-			args->gpu = alloc_text("%s", jobs[found].pci);
+					     name, found->uid);
+		else if (found->other_version)
+			status = usage_error("%s runs under another version of gpupart", name);
+		else if (found->simulated && !args->source)
+			args->source = alloc_text("%s", found->source);
+		else if (!found->simulated && !args->gpu)
+			args->gpu = alloc_text("%s", found->pci);
 	}
 	free(jobs);
 	return status;
 }
 
-static int bad_goal(const struct wishes *w)
-{
-	return usage_error(
-		"--goal %s: must be alpha=, rate= or latency=; latency= can also have percentile=",
-		w->goal);
-}
-
 /*
- * Returns whether all keys in @demands, which has the form KEY=VALUE,.., are keys of a goal. Other
- * keys of qos do not change a measurement, or would replace the program.
+ * Returns whether @demands, which has the form KEY=VALUE,.., has keys of a goal and no other key.
+ * Other keys of qos do not change a measurement, or would replace the program.
  */
-static bool only_goal_keys(const char *demands)
+static bool has_only_goal(const char *demands)
 {
-	static const char *const keys[] = { "alpha=", "rate=", "latency=", "percentile=" };
-	bool good = true;
+	unsigned int nr = 0;
 
-	for (size_t len; *demands && good; demands += len + (demands[len] == ',')) {
+	for (size_t len; *demands; demands += len + (demands[len] == ',')) {
 		len = strcspn(demands, ",");
-		good = !len;
-		for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
-			good |= !strncmp(demands, keys[i], strlen(keys[i]));
+		if (len && (!qos_is_goal_word(demands) || !strncmp(demands, "alone=", 6)))
+			return false;
+		nr += len > 0;
 	}
-	return good;
+	return nr;
 }
 
 /*
@@ -176,7 +167,7 @@ static bool only_goal_keys(const char *demands)
  */
 static int take_goal(struct wishes *w, struct tune *tune)
 {
-	const char *colon;
+	const char *colon, *demands;
 	size_t len;
 
 	w->goal = w->goal ?: w->nr > 1 ? "sum" : "alpha=0.95";
@@ -196,16 +187,16 @@ static int take_goal(struct wishes *w, struct tune *tune)
 		tune->of++;
 	if (tune->of == w->nr)
 		return usage_error("--goal %s: none of the programs has this name", w->goal);
-	if (tune->kind == TUNE_GOAL && !only_goal_keys(colon ? colon + 1 : w->goal))
-		return bad_goal(w);
+	demands = tune->kind != TUNE_GOAL ? "" : colon ? colon + 1 : w->goal;
+	if (tune->kind == TUNE_GOAL && !has_only_goal(demands))
+		return usage_error(
+			"--goal %s: must be alpha=, rate= or latency=; latency= can also have percentile=",
+			w->goal);
 	w->qos.words_from = "--goal";
 	for (unsigned int i = 0; i < w->nr; i++)
 		w->qos.tenants.texts[w->qos.tenants.nr++] =
-			alloc_text("%s:job=%s%s%s", w->names[i], w->names[i],
-				   tune->kind == TUNE_GOAL && i == tune->of ? "," : "",
-				   tune->kind != TUNE_GOAL || i != tune->of ? ""
-				   : colon				    ? colon + 1
-									    : w->goal);
+			alloc_text("%s:job=%s,%s", w->names[i], w->names[i],
+				   i == tune->of ? demands : "");
 	return 0;
 }
 
@@ -216,26 +207,20 @@ static int take_goal(struct wishes *w, struct tune *tune)
 static int begin(struct tune_run *run, struct wishes *w)
 {
 	struct control *c = &run->c;
-	const struct qos_tenant *goal = &c->setup.tenants[run->tune.of];
+	int status = (w->programs[0] ? 0 : control_adopt(c)) ?: control_take_signals(c);
 	char list[GPUPART_TPCSET_STRLEN];
 	unsigned int nr;
-	int status;
 
-	if (run->tune.kind == TUNE_GOAL && goal->goal == QOS_BEST_EFFORT)
-		return bad_goal(w);
-	run->tune.goal = *goal;
+	if (status)
+		return status;
+	run->tune.goal = c->setup.tenants[run->tune.of];
 	for (unsigned int i = 0; i < w->nr; i++) {
-		c->setup.specs[i].program = w->programs[i];
+		qos_spec_program(&c->setup.specs[i], w->programs[i]);
 		c->live.tenants[i].by_records = true;
 	}
-	status = w->programs[0] ? 0 : control_adopt(c);
-	if (status || (status = control_take_signals(c)))
-		return status;
 	live_open_socket(&c->live);
 	live_find(&c->live, true);
-	if (c->live.others.nr)
-		live_print_others(&c->live, "not used: TPCs of programs that are not tuned:");
-	c->live.others_changed = false;
+	live_print_new_others(&c->live, "not used: TPCs of programs that are not tuned:");
 	for (unsigned int i = 0; i < w->nr && !status; i++) {
 		run->room[i] = c->old[i] = live_available(&c->live, i);
 		nr = gpupart_tpcset_count(&run->room[i]);
@@ -258,7 +243,6 @@ static int begin(struct tune_run *run, struct wishes *w)
 			gpupart_set_shape(cmd_gp, c->live.topo, GPUPART_SHAPE_PACKED, &run->room[0],
 					  nr / 2, &c->old[0]);
 		status = control_start(c, i, &c->old[i]);
-		w->groups[i] = c->live.tenants[i].child;
 	}
 	return status ?: control_guard(c);
 }
@@ -282,12 +266,8 @@ static int tune(struct tune_run *run, struct wishes *w)
 	}
 	control_guard_end(c);
 	for (unsigned int i = 0; i < w->nr && !run->applied; i++)
-		if (w->groups[i])
-			control_end(c, i, w->groups[i]);
+		control_end(c, i);
 	status = status ?: tune_show(run, &w->outputs);
-	for (unsigned int i = 0; i < w->nr; i++)
-		if (w->programs[i])
-			c->setup.specs[i].program = NULL;
 	control_close(c);
 	return status;
 }
@@ -315,11 +295,9 @@ int cmd_tune(int argc, char **argv)
 	for (int i = 1; i < argc && behind < 0; i++)
 		behind = !strcmp(argv[i], "--") ? argc - i - 1 : -1;
 	status = args_parse(&args, ARGS_SIM | ARGS_GPU | ARGS_JSON | ARGS_NAMES, own, tune_help,
-			    argc, words) ?: take_words(&w, args.program, behind);
-	if (!status && w.seconds)
-		status = args_seconds("--seconds", w.seconds, 1, &seconds);
-	if (!status && w.wait)
-		status = args_seconds("--wait", w.wait, 1, &wait);
+			    argc, words) ?: take_words(&w, args.program, behind) ?:
+		 args_seconds("--seconds", w.seconds, 1, &seconds) ?:
+		 args_seconds("--wait", w.wait, 1, &wait);
 	for (unsigned int i = 0; i < w.outputs.nr && !status; i++)
 		status = out_check(w.outputs.texts[i]);
 	status = status ?: take_goal(&w, &run.tune) ?: find_jobs(&w, &args) ?: args_simulate(&args);

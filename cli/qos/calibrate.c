@@ -19,7 +19,6 @@ static int calibrate_one(struct control *c, unsigned int i, struct alone *alone)
 	struct live_tenant *t = &c->live.tenants[i];
 	struct qos_measured *m = &alone->m;
 	int status = control_start(c, i, &all);
-	pid_t group = t->child;
 	uint64_t from;
 
 	if (status)
@@ -43,7 +42,7 @@ static int calibrate_one(struct control *c, unsigned int i, struct alone *alone)
 	}
 	alone->ended = t->gone;
 	alone->status = t->status;
-	control_end(c, i, group);
+	control_end(c, i);
 	if (c->ended_by)
 		return CMD_ENDED | (128 + c->ended_by);
 	if (m->work == INT64_MAX)

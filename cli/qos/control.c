@@ -309,7 +309,7 @@ int control_start(struct control *c, unsigned int i, const struct gpupart_tpcset
 	lend_open(c, i);
 	fflush(NULL);
 	t->gone = false;
-	t->child = fork();
+	t->child = t->group = fork();
 	if (!t->child)
 		be_program(c, i, list, fds[1]);
 	close(fds[1]);
@@ -331,7 +331,7 @@ int control_start(struct control *c, unsigned int i, const struct gpupart_tpcset
 	}
 	if (t->child > 0)
 		waitpid(t->child, NULL, 0);
-	t->child = 0;
+	t->child = t->group = 0;
 	return word.status;
 }
 
@@ -446,12 +446,11 @@ void control_reap(struct control *c)
 }
 
 /*
- * Sends signal @number to the program and to process group @group. The group may outlive the
- * program.
+ * Sends signal @number to the program and to its process group. The group may outlive the program.
  */
-static void signal_tenant(const struct live_tenant *t, pid_t group, int number)
+static void signal_tenant(const struct live_tenant *t, int number)
 {
-	kill(-group, number);
+	kill(-t->group, number);
 	for (unsigned int m = 0; m < t->nr_members; m++) {
 		const struct gpupart_process member = {
 			.pid = t->members[m].pid, .uid = geteuid(),
@@ -462,20 +461,22 @@ static void signal_tenant(const struct live_tenant *t, pid_t group, int number)
 	}
 }
 
-void control_end(struct control *c, unsigned int i, pid_t group)
+void control_end(struct control *c, unsigned int i)
 {
 	struct live_tenant *t = &c->live.tenants[i];
 	uint64_t until = process_now_ns() + END_TIMEOUT_NS;
 
-	signal_tenant(t, group, SIGTERM);
+	if (!t->group)
+		return;
+	signal_tenant(t, SIGTERM);
 	while (t->child && process_now_ns() < until) {
 		poll(NULL, 0, 10);
 		control_reap(c);
 	}
-	signal_tenant(t, group, SIGKILL);
+	signal_tenant(t, SIGKILL);
 	if (t->child)
 		waitpid(t->child, NULL, 0);
-	t->child = 0;
+	t->child = t->group = 0;
 }
 
 bool control_all_gone(const struct control *c)

@@ -50,10 +50,10 @@ int control_take_signals(struct control *c);
 int control_start(struct control *c, unsigned int i, const struct gpupart_tpcset *set);
 
 /*
- * Ends the program of tenant @i and process group @group. Waits until all processes of both have
- * ended.
+ * Ends the program of tenant @i and its process group. Waits until all processes of both have
+ * ended. If this command did not start the program, does nothing.
  */
-void control_end(struct control *c, unsigned int i, pid_t group);
+void control_end(struct control *c, unsigned int i);
 
 /*
  * Restores the set that each tenant had before the start. These sets are in c->old. If a set cannot

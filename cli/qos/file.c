@@ -289,12 +289,25 @@ void qos_setup_floors(struct qos_setup *setup, const struct qos_board *board)
 	}
 }
 
+void qos_spec_program(struct qos_spec *spec, char **program)
+{
+	unsigned int nr = 0;
+
+	for (char **word = spec->program; word && *word; word++)
+		free(*word);
+	free(spec->program);
+	spec->program = NULL;
+	if (!program)
+		return;
+	while (program[nr])
+		nr++;
+	spec->program = alloc_zeroed(nr + 1, sizeof(*program));
+	for (unsigned int w = 0; w < nr; w++)
+		spec->program[w] = alloc_text("%s", program[w]);
+}
+
 void qos_setup_free(struct qos_setup *setup)
 {
-	for (unsigned int i = 0; i < QOS_MAX_TENANTS; i++) {
-		for (char **word = setup->specs[i].program; word && *word; word++)
-			free(*word);
-		free(setup->specs[i].program);
-		setup->specs[i].program = NULL;
-	}
+	for (unsigned int i = 0; i < QOS_MAX_TENANTS; i++)
+		qos_spec_program(&setup->specs[i], NULL);
 }

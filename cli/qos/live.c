@@ -171,6 +171,14 @@ static void count_pauses(struct live_tenant *t, uint64_t ns, uint64_t nr)
 	t->pauses[b] += nr;
 }
 
+/* @nr reports or completed launches came since the last call. */
+static void note_progress(struct live_tenant *t, uint64_t nr)
+{
+	t->since_change += nr;
+	if (nr)
+		t->moved_ns = process_now_ns();
+}
+
 static void read_records(struct live_tenant *t, struct live_member *m)
 {
 	struct kernels_look *now = &m->looks[1];
@@ -185,7 +193,7 @@ static void read_records(struct live_tenant *t, struct live_member *m)
 	came = m->ended ? pace_increase(now->records.ended, m->ended) : 0;
 	m->ended = now->records.ended;
 	t->ended += came;
-	t->since_change += came;
+	note_progress(t, came);
 }
 
 static void read_member(struct live_tenant *t, struct live_member *m,
@@ -209,7 +217,7 @@ static void read_member(struct live_tenant *t, struct live_member *m,
 	if (t->by_records || t->alone)
 		read_records(t, m);
 	else
-		t->since_change += !!units + answers;
+		note_progress(t, !!units + answers);
 	t->ever_told |= answers || units;
 	*last = *now;
 }
@@ -478,7 +486,7 @@ int live_set(struct live *live, unsigned int i, const struct gpupart_tpcset *set
 	int err = 0, failed = 0;
 
 	t->since_change = 0;
-	t->changed_ns = process_now_ns();
+	t->changed_ns = t->moved_ns = process_now_ns();
 	if (t->gone || gpupart_tpcset_empty(set))
 		return 0;
 	if (*t->job)
@@ -556,7 +564,7 @@ static bool take_line(struct live *live, char *line)
 		return false;
 	}
 	t->ever_told = true;
-	t->since_change += !t->by_records;
+	note_progress(t, !t->by_records);
 	return true;
 }
 

@@ -43,6 +43,7 @@ struct live_member {
 struct live_tenant {
 	const char *name;
 	pid_t child;		/* the running child that this command started; 0: none */
+	pid_t group;	/* process group of that child, even after its end; 0: none */
 	int status;			/* exit status of the child after its end */
 	bool adopted;			/* the program runs, but this command did not start it */
 	bool gone;
@@ -89,6 +90,7 @@ struct live_tenant {
 	uint64_t since_change;	/* number of reports or completed launches since its set changed
 				 * */
 	uint64_t changed_ns;		/* time of the last change of its set */
+	uint64_t moved_ns;	/* time of its last progress, or of a later change of its set */
 };
 
 struct live {
@@ -113,8 +115,7 @@ struct live {
 	struct gpupart_tpcset around;	/* the set in which this command itself runs */
 	/* all such programs; programs that are known only from their environment */
 	struct qos_others others, to_be;
-	bool others_changed;		/* true if @others changed after the caller cleared this
-					 * flag */
+	bool others_changed;	/* true if @others changed since live_print_new_others() */
 	uint64_t next_environments_ns;
 };
 
@@ -133,6 +134,8 @@ void live_find_others(struct live *live, const struct gpupart_process *processes
 		      int nr_processes, const struct gpupart_job *jobs, int nr_jobs);
 /* Prints @what, then the programs that are not tenants and their TPCs. */
 void live_print_others(const struct live *live, const char *what);
+/* If these programs or their TPCs changed since the last call, prints them and returns true. */
+bool live_print_new_others(struct live *live, const char *what);
 
 /*
  * Returns the TPCs that tenant @i may have. These are the TPCs of the job around the tenant,

@@ -314,3 +314,12 @@ void live_print_others(const struct live *live, const char *what)
 	}
 	remark("%s %s", what, *text ? text : "none");
 }
+
+bool live_print_new_others(struct live *live, const char *what)
+{
+	if (!live->others_changed)
+		return false;
+	live->others_changed = false;
+	live_print_others(live, what);
+	return true;
+}

@@ -72,6 +72,8 @@ enum qos_file {
 bool qos_setup_read(struct qos_setup *setup, struct yaml *yaml, yaml_node_t *node,
 		    enum qos_file kind);
 void qos_setup_free(struct qos_setup *setup);
+/* Replaces the program of @spec by a copy of @program, or by NULL. */
+void qos_spec_program(struct qos_spec *spec, char **program);
 /*
  * Sets the floors of best-effort tenants without a floor. Together these floors are a tenth of the
  * GPU. If the floors of all tenants would not fit in the GPU, sets no floor.
@@ -313,6 +315,8 @@ struct qos_options {
 int qos_options_open(struct yaml *yaml, const struct qos_options *options, char **program);
 /* Copies the arguments of @program into @setup. An argument may contain any bytes. */
 void qos_options_program(struct qos_setup *setup, char **program);
+/* Returns whether @word begins with KEY=, where KEY is a key of a goal or "alone". */
+bool qos_is_goal_word(const char *word);
 
 int qos_replay(const struct args *args, const struct qos_options *options);
 int qos_sim(const struct args *args, const struct qos_options *options);

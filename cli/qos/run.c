@@ -129,12 +129,11 @@ static void update_others(struct run *run)
 {
 	struct live *live = &run->c.live;
 
-	if (!live->others_changed)
+	if (!live_print_new_others(live, "TPCs of programs that are not tenants, which tenants do "
+					 "not get:"))
 		return;
-	live->others_changed = false;
 	run->session.others = live->others;
 	run->session.others_changed = true;
-	live_print_others(live, "TPCs of programs that are not tenants, which tenants do not get:");
 }
 
 /* Waits until one more tenant has drained, or until all tenants have drained. */

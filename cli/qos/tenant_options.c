@@ -24,7 +24,7 @@ static bool print_string(FILE *to, const char *text, size_t len)
 	return good;
 }
 
-static bool is_of_goal(const char *word)
+bool qos_is_goal_word(const char *word)
 {
 	static const char *const keys[] = {
 		"alpha=", "rate=", "latency=", "percentile=", "alone=",
@@ -48,7 +48,7 @@ static int print_demands(FILE *to, const char *option, const char *demands, bool
 	for (size_t len, key; *demands; demands += len + (demands[len] == ',')) {
 		len = strcspn(demands, ",");
 		key = strcspn(demands, "=,");
-		if (!len || is_of_goal(demands) != goal)
+		if (!len || qos_is_goal_word(demands) != goal)
 			continue;
 		if (!key || key == len) {
 			usage_error("--tenant %s: '%.*s': must be KEY=VALUE", option, (int)len,
@@ -128,21 +128,10 @@ int qos_options_open(struct yaml *yaml, const struct qos_options *options, char 
 
 void qos_options_program(struct qos_setup *setup, char **program)
 {
-	unsigned int nr = 0;
+	unsigned int i = 0;
 
-	while (program && program[nr])
-		nr++;
-	for (unsigned int i = 0; i < setup->nr && nr; i++) {
-		char ***words = &setup->specs[i].program;
-
-		if (!*words)
-			continue;
-		for (char **word = *words; *word; word++)
-			free(*word);
-		free(*words);
-		*words = alloc_zeroed(nr + 1, sizeof(**words));
-		for (unsigned int w = 0; w < nr; w++)
-			(*words)[w] = alloc_text("%s", program[w]);
-		return;
-	}
+	while (i < setup->nr && !setup->specs[i].program)
+		i++;
+	if (i < setup->nr && program && program[0])
+		qos_spec_program(&setup->specs[i], program);
 }

@@ -581,7 +581,7 @@ int args_pid(const char *text, int *pid)
 
 int args_seconds(const char *option, const char *text, double least, double *seconds)
 {
-	if (number_decimal(text, seconds) && *seconds >= least && *seconds <= 3600)
+	if (!text || (number_decimal(text, seconds) && *seconds >= least && *seconds <= 3600))
 		return 0;
 	return usage_error("%s '%s': must be %g to 3600 seconds", option, text, least);
 }

@@ -62,7 +62,8 @@ int args_pid(const char *text, int *pid);
 
 /*
  * Reads a number of seconds from @text. This text is the value of @option. The number must be from
- * @least to 3600. Returns 0 or an error.
+ * @least to 3600. If @text is NULL, the option is absent, and *seconds keeps its default. Returns 0
+ * or an error.
  */
 int args_seconds(const char *option, const char *text, double least, double *seconds);
 

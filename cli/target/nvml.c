@@ -110,14 +110,14 @@ bool nvml_state(const char *pci, struct nvml_state *state)
 	return state->power_mw >= 0 || state->sm_mhz >= 0 || state->memory_mhz >= 0;
 }
 
-bool nvml_gpu_memory(const char *pci, uint64_t *used, uint64_t *total)
+void nvml_gpu_memory(const char *pci, int64_t *used, int64_t *total)
 {
 	unsigned long long sizes[3];
 	void *device;
 
+	*used = *total = -1;
 	if (!ready() || !memory_of || find(pci, &device) || memory_of(device, sizes))
-		return false;
+		return;
 	*total = sizes[0];
 	*used = sizes[2];
-	return true;
 }

@@ -18,9 +18,9 @@ void nvml_forget(void);
 
 /*
  * Reads the used memory and the total memory of the GPU at @pci, in bytes. If the values are not
- * known, returns false.
+ * known, they are -1.
  */
-bool nvml_gpu_memory(const char *pci, uint64_t *used, uint64_t *total);
+void nvml_gpu_memory(const char *pci, int64_t *used, int64_t *total);
 
 /*
  * Returns the current SM clock, in MHz, of the GPU at @pci. If the clock is not known, returns -1.

@@ -5,7 +5,6 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include "cli/draw/palette.h"
 #include "cli/draw/picture.h"
 #include "cli/top/top.h"
@@ -20,39 +19,42 @@ static const char *const sort_names[TOP_NR_SORTS] = {
 	"letter", "busy time", "launches", "memory", "QoS score", "name", "user",
 };
 
-static const char help[] =
-	"Up Down PgUp PgDn Home End   choose a job or a program\n"
-	"Enter    its details and its ten top kernels; again: back\n"
-	"Space    show a job's programs, or hide them; + and - those of all jobs\n"
-	"F4 /     show what has a text in its name, user, pid or set; Esc: all again\n"
-	"F6 > <   the order: letter, busy time, launches, memory, QoS score, name, user\n"
-	"I        turns the order\n"
-	"s        change the set of a job or a program: words as for 'gpupart set'\n"
-	"k        end a program, or all of a job: asks first\n"
-	"g Tab    the next GPU          h F1  this help          q F10  ends\n"
-	"\n"
-	"The map has a job's letter in each of its TPCs: AB two jobs, A+ more.\n"
-	"BUSY  share of the time in which a kernel of it ran: of its set\n"
-	"GPU%  the same of the whole GPU: BUSY times the set's share of its TPCs\n"
-	"      Both are upper bounds: a kernel begins, for them, when it was launched\n"
-	"      or when the one before it on its stream ended. + is launches without\n"
-	"      a record, as those of some graphs. A job's is the sum, 100% at most.\n"
-	"MEM   of the GPU; the bar is of the quota, or else of the GPU's memory\n"
-	"/S    launches a second      OUT  launches outside of the set\n"
-	"QOS   progress against the goal of 'gpupart qos run': 1 meets it, red: missed\n"
-	"-     not known: records are off; 'gpupart doctor' says why\n";
+static const char *const help[] = {
+	"Up Down PgUp PgDn Home End   choose a job or a program",
+	"Enter    its details and its ten top kernels; again: back",
+	"Space    show a job's programs, or hide them; + and - those of all jobs",
+	"F4 /     show what has a text in its name, user, pid or set; Esc: all again",
+	"F6 > <   the order: letter, busy time, launches, memory, QoS score, name, user",
+	"I        turns the order",
+	"s        change the set of a job or a program: words as for 'gpupart set'",
+	"k        end a program, or all of a job: asks first",
+	"g Tab    the next GPU          h F1  this help          q F10  ends",
+	"",
+	"The map has a job's letter in each of its TPCs: AB two jobs, A+ more.",
+	"BUSY  share of the time in which a kernel of it ran: of its set",
+	"GPU%  the same of the whole GPU: BUSY times the set's share of its TPCs",
+	"      Both are upper bounds: a kernel begins, for them, when it was launched",
+	"      or when the one before it on its stream ended. + is launches without",
+	"      a record, as those of some graphs. A job's is the sum, 100% at most.",
+	"MEM   of the GPU; the bar is of the quota, or else of the GPU's memory",
+	"/S    launches a second      OUT  launches outside of the set",
+	"QOS   progress against the goal of 'gpupart qos run': 1 meets it, red: missed",
+	"-     not known: records are off; 'gpupart doctor' says why",
+};
 
 /* ------------------------------------------------------------------- figures */
 
-static const char *size_text(char text[TEXT], int64_t bytes)
+/* If the size is not known, it is below 0, and the text is @unknown. */
+static const char *size_text(char text[TEXT], int64_t bytes, const char *unknown)
 {
 	double value = bytes;
 	int unit = 0;
 
 	for (; value >= 1000 && unit < 4; unit++)
 		value /= 1024;
-	snprintf(text, TEXT, bytes < 0 ? "-" : "%.*f%c", unit > 2 && value < 100, value,
-		 "BKMGT"[unit]);
+	if (bytes < 0)
+		return unknown;
+	snprintf(text, TEXT, "%.*f%c", unit > 2 && value < 100, value, "BKMGT"[unit]);
 	return text;
 }
 
@@ -63,18 +65,18 @@ static void share_text(char text[TEXT], double share, bool partial)
 }
 
 /* Formats text such as "[||| ] 12.3G". If there is room, adds "/" and the limit. */
-static void memory_text(char *text, size_t len, bool wide, int64_t bytes, uint64_t all)
+static void memory_text(char *text, size_t len, bool wide, int64_t bytes, int64_t all)
 {
+	char buffer[TEXT], of[TEXT];
+	const char *is = size_text(buffer, bytes, "-");
 	int bar = wide ? 12 : 4, filled;
-	char is[TEXT], of[TEXT];
 
-	size_text(is, bytes);
-	filled = !all ? 0 : bytes >= (int64_t)all ? bar : bar * (double)bytes / all + 0.5;
-	if (bytes < 0 || !all)
+	filled = all <= 0 ? 0 : bytes >= all ? bar : bar * (double)bytes / all + 0.5;
+	if (bytes < 0 || all <= 0)
 		snprintf(text, len, "%s", is);
 	else
 		snprintf(text, len, "[%.*s%*s]%5s%s%s", filled, "||||||||||||", bar - filled, "",
-			 is, wide ? "/" : "", wide ? size_text(of, all) : "");
+			 is, wide ? "/" : "", wide ? size_text(of, all, "") : "");
 }
 
 static const char *sensor_text(char text[TEXT], int value, int unit)
@@ -215,7 +217,6 @@ static void put_columns(struct top_view *view, unsigned int y, const unsigned ch
 static void put_row(struct top_view *view, const struct top *top, const struct model_row *row,
 		    unsigned int y)
 {
-	const uint64_t gpu_memory = top->gpus[row->gpu].memory;
 	const struct gpupart_process *p = row->nr == 1 ? row->process : NULL;
 	char texts[NR_COLUMNS][OUT_SET_STRLEN] = { "" }, set[OUT_SET_STRLEN], name[64];
 	unsigned char styles[NR_COLUMNS];
@@ -227,14 +228,12 @@ static void put_row(struct top_view *view, const struct top *top, const struct m
 	}
 	snprintf(texts[NAME], 80, "%s%s", row->job < 0 ? "" : "  ", name_text(name, row));
 	snprintf(texts[USER], 64, "%s", look_user(row->uid));
-	if (p && p->pid)
-		snprintf(texts[PID], TEXT, "%d", p->pid);
-	else
-		snprintf(texts[PID], TEXT, p ? "?" : row->nr ? "(%u)" : "-", row->nr);
+	snprintf(texts[PID], TEXT, !p ? (row->nr ? "(%u)" : "-") : p->pid ? "%u" : "?",
+		 p ? (unsigned int)p->pid : row->nr);
 	share_text(texts[BUSY], row->busy, row->partial);
 	share_text(texts[GPU], row->gpu_busy, row->partial);
 	memory_text(texts[MEMORY], 64, view->width >= WIDE, row->memory,
-		    row->quota >= 0 ? (uint64_t)row->quota : gpu_memory);
+		    row->quota >= 0 ? row->quota : top->gpus[row->gpu].memory);
 	snprintf(texts[RATE], TEXT, row->launches_per_s < 0 ? "-" : row->launches_per_s < 1e6 ?
 		 "%.0f" : "%.2g", row->launches_per_s);
 	snprintf(texts[OUTSIDE], TEXT, row->outside < 0 ? "-" : "%lld", (long long)row->outside);
@@ -358,12 +357,12 @@ static void put_details(struct top_view *view, const struct top *top, unsigned i
 		return;
 	}
 	if (row->job < 0)
-		y = y + !!top_put(view, y, 0, TOP_BOLD, "Job %s %s of %s, %u program%s",
-				  picture_tag(row->letter, tag), name_text(name, row),
-				  look_user(row->uid), row->nr, row->nr == 1 ? "" : "s");
+		top_put(view, y++, 0, TOP_BOLD, "Job %s %s of %s, %u program%s",
+			picture_tag(row->letter, tag), name_text(name, row), look_user(row->uid),
+			row->nr, row->nr == 1 ? "" : "s");
 	else
-		y = y + !!top_put(view, y, 0, TOP_BOLD, "Program %d %s of %s", row->process->pid,
-				  name_text(name, row), look_user(row->uid));
+		top_put(view, y++, 0, TOP_BOLD, "Program %d %s of %s", row->process->pid,
+			name_text(name, row), look_user(row->uid));
 	if (row->launches >= 0)
 		top_put(view, y++, 0, TOP_PLAIN, "%lld launches, %lld outside of the set",
 			(long long)row->launches, (long long)row->outside);
@@ -382,17 +381,12 @@ static void put_details(struct top_view *view, const struct top *top, unsigned i
 
 static void put_help(struct top_view *view, unsigned int y)
 {
-	unsigned int nr = 0, room = view->height - 1 - y;
-	const char *c = help;
+	unsigned int nr = sizeof(help) / sizeof(help[0]), room = view->height - 1 - y;
 
-	for (const char *end = help; *end; end++)
-		nr += *end == '\n';
 	if (view->first + room > nr)
 		view->first = nr > room ? nr - room : 0;
-	for (unsigned int n = 0; *c && n < view->first + room; c += strcspn(c, "\n") + 1, n++)
-		if (n >= view->first)
-			top_put(view, y + n - view->first, 0, TOP_PLAIN, "%.*s",
-				(int)strcspn(c, "\n"), c);
+	for (unsigned int n = view->first; n < nr && n < view->first + room; n++)
+		top_put(view, y++, 0, TOP_PLAIN, "%s", help[n]);
 }
 
 /* ------------------------------------------------------------------- all of it */
@@ -402,14 +396,10 @@ static void put_head(struct top_view *view, const struct top *top)
 	const struct top_gpu *gpu = &top->gpus[view->gpu];
 	const struct model_gpu *of = &top->model.gpus[view->gpu];
 	const struct gpupart_gpu_info *info = of->topo ? gpupart_topology_info(of->topo) : NULL;
-	char used[TEXT] = "?", all[TEXT] = "?", watts[TEXT], sm[TEXT], memory[TEXT];
+	char used[TEXT], all[TEXT], watts[TEXT], sm[TEXT], memory[TEXT];
 	struct gpupart_tpcset taken = { { 0 } };
 	unsigned int nr_jobs = 0, nr = 0, x;
 
-	if (gpu->memory) {
-		size_text(used, gpu->memory_used);
-		size_text(all, gpu->memory);
-	}
 	x = top_put(view, 0, 0, TOP_BOLD, "%s %s ", info && *info->name ? info->name : "GPU",
 		    *of->pci ? of->pci : "none: programs that are on no GPU");
 	if (of->simulated)
@@ -417,7 +407,8 @@ static void put_head(struct top_view *view, const struct top *top)
 	if (top->model.nr_gpus > 1)
 		top_put(view, 0, x, TOP_PLAIN, "GPU %u of %u", view->gpu + 1, top->model.nr_gpus);
 	top_put(view, 1, 0, TOP_PLAIN, "%s of %s used  %s W  SM %s MHz  memory %s MHz  driver %s",
-		used, all, sensor_text(watts, gpu->state.power_mw, 1000),
+		size_text(used, gpu->memory_used, "?"), size_text(all, gpu->memory, "?"),
+		sensor_text(watts, gpu->state.power_mw, 1000),
 		sensor_text(sm, gpu->state.sm_mhz, 1),
 		sensor_text(memory, gpu->state.memory_mhz, 1),
 		info && *info->driver ? info->driver : "?");
@@ -452,17 +443,14 @@ static void put_footer(struct top_view *view)
 		{ "h", "Help" }, { "q", "Quit" }, { "Enter", "Kernels" }, { "Spc", "Open" },
 		{ "s", "Set" }, { "k", "End" }, { "/", "Filter" }, { ">", "Sort" }, { "g", "GPU" },
 	};
-	unsigned int x = 0, y = view->height - 1, len = strlen(view->footer), nr;
+	unsigned int x = 0, y = view->height - 1;
+	unsigned int nr = (strlen(view->footer) + view->width - 1) / view->width;
 
-	if (len) {
-		nr = (len - 1) / view->width + 1;
-		nr = nr < view->height ? nr : view->height;
-		for (unsigned int n = 0; n < nr; n++)
-			top_put(view, view->height - nr + n, 0, TOP_BOLD, "%-*s", (int)view->width,
-				view->footer + n * view->width);
-		return;
-	}
-	for (unsigned int i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+	nr = nr < view->height ? nr : view->height;
+	for (unsigned int n = 0; n < nr; n++)
+		top_put(view, view->height - nr + n, 0, TOP_BOLD, "%-*s", (int)view->width,
+			view->footer + n * view->width);
+	for (unsigned int i = 0; !nr && i < sizeof(keys) / sizeof(keys[0]); i++) {
 		if (x + strlen(keys[i][0]) + strlen(keys[i][1]) > view->width)
 			break;
 		x = top_put(view, y, x, TOP_BOLD, "%s", keys[i][0]);
@@ -473,7 +461,7 @@ static void put_footer(struct top_view *view)
 void top_frame(struct top_view *view, const struct top *top, unsigned int width,
 	       unsigned int height)
 {
-	unsigned int y = HEAD;
+	unsigned int y;
 
 	free(view->cells);
 	view->cells = alloc_zeroed(width * height + 1, sizeof(*view->cells));
@@ -484,18 +472,16 @@ void top_frame(struct top_view *view, const struct top *top, unsigned int width,
 		top_put(view, 1, 0, TOP_PLAIN, "%ux%u at least", TOP_LEAST_WIDTH, TOP_LEAST_HEIGHT);
 		return;
 	}
-	if (!top->model.nr_gpus)
-		top_put(view, 0, 0, TOP_PLAIN, "No GPU is here, and nothing runs under gpupart.");
-	else
+	if (top->model.nr_gpus)
 		put_head(view, top);
-	/* The map takes at most a third of the screen. */
-	if (top->model.nr_gpus && view->page != TOP_HELP)
-		y += top_map(view, top, y, height < 12 ? 2 : height / 3);
-	if (view->page == TOP_HELP)
-		put_help(view, y);
-	else if (top->model.nr_gpus && view->page == TOP_DETAILS)
-		put_details(view, top, y);
-	else if (top->model.nr_gpus)
-		put_list(view, top, y);
+	else
+		top_put(view, 0, 0, TOP_PLAIN, "No GPU is here, and nothing runs under gpupart.");
+	if (view->page == TOP_HELP) {
+		put_help(view, HEAD);
+	} else if (top->model.nr_gpus) {
+		/* The map takes at most a third of the screen. */
+		y = HEAD + top_map(view, top, HEAD, height < 12 ? 2 : height / 3);
+		(view->page == TOP_DETAILS ? put_details : put_list)(view, top, y);
+	}
 	put_footer(view);
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Handles keys of `gpupart top`. Keys choose rows, ask questions, change sets and end programs. */
-#include <errno.h>
 #include <ncurses.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -12,6 +11,9 @@
 
 #define SET_SECONDS	20
 #define MAX_WORDS	64
+
+/* Shows a question or a message instead of the list of keys. */
+#define say(view, ...) snprintf((view)->footer, sizeof((view)->footer), __VA_ARGS__)
 
 static enum { ASK_NOTHING, ASK_FILTER, ASK_SET, ASK_END } question;
 static char answer[160];
@@ -53,27 +55,26 @@ static void set_in_child(void *arg, void *result)
 	const struct words *words = arg;
 
 	cmd_name = "set";
-	*(int *)result = cmd_exit_status(words->set(words->argc, (char **)words->argv + 1), false);
+	*(int *)result = cmd_exit_status(words->set(words->argc, (char **)words->argv), false);
 }
 
 /* Runs 'gpupart set' with @whose and the answer as arguments. Returns 0 or an error. */
 static int change_set(const struct top *top, struct top_view *view, const char *option,
 		      const char *whose)
 {
-	struct words words = { .set = top->set, .argv = { "gpupart", "set" } };
+	struct words words = { .set = top->set, .argc = 1, .argv = { "set" } };
 	char text[sizeof(answer)], said[4096], why[160], *rest = text, *line;
 	off_t start = lseek(2, 0, SEEK_CUR);
-	int status = 0, nr = 2, err;
+	int status = 0, err;
 	ssize_t len;
 
 	if (option)
-		words.argv[nr++] = (char *)option;
-	words.argv[nr++] = (char *)whose;
+		words.argv[words.argc++] = (char *)option;
+	words.argv[words.argc++] = (char *)whose;
 	strcpy(text, answer);
-	while (nr < MAX_WORDS - 1 && (words.argv[nr] = strsep(&rest, " ")))
-		nr += *words.argv[nr] != 0;
-	words.argv[nr] = NULL;
-	words.argc = nr - 1;
+	while (words.argc < MAX_WORDS - 1 && (words.argv[words.argc] = strsep(&rest, " ")))
+		words.argc += *words.argv[words.argc] != 0;
+	words.argv[words.argc] = NULL;
 	err = child_call(set_in_child, &words, &status, sizeof(status), SET_SECONDS, why,
 			 sizeof(why));
 	/* The child's messages are in a file, because screen.c has replaced stderr by this file. */
@@ -81,11 +82,10 @@ static int change_set(const struct top *top, struct top_view *view, const char *
 	said[len > 0 ? len : 0] = 0;
 	if (start >= 0 && !ftruncate(2, start))
 		lseek(2, start, SEEK_SET);
-	snprintf(view->footer, sizeof(view->footer), "%.500s",
-		 err ? why : status ? said : "");
+	say(view, "%.500s", err ? why : status ? said : "");
 	for (line = strtok(said, "\n"); line && !status; line = strtok(NULL, "\n"))
 		if (strstr(line, " new set: ") || !*view->footer)
-			snprintf(view->footer, sizeof(view->footer), "%.500s", line);
+			say(view, "%.500s", line);
 	view->footer[strcspn(view->footer, "\n")] = 0;
 	return err ?: status;
 }
@@ -124,13 +124,13 @@ static void end_all(const struct top *top, struct top_view *view, const struct m
 		if (!is_program(top, &top->model.rows[i], of))
 			continue;
 		if (gpupart_process_signal(cmd_gp, top->model.rows[i].process, sig, NULL, NULL))
-			snprintf(view->footer, sizeof(view->footer), "%s", gpupart_error(cmd_gp));
+			say(view, "%s", gpupart_error(cmd_gp));
 		else
 			nr++;
 	}
 	if (!*view->footer)
-		snprintf(view->footer, sizeof(view->footer), "SIG%s was sent to %u program%s",
-			 sigabbrev_np(sig), nr, nr == 1 ? "" : "s");
+		say(view, "SIG%s was sent to %u program%s", sigabbrev_np(sig), nr,
+		    nr == 1 ? "" : "s");
 }
 
 /* ------------------------------------------------------------------- questions */
@@ -146,19 +146,17 @@ static void show_question(const struct top *top, struct top_view *view)
 		snprintf(whose, sizeof(whose), "%.40s (%u program%s)", *row->name ? row->name :
 			 row->id, row->nr, row->nr == 1 ? "" : "s");
 	if (question == ASK_FILTER)
-		snprintf(view->footer, sizeof(view->footer), "Only what has: %s_", answer);
+		say(view, "Only what has: %s_", answer);
 	else if (question == ASK_SET)
-		snprintf(view->footer, sizeof(view->footer), "Set of %s, as -g 0 or -n 8: %s_",
-			 whose, answer);
+		say(view, "Set of %s, as -g 0 or -n 8: %s_", whose, answer);
 	else
-		snprintf(view->footer, sizeof(view->footer),
-			 "End %s? y: SIGTERM, K: SIGKILL, any other key: no", whose);
+		say(view, "End %s? y: SIGTERM, K: SIGKILL, any other key: no", whose);
 }
 
 static void ask(const struct top *top, struct top_view *view, int what)
 {
 	if (what != ASK_FILTER && !model_find(&top->model, view->key)) {
-		snprintf(view->footer, sizeof(view->footer), "Choose a row first: Up, Down");
+		say(view, "Choose a row first: Up, Down");
 		return;
 	}
 	question = what;
@@ -192,7 +190,7 @@ static void answer_key(const struct top *top, struct top_view *view, int key)
 		return;
 	view->stale = true;
 	if (!row)
-		snprintf(view->footer, sizeof(view->footer), "It has ended.");
+		say(view, "It has ended.");
 	else if (what == ASK_SET)
 		set_all(top, view, row);
 	else if (key == 'y' || key == 'K')
@@ -229,12 +227,9 @@ bool top_key(struct top *top, struct top_view *view, int key)
 		return true;
 	}
 	switch (key) {
-	case 'q': case KEY_F(10):
-		if (view->page == TOP_LIST)
+	case 'q': case KEY_F(10): case 27:
+		if (view->page == TOP_LIST && key != 27)
 			return false;
-		view->page = TOP_LIST;
-		break;
-	case 27:
 		if (view->page == TOP_LIST)
 			*view->filter = 0;
 		view->page = TOP_LIST;

@@ -4,7 +4,6 @@
  * their jobs.
  */
 #include <stdlib.h>
-#include <string.h>
 #include "cli/draw/palette.h"
 #include "cli/draw/picture.h"
 #include "cli/top/top.h"

@@ -3,12 +3,10 @@
  * Shows frames of `gpupart top` on a terminal. Uses ncurses and the alternate screen. Handles keys
  * and signals.
  */
-#include <errno.h>
 #include <ncurses.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>

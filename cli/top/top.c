@@ -66,10 +66,11 @@ int top_take(struct top *top, double age)
 				 found.simulated && !strcmp(found.pci, of->pci) &&
 				 !strcmp(found.capture, of->source));
 		gpu->state = (struct nvml_state){ -1, -1, -1 };
-		if (gpu->reported)
-			nvml_state(of->pci, &gpu->state);
-		if (gpu->reported && !nvml_gpu_memory(of->pci, &gpu->memory_used, &gpu->memory))
-			gpu->memory = 0;
+		gpu->memory = gpu->memory_used = -1;
+		if (!gpu->reported)
+			continue;
+		nvml_state(of->pci, &gpu->state);
+		nvml_gpu_memory(of->pci, &gpu->memory_used, &gpu->memory);
 	}
 	top->nr_gpus = top->model.nr_gpus;
 	return 0;

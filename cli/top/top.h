@@ -11,7 +11,7 @@
 struct top_gpu {
 	bool reported;
 	struct nvml_state state;
-	uint64_t memory_used, memory;	/* @memory 0: not known */
+	int64_t memory_used, memory;	/* bytes; -1: not known */
 };
 
 struct top {

@@ -50,18 +50,14 @@ int tune_list(struct tune *tune, const struct gpupart_topology *topo,
 	} else if (make_candidate(tune, topo, &room[0], &room[1], least, &x)) {
 		/* If the allowed sets permit it, give one program nearly all TPCs. */
 		swapped = x;
-		if (make_candidate(tune, topo, &room[1], &room[0], least, &swapped)) {
-			swapped.sets[1] = swapped.sets[0];
-			swapped.sets[0] = gpupart_tpcset_andnot(&room[0], &swapped.sets[1]);
-			if (!gpupart_tpcset_empty(&swapped.sets[0]))
-				add(tune, &swapped);
-		}
+		if (make_candidate(tune, topo, &room[1], &room[0], least, &swapped))
+			add(tune, &(struct tune_candidate){
+				.sets = { swapped.sets[1], swapped.sets[0] } });
 		add(tune, &x);
 	}
 	nr = nr < tune->nr_candidates + GPUPART_NR_SHAPES ? 1 :
 	     (nr - tune->nr_candidates) / GPUPART_NR_SHAPES;
-	step = all / (nr + 1);
-	step = step ? step : 1;
+	step = all / (nr + 1) ?: 1;
 	for (unsigned int k = 1; k <= nr; k++) {
 		n = all * k / (nr + 1);
 		for (unsigned int shape = 0; shape < GPUPART_NR_SHAPES && n >= least; shape++) {

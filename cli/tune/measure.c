@@ -40,18 +40,11 @@ static int watch(struct tune_run *run, uint64_t until_ns)
 	live_listen(live);
 	live_read(live);
 	live_find(live, false);
-	if (live->others_changed)
-		live_print_others(live, "TPCs of other programs, which candidates do not use:");
-	live->others_changed = false;
-	for (unsigned int i = 0; i < run->tune.nr; i++) {
-		const struct live_tenant *t = &live->tenants[i];
-
-		if (t->gone)
-			return failure("%s ended before all candidates were measured", t->name);
-		if (t->since_change != run->moved_to[i])
-			run->moved_ns[i] = process_now_ns();
-		run->moved_to[i] = t->since_change;
-	}
+	live_print_new_others(live, "TPCs of other programs, which candidates do not use:");
+	for (unsigned int i = 0; i < run->tune.nr; i++)
+		if (live->tenants[i].gone)
+			return failure("%s ended before all candidates were measured",
+				       live->tenants[i].name);
 	return 0;
 }
 
@@ -80,10 +73,12 @@ static int find_stalled(const struct tune_run *run, const struct tune_candidate 
 {
 	uint64_t now = process_now_ns();
 
-	for (unsigned int i = 0; i < run->tune.nr; i++)
-		if (run->moved_ns[i] <= since_ns ||
-		    now - run->moved_ns[i] > stall_ns(run, x, i))
+	for (unsigned int i = 0; i < run->tune.nr; i++) {
+		uint64_t moved_ns = run->c.live.tenants[i].moved_ns;
+
+		if (moved_ns <= since_ns || now - moved_ns > stall_ns(run, x, i))
 			return i;
+	}
 	return -1;
 }
 
@@ -155,9 +150,8 @@ static void take_slice(struct tune_run *run, struct tune_candidate *x, struct ti
 			nr += times->pauses[i][b] += t->pauses[b];
 		}
 		x->nr_times[i] = nr_requests ? nr_requests : nr;
-		x->time_ns[i] = !x->nr_times[i] ? 0 :
-			live_percentile(nr_requests ? times->requests[i] : times->pauses[i],
-					x->nr_times[i], spec->percentile);
+		x->time_ns[i] = live_percentile(nr_requests ? times->requests[i] : times->pauses[i],
+						x->nr_times[i], spec->percentile);
 		live_take(&run->c.live, i, &run->c.setup.tenants[i], spec, ns, &m);
 		x->slices[i][x->nr_slices] = m.work * 1e6 / ns;
 	}
@@ -171,16 +165,15 @@ static void take_slice(struct tune_run *run, struct tune_candidate *x, struct ti
  */
 static int resume(struct tune_run *run, unsigned int i)
 {
-	uint64_t begin = process_now_ns();
+	const struct live_tenant *t = &run->c.live.tenants[i];
+	uint64_t end = process_now_ns() + RESUME_NS;
 	int status = 0;
 
 	control_restore(&run->c);
-	run->moved_to[i] = 0;
-	while (!status && run->moved_ns[i] <= begin && process_now_ns() < begin + RESUME_NS)
-		status = watch(run, begin + RESUME_NS);
-	return status ?: run->moved_ns[i] > begin ? 0 :
-	       failure("%s makes no progress even with its old set",
-		       run->c.live.tenants[i].name);
+	while (!status && !t->since_change && process_now_ns() < end)
+		status = watch(run, end);
+	return status ?: t->since_change ? 0 :
+	       failure("%s makes no progress even with its old set", t->name);
 }
 
 /*
@@ -191,36 +184,31 @@ static int measure(struct tune_run *run, struct tune_candidate *x, uint64_t ns, 
 {
 	struct live *live = &run->c.live;
 	uint64_t begin = process_now_ns(), slice = ns * 3 / 4 / TUNE_SLICES, from, settled;
-	uint64_t drain[TUNE_PROGRAMS], part;
+	uint64_t half, part;
 	struct times times = { 0 };
 	int status = 0, stalled = -1;
 	bool drained = false;
 
-	/*
-	 * Half of the time without progress remains for the measurement. So if one program makes no
-	 * progress, the speed of the other program is still measured.
-	 */
-	for (unsigned int i = 0; i < run->tune.nr; i++) {
-		drain[i] = stall_ns(run, x, i) / 2;
-		drain[i] = drain[i] < ns / 4 ? drain[i] : ns / 4;
-	}
 	give(run, x->sets);
-	for (unsigned int i = 0; i < run->tune.nr; i++) {
-		run->moved_ns[i] = begin;
-		run->moved_to[i] = 0;
-	}
-	/* Wait for the end of launches with the previous sets. */
+	/*
+	 * Wait for the end of launches with the previous sets. Half of the time without progress
+	 * remains for the measurement. So if one program makes no progress, the speed of the other
+	 * program is still measured.
+	 */
 	while (!status && !drained) {
 		status = watch(run, begin + ns / 4);
 		drained = true;
-		for (unsigned int i = 0; i < run->tune.nr; i++)
-			drained &= live_settled(live, i, drain[i]);
+		for (unsigned int i = 0; i < run->tune.nr; i++) {
+			half = stall_ns(run, x, i) / 2;
+			drained &= live_settled(live, i, half < ns / 4 ? half : ns / 4);
+		}
 	}
 	live_restart(live);
 	settled = process_now_ns();
 	x->state = TUNE_MEASURED;
 	x->nr_slices = 0;
-	for (from = live->read_ns; !status && x->nr_slices < TUNE_SLICES; from = live->read_ns) {
+	from = live->read_ns;
+	while (!status && stalled < 0 && x->state == TUNE_MEASURED && x->nr_slices < TUNE_SLICES) {
 		/* Read at least once. The read may be late, so measure the time of each slice. */
 		do {
 			status = watch(run, from + slice);
@@ -232,13 +220,10 @@ static int measure(struct tune_run *run, struct tune_candidate *x, uint64_t ns, 
 						part < LEAST_PART * run->each_ns[!stalled])))
 			break;
 		take_slice(run, x, &times, part);
-		if (stalled >= 0)
-			break;
-		if (whole || x->nr_slices < 3 || find_stalled(run, x, settled) >= 0 ||
-		    !tune_is_dominated(&run->tune, x))
-			continue;
-		x->state = TUNE_DOMINATED;
-		break;
+		from = live->read_ns;
+		if (!whole && x->nr_slices >= 3 && stalled < 0 &&
+		    find_stalled(run, x, settled) < 0 && tune_is_dominated(&run->tune, x))
+			x->state = TUNE_DOMINATED;
 	}
 	if (!status && stalled < 0)
 		stalled = find_stalled(run, x, settled);

@@ -139,8 +139,7 @@ static const char *reached(const struct tune_run *run, char *text, size_t len)
 int tune_show(const struct tune_run *run, const struct args_texts *outputs)
 {
 	bool met = tune_value(&run->tune, run->tune.best) >= 0;
-	json_t *report = make_report(run), *root = out_json_new("tune", run->args->simulated);
-	json_t *best = json_object();
+	json_t *report = make_report(run), *best = json_object(), *root;
 	struct args args = *run->args;
 	struct out out;
 	char text[80];
@@ -149,30 +148,31 @@ int tune_show(const struct tune_run *run, const struct args_texts *outputs)
 	for (unsigned int i = 0; i < run->tune.nr; i++)
 		json_object_set_new(best, run->c.live.tenants[i].name,
 				    out_json_set(run->c.live.topo, &run->tune.best->sets[i]));
-	json_object_update_new(root,
-			       json_pack("{s:s, s:b, s:b, s:o, s:O}", "goal", run->goal, "met", met,
-					 "applied", run->applied, "best", best, "report", report));
-	if (!status && args.json)
+	if (!status && args.json) {
+		root = out_json_new("tune", args.simulated);
+		json_object_update_new(root, json_pack("{s:s, s:b, s:b, s:O, s:O}", "goal",
+				       run->goal, "met", met, "applied", run->applied, "best", best,
+				       "report", report));
 		out_json_write(&out, root);
-	else
-		json_decref(root);
-	if (!status && !args.json)
+	} else if (!status) {
 		report_text(&out, report);
+	}
 	status = status ?: out_close(&out);
 	for (unsigned int i = 0; i < outputs->nr && !status; i++) {
+		bool svg = out_is_svg(outputs->texts[i]);
+
 		args.output = outputs->texts[i];
-		if (!met && !out_is_svg(args.output))
+		if (!met && !svg)
 			continue;
 		status = out_open(&out, &args);
-		if (status)
-			break;
-		if (out_is_svg(args.output))
+		if (!status && svg)
 			report_svg(out.file, json_array_get(json_object_get(report, "charts"), 0),
 				   args.simulated);
-		else
+		else if (!status)
 			out_json_write(&out, make_plan(run));
-		status = out_close(&out);
+		status = status ?: out_close(&out);
 	}
+	json_decref(best);
 	json_decref(report);
 	if (status || met)
 		return status;

@@ -62,8 +62,6 @@ struct tune_run {
 	uint64_t budget_ns, wait_ns, took_ns;
 	struct gpupart_tpcset room[TUNE_PROGRAMS];
 	uint64_t each_ns[TUNE_PROGRAMS];	/* report interval with the old sets */
-	/* work of a program at its last progress; time of its last progress */
-	uint64_t moved_to[TUNE_PROGRAMS], moved_ns[TUNE_PROGRAMS];
 	bool applied;
 };
 

@@ -45,33 +45,28 @@ struct source {
 	unsigned int nr;
 };
 
-static struct gpupart_engine_use *use_of(struct source *s, const struct gpu_runlist_engine *e,
-					 unsigned int id)
+/*
+ * Counts one sample of engine @e. The engine is on the runlist at s->base, which has the id @id. If
+ * the list is full, ignores further engines.
+ */
+static void count(struct source *s, const struct gpu_runlist_engine *e, unsigned int id)
 {
 	const char *name = gp_topo_engine_name(e->type);
 	struct gpupart_engine_use *use = s->list, *end = use + s->nr;
-
-	while (use < end && (use->runlist != s->base || use->type != e->type ||
-			     use->instance != e->instance))
-		use++;
-	if (use < end || s->nr == GPUPART_MAX_ENGINES)
-		return use < end ? use : NULL;
-	s->nr++;
-	*use = (struct gpupart_engine_use){ .runlist = s->base, .id = id, .type = e->type,
-					    .instance = e->instance };
-	snprintf(use->name, sizeof(use->name), "%s", name ? name : "");
-	return use;
-}
-
-/* Counts one sample of engine @e. The engine is on the runlist at s->base, which has the id @id. */
-static void count(struct source *s, const struct gpu_runlist_engine *e, unsigned int id)
-{
-	struct gpupart_engine_use *use = use_of(s, e, id);
 	unsigned int i = 0;
 
 	s->nr_read++;
-	if (!use)
+	while (use < end && (use->runlist != s->base || use->type != e->type ||
+			     use->instance != e->instance))
+		use++;
+	if (use == s->list + GPUPART_MAX_ENGINES)
 		return;
+	if (use == end) {
+		s->nr++;
+		*use = (struct gpupart_engine_use){ .runlist = s->base, .id = id, .type = e->type,
+						    .instance = e->instance };
+		snprintf(use->name, sizeof(use->name), "%s", name ? name : "");
+	}
 	use->samples++;
 	if (e->context != GPUPART_CONTEXT_VALID) {
 		use->idle += e->context == GPUPART_CONTEXT_NONE;
@@ -244,17 +239,18 @@ static int sample_all(struct source *s, double seconds, void (*begun)(void *user
 		unsigned int other = s->nr_bases > 1 ? 1 + tick % (s->nr_bases - 1) : 0;
 
 		err = sample(s, s->bases[0]);
-		if (err == -ENODATA)
-			return ctx_fail(s->gp, -EIO,
+		if (err)
+			return err != -ENODATA ? err :
+			       ctx_fail(s->gp, -EIO,
 					"a register of the runlist at 0x%x cannot be read",
 					s->bases[0]);
-		if (!err && !tick) {
+		if (!tick) {
 			if (begun)
 				begun(user);
 			next = clock_monotonic_ns();
 			end = next + (uint64_t)(seconds * 1e9);
 		}
-		if (!err && other)
+		if (other)
 			err = sample(s, s->bases[other]);
 		/* A refused read causes an error in the GPU, so the read is not repeated. */
 		if (err == -ENODATA)
@@ -310,31 +306,25 @@ int gpupart_engine_uses(struct gpupart *gp, const char *gpu, const char *source,
 			void (*begun)(void *user), void *user, struct gpupart_gpu_info *info,
 			struct gpupart_engine_use list[GPUPART_MAX_ENGINES])
 {
-	struct source *s = calloc(1, sizeof(*s));
+	struct source s = { .gp = gp, .name = source, .info = info, .list = list };
 	int ret;
 
 	memset(info, 0, sizeof(*info));
-	if (!s)
-		return ctx_fail(gp, -ENOMEM, "out of memory while preparing to sample the engines");
-	*s = (struct source){ .gp = gp, .name = source, .info = info, .list = list };
-	ret = open_source(s, gpu);
-	if (!ret && !s->nr_bases)
+	ret = open_source(&s, gpu);
+	if (!ret && !s.nr_bases)
 		ret = ctx_fail(gp, -EOPNOTSUPP, "%s has no runlist", info->pci);
 	if (!ret)
-		ret = sample_all(s, seconds, begun, user);
-	for (unsigned int i = 0; i < s->nr; i++)
+		ret = sample_all(&s, seconds, begun, user);
+	for (unsigned int i = 0; i < s.nr; i++)
 		qsort(list[i].tsgs, list[i].nr_tsgs, sizeof(list[i].tsgs[0]), most_first);
-	if (!ret)
-		ret = s->nr;
-	if (s->kernel.sock)
-		nl_socket_free(s->kernel.sock);
-	if (s->rm)
-		rm_conn_close(s->rm);
-	if (s->file)
-		fclose(s->file);
-	free(s->regs);
-	free(s);
-	return ret;
+	if (s.kernel.sock)
+		nl_socket_free(s.kernel.sock);
+	if (s.rm)
+		rm_conn_close(s.rm);
+	if (s.file)
+		fclose(s.file);
+	free(s.regs);
+	return ret ? ret : (int)s.nr;
 }
 
 int gpupart_engine_owner(struct gpupart *gp, const char *pci)
