@@ -228,11 +228,22 @@ static bool uses_slack(void)
 	return !watch.wishes->orders && !watch.wishes->limit_ns;
 }
 
+/* Returns the limit of the controller. If it has expired, prints a message and returns 0. */
+static uint64_t read_order(const struct lend_orders *orders)
+{
+	uint64_t limit_ns = atomic_load(&orders->limit_ns);
+
+	if (!limit_ns || process_now_ns() < atomic_load(&orders->until_ns))
+		return limit_ns;
+	say("'gpupart qos run' no longer renews the limit: is it stopped?");
+	return 0;
+}
+
 /* Returns the present limit; 0: nothing may be lent. */
 static uint64_t limit_now(const struct found *found)
 {
 	if (watch.wishes->orders)
-		return atomic_load(&watch.wishes->orders->limit_ns);
+		return read_order(watch.wishes->orders);
 	if (watch.wishes->limit_ns)
 		return watch.wishes->limit_ns;
 	if (process_now_ns() - watch.slack_read_ns >= SLACK_NS) {

@@ -521,6 +521,28 @@ END
 	try qos replay "$tmp/run.log"
 	is "$status" 0 "the log replays"
 
+	# The controller is stopped: its order expires after 5 s and 3 epochs.
+	rm -f "$tmp/batch.sms"
+	: >"$tmp/serve"
+	: >"$tmp/batch"
+	"$gpupart" qos run -i sample:h200 -f "$tmp/t.yaml" >"$tmp/none" 2>"$tmp/qos.err" &
+	qos=$!
+	waits has_nr batch 24
+	kill -STOP "$qos"
+	waits told qos "batch: borrows from serve: nothing is lent (simulated): 'gpupart qos run' no longer renews the limit: is it stopped?"
+	ok $? "the controller is stopped: its order expires, and its watcher says so"
+	borrowed() { "$gpupart" ps --json | jq -c '.processes[] | select(.name == "batch").lending | [.set, .launches]'; }
+	lent=$(borrowed)
+	has "$lent" "[null," "ps says that nothing is lent"
+	sleep 2
+	is "$(borrowed)" "$lent" "no launch borrows any more"
+	kill -CONT "$qos"
+	waits has_nr batch 24
+	ok $? "it continues: TPCs are lent again"
+	rm "$tmp/serve" "$tmp/batch"
+	wait "$qos"
+	waits gone
+
 	# Killed, the controller takes its watcher with it.
 	rm -f "$tmp/batch.sms"
 	: >"$tmp/serve"
