@@ -282,6 +282,53 @@ static int find(struct found *found)
 	return err;
 }
 
+/* Stores the set of @p on the GPU of the run. If @p does not use this GPU, returns false. */
+static bool read_set(const struct gpupart_process *p, struct gpupart_tpcset *set)
+{
+	struct gpupart_process *rows;
+	int nr = shown_rows(cmd_gp, p, 1, &rows), row = 0;
+
+	while (row < nr && strcmp(rows[row].pci, watch.pci))
+		row++;
+	if (row < nr && (!*rows[row].limit ||
+			 gpupart_tpcset_parse_list(NULL, rows[row].limit, set)))
+		memset(set, 0xff, sizeof(*set));
+	free(rows);
+	return row < nr;
+}
+
+/*
+ * If each process of this run may use all TPCs of @found anyway, prints a message and returns
+ * -EAGAIN. Otherwise returns 0.
+ */
+static int check_sets(const struct found *found)
+{
+	struct gpupart_tpcset lent = { { 0 } }, own = watch.within, set;
+	char id[sizeof(found->id)], name[64] = "", lists[2][GPUPART_TPCSET_STRLEN];
+	struct gpupart_process *processes;
+	int nr = shown_processes(cmd_gp, &processes);
+	bool found_own = false;
+
+	for (int i = 0; i < nr; i++) {
+		process_variable(processes[i].pid, "GPUPART_REPORT", id, sizeof(id));
+		if (!strcmp(id, found->id) && read_set(&processes[i], &set)) {
+			lent = gpupart_tpcset_or(&lent, &set);
+		} else if (!strcmp(id, watch.id) && read_set(&processes[i], &set)) {
+			own = gpupart_tpcset_and(&own, &set);
+			strcpy(name, processes[i].name);
+			found_own = true;
+		}
+	}
+	free(processes);
+	lent = gpupart_tpcset_and(&lent, &watch.within);
+	if (!found_own || gpupart_tpcset_empty(&lent) || !gpupart_tpcset_subset(&lent, &own))
+		return 0;
+	gpupart_tpcset_format_list(&lent, lists[0], sizeof(lists[0]));
+	gpupart_tpcset_format_list(&own, lists[1], sizeof(lists[1]));
+	return say("its TPCs (%s) are already in the set of %s%s%s (%s)", lists[0],
+		   *name ? "'" : "", *name ? name : "the borrower", *name ? "'" : "", lists[1]);
+}
+
 /* Reads the limit of the outer run from the environment. Returns 0 or an error. */
 static int find_within(void)
 {
@@ -331,6 +378,9 @@ static int open_lender(void)
 	set_limit(limit);
 	if (!limit)
 		return -EAGAIN;
+	err = check_sets(&first);
+	if (err)
+		return err;
 	if (gpupart_lender_open(cmd_gp, watch.report, first.id, watch.pci, first.pids, first.nr,
 				&watch.within, &watch.lender))
 		return say("%s", gpupart_error(cmd_gp));
