@@ -6,7 +6,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <float.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -19,7 +18,6 @@
 #include "cli/bench/peers.h"
 #include "cli/util/alloc.h"
 #include "cli/util/message.h"
-#include "cli/util/number.h"
 #include "cli/util/process.h"
 #include "lib/private.h"
 
@@ -257,7 +255,7 @@ struct round {
 	struct stream streams[2];
 	pid_t pids[2];
 	uint64_t begin;			/* start of the measurement; 0: not started */
-	bool seen[2], wanted[2];
+	bool seen[2], wanted[2], refused[2];
 	unsigned int first;		/* index of the first second of this round */
 };
 
@@ -360,9 +358,9 @@ static void take_line(struct round *r, unsigned int n)
 {
 	struct peers_second *second;
 	unsigned long at;
-	double ms;
+	float ms;
 
-	if (!number_decimal(r->streams[n].line, &ms) || !(ms >= 0 && ms <= FLT_MAX))
+	if (!peers_read_time(r->streams[n].line, r->way->name, 'A' + n, &r->refused[n], &ms))
 		return;
 	r->seen[n] = true;
 	if (!r->begin)

@@ -11,6 +11,13 @@
 /* Returns true if @word is in @list, whose words are separated by commas. */
 bool peers_is_in(const char *list, const char *word);
 
+/*
+ * Reads a line that @program of the way @way printed. @program is 'A' or 'B'. If the line is not a
+ * time in ms that is greater than 0 and finite, returns false. Programs may print other lines, but
+ * a number that is no such time is an error. For the first one, prints a message and sets *refused.
+ */
+bool peers_read_time(const char *line, const char *way, char program, bool *refused, float *ms);
+
 /* The work of A and B during one second. */
 struct peers_second {
 	float *ms;			/* latencies of A, ordered by time */

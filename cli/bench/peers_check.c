@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* Checks the options of the part peers before anything is measured. */
+/*
+ * Checks the options of the part peers before anything is measured, and the lines that its programs
+ * print.
+ */
+#include <float.h>
 #include <stdlib.h>
 #include <string.h>
 #include "cli/bench/bench.h"
@@ -7,6 +11,7 @@
 #include "cli/qos/qos.h"
 #include "cli/util/alloc.h"
 #include "cli/util/message.h"
+#include "cli/util/number.h"
 
 static const char families[] =
 	"alone,slices,mps,mps-percent,priority,green,packed,gpcs,balanced,spread,qos,lending";
@@ -84,4 +89,23 @@ int peers_check(struct peers_options *options)
 		free(word);
 	}
 	return status;
+}
+
+bool peers_read_time(const char *line, const char *way, char program, bool *refused, float *ms)
+{
+	double value;
+	char *end;
+
+	if (number_decimal(line, &value) && value <= FLT_MAX && (float)value > 0) {
+		*ms = value;
+		return true;
+	}
+	strtod(line, &end);
+	if (!*refused && end != line && !*end) {
+		*refused = true;
+		remark(
+			"peers: %s: %c printed '%s', which is not a positive time in ms: such lines are ignored",
+			way, program, line);
+	}
+	return false;
 }

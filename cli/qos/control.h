@@ -25,6 +25,15 @@ struct control {
 	struct lend_orders *orders;	/* one for each tenant, for watchers; NULL: none */
 };
 
+/*
+ * Returns for how long scores and orders for lending are valid, in ms. If this process is stopped,
+ * they expire. A swap on a slow machine takes longer than an epoch.
+ */
+static inline long control_hold_ms(const struct control *c)
+{
+	return 3 * (long)(c->setup.epoch_ns / 1000000) + 5000;
+}
+
 /* Functions that return int return 0 or an exit status. */
 
 /*

@@ -113,8 +113,11 @@ void lend_begin(struct control *c)
 void lend_order(struct control *c, const struct qos_decision *decision)
 {
 	for (unsigned int i = 0; c->orders && i < c->setup.nr; i++)
-		if (c->setup.tenants[i].lend)
+		if (c->setup.tenants[i].lend) {
+			atomic_store(&c->orders[i].until_ns,
+				     process_now_ns() + 1000000 * control_hold_ms(c));
 			atomic_store(&c->orders[i].limit_ns, decision->tenants[i].lend_ns);
+		}
 }
 
 void lend_take(struct control *c, unsigned int i, struct qos_measured *measured)

@@ -248,12 +248,7 @@ static void publish(struct run *run)
 		};
 		strcpy(scores[nr++].job, t->pid ? "" : t->job);
 	}
-	/*
-	 * Wait for the lock for a limited time, because its holder may hang. A swap on a slow
-	 * machine takes longer than an epoch.
-	 */
-	err = scores_write(run->c.live.pci, scores, nr,
-			   3 * (long)(run->c.setup.epoch_ns / 1000000) + 5000);
+	err = scores_write(run->c.live.pci, scores, nr, control_hold_ms(&run->c));
 	if (err && !run->unwritten)
 		remark("'gpupart top' and 'gpupart metrics' show no scores: %s", strerror(-err));
 	run->unwritten |= !!err;

@@ -228,11 +228,22 @@ static bool uses_slack(void)
 	return !watch.wishes->orders && !watch.wishes->limit_ns;
 }
 
+/* Returns the limit of the controller. If it has expired, prints a message and returns 0. */
+static uint64_t read_order(const struct lend_orders *orders)
+{
+	uint64_t limit_ns = atomic_load(&orders->limit_ns);
+
+	if (!limit_ns || process_now_ns() < atomic_load(&orders->until_ns))
+		return limit_ns;
+	say("'gpupart qos run' no longer renews the limit: is it stopped?");
+	return 0;
+}
+
 /* Returns the present limit; 0: nothing may be lent. */
 static uint64_t limit_now(const struct found *found)
 {
 	if (watch.wishes->orders)
-		return atomic_load(&watch.wishes->orders->limit_ns);
+		return read_order(watch.wishes->orders);
 	if (watch.wishes->limit_ns)
 		return watch.wishes->limit_ns;
 	if (process_now_ns() - watch.slack_read_ns >= SLACK_NS) {
@@ -269,6 +280,53 @@ static int find(struct found *found)
 	if (!err && !found->nr)
 		err = say("no process with this name uses the GPU");
 	return err;
+}
+
+/* Stores the set of @p on the GPU of the run. If @p does not use this GPU, returns false. */
+static bool read_set(const struct gpupart_process *p, struct gpupart_tpcset *set)
+{
+	struct gpupart_process *rows;
+	int nr = shown_rows(cmd_gp, p, 1, &rows), row = 0;
+
+	while (row < nr && strcmp(rows[row].pci, watch.pci))
+		row++;
+	if (row < nr && (!*rows[row].limit ||
+			 gpupart_tpcset_parse_list(NULL, rows[row].limit, set)))
+		memset(set, 0xff, sizeof(*set));
+	free(rows);
+	return row < nr;
+}
+
+/*
+ * If each process of this run may use all TPCs of @found anyway, prints a message and returns
+ * -EAGAIN. Otherwise returns 0.
+ */
+static int check_sets(const struct found *found)
+{
+	struct gpupart_tpcset lent = { { 0 } }, own = watch.within, set;
+	char id[sizeof(found->id)], name[64] = "", lists[2][GPUPART_TPCSET_STRLEN];
+	struct gpupart_process *processes;
+	int nr = shown_processes(cmd_gp, &processes);
+	bool found_own = false;
+
+	for (int i = 0; i < nr; i++) {
+		process_variable(processes[i].pid, "GPUPART_REPORT", id, sizeof(id));
+		if (!strcmp(id, found->id) && read_set(&processes[i], &set)) {
+			lent = gpupart_tpcset_or(&lent, &set);
+		} else if (!strcmp(id, watch.id) && read_set(&processes[i], &set)) {
+			own = gpupart_tpcset_and(&own, &set);
+			strcpy(name, processes[i].name);
+			found_own = true;
+		}
+	}
+	free(processes);
+	lent = gpupart_tpcset_and(&lent, &watch.within);
+	if (!found_own || gpupart_tpcset_empty(&lent) || !gpupart_tpcset_subset(&lent, &own))
+		return 0;
+	gpupart_tpcset_format_list(&lent, lists[0], sizeof(lists[0]));
+	gpupart_tpcset_format_list(&own, lists[1], sizeof(lists[1]));
+	return say("its TPCs (%s) are already in the set of %s%s%s (%s)", lists[0],
+		   *name ? "'" : "", *name ? name : "the borrower", *name ? "'" : "", lists[1]);
 }
 
 /* Reads the limit of the outer run from the environment. Returns 0 or an error. */
@@ -320,6 +378,9 @@ static int open_lender(void)
 	set_limit(limit);
 	if (!limit)
 		return -EAGAIN;
+	err = check_sets(&first);
+	if (err)
+		return err;
 	if (gpupart_lender_open(cmd_gp, watch.report, first.id, watch.pci, first.pids, first.nr,
 				&watch.within, &watch.lender))
 		return say("%s", gpupart_error(cmd_gp));

@@ -15,10 +15,11 @@ struct args;
 
 /*
  * The controller sets this limit in memory that it shares with the watcher. If it is 0, nothing is
- * lent.
+ * lent. The limit expires at the time @until_ns of process_now_ns(), because the controller may be
+ * stopped. The controller sets @until_ns first.
  */
 struct lend_orders {
-	_Atomic uint64_t limit_ns;
+	_Atomic uint64_t limit_ns, until_ns;
 };
 
 struct lend_wishes {

@@ -132,16 +132,17 @@ static void rings_revive(struct records *records, unsigned int n)
 		struct records_ring *ring = &records->rings[i];
 		uint64_t last = atomic_load(&ring->issued);
 
-		if (!ring->shown->lost || ring->context != n ||
-		    atomic_load(&ring->broken))
+		if (!ring->shown->lost || ring->context != n)
 			continue;
-		for (uint64_t seq = ring->shown->folded + 1; seq <= last; seq++) {
+		/* In a broken ring, any entry may have the number of another launch. */
+		for (uint64_t seq = last - ring->mask; seq <= last; seq++) {
 			if (records_has(&ring->cells[seq & ring->mask], seq))
 				continue;
 			atomic_store(&ring->notes[seq & ring->mask].submitted, 0);
 			atomic_store(&ring->cells[seq & ring->mask].payload, seq);
 		}
 		ring->shown->waiting = 0;
+		atomic_store(&ring->broken, false);
 		__atomic_store_n(&ring->shown->lost, 0, __ATOMIC_RELEASE);
 		atomic_fetch_or(&records->free, 1ull << i);
 	}

@@ -201,8 +201,9 @@ struct records_ring {
 	uint64_t unrecorded;		/* number of unrecorded launches of all streams that used
 					 * the ring earlier */
 	/*
-	 * Two launches of this ring were in the callback at the same time, so the ring is no
-	 * longer used.
+	 * Two launches of this ring were in the callback at the same time. Later launches of the
+	 * stream have no record. They are unknown until the context has been destroyed. Then
+	 * another stream may use the ring.
 	 */
 	atomic_bool broken;
 	unsigned char context;		/* index in contexts[] */

@@ -172,6 +172,17 @@ static __attribute__((noinline)) void unrecorded(struct records_ring *ring)
 	state_count_on(&shown->unrecorded);
 }
 
+/*
+ * Counts a launch on a broken ring. Later launches of the stream have no record, so the launch
+ * stays unknown until its context is destroyed. Several threads may call this function at once.
+ */
+static __attribute__((noinline, cold)) void unrecorded_broken(struct state_ring *shown)
+{
+	__atomic_store_n(&shown->after, UINT64_MAX, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&shown->waiting, 1, __ATOMIC_RELEASE);
+	__atomic_fetch_add(&shown->unrecorded, 1, __ATOMIC_RELAXED);
+}
+
 static inline __attribute__((always_inline))
 void launch_done(const struct launch_params *params, struct state_lane *lane,
 		 struct records_ring *ring, struct records_note *note, uint64_t seq,
@@ -189,8 +200,8 @@ void launch_done(const struct launch_params *params, struct state_lane *lane,
 }
 
 /*
- * Handles two cases. The launch's entry may not be free, or the usual slot of the TMD cannot be
- * used.
+ * Handles three cases. The launch's entry may not be free, the usual slot of the TMD cannot be
+ * used, or the ring is broken.
  */
 static __attribute__((noinline, cold))
 void launch_slow(const struct launch_params *params, struct state_lane *lane,
@@ -199,6 +210,11 @@ void launch_slow(const struct launch_params *params, struct state_lane *lane,
 	uint64_t seq = atomic_load(&ring->issued) + 1, at = seq & ring->mask;
 	const uint64_t address = ring->address + at * sizeof(struct records_cell);
 
+	if (atomic_load(&ring->broken)) {
+		unrecorded_broken(ring->shown);
+		state_launch_end(lane);
+		return;
+	}
 	/* The previous launch that used this entry has ended. */
 	if (records_has(&ring->cells[at], seq - 1 - ring->mask) &&
 	    (tmd_release_put(ring->records->place[0], params->tmd, address, seq) ||
@@ -241,12 +257,13 @@ void launch_rare(const struct launch_params *params, struct state_lane *lane,
 		ring = ring_claim(records, tmd, params->ctx);
 	/*
 	 * Two launches of one stream are in the callback at the same time. Then the library's
-	 * assumptions about this driver are wrong.
+	 * assumptions about this driver are wrong. The other launch may still set @ready. The
+	 * closed target then sends later launches to launch_slow().
 	 */
 	if (ring && !ring->ready) {
 		atomic_store(&ring->broken, true);
+		tmd_release_target_close(&ring->target);
 		__atomic_store_n(&ring->shown->lost, 1, __ATOMIC_RELEASE);
-		ring = NULL;
 	}
 	if (!ring) {
 		unrecorded_nowhere(records, lane);

@@ -118,12 +118,12 @@ struct state_ring {
 	uint64_t unrecorded;	/* number of launches without a record */
 	/*
 	 * How many of the latest launches are unrecorded. These launches have ended when launch
-	 * @after has ended.
+	 * @after has ended. If @after is UINT64_MAX, no later launch shows their end.
 	 */
 	uint64_t waiting;
 	uint64_t after;
-	uint64_t lost;		/* 1: the ring's context was destroyed; the ring's outstanding
-				 * launches stay unknown */
+	uint64_t lost;		/* 1: the ring's context was destroyed, or the ring is broken; the
+				 * ring's outstanding launches stay unknown */
 	uint64_t busy_ns;	/* total time of the ring's folded launches */
 };
 

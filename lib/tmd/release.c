@@ -99,10 +99,18 @@ const struct tmd_release_place *tmd_release_place(const struct tmd_map *map, uns
 }
 
 __attribute__((cold))
+void tmd_release_target_close(struct tmd_release_target *t)
+{
+	static const uint8_t no_version = 0;
+
+	__atomic_store_n(&t->version_at, &no_version, __ATOMIC_RELAXED);
+	__atomic_store_n(&t->version, 1, __ATOMIC_RELAXED);
+}
+
+__attribute__((cold))
 struct tmd_release_target tmd_release_target(const struct tmd_release_place *p, void *tmd,
 					     const void *notes, uint64_t address, size_t size)
 {
-	static const uint8_t no_version = 0;
 	struct tmd_release_target t = {
 		.version_at = (uint8_t *)tmd + p->version_byte, .version = p->version,
 		.control_at = (char *)tmd + p->control_byte,
@@ -113,10 +121,8 @@ struct tmd_release_target tmd_release_target(const struct tmd_release_place *p, 
 		.taken = ~p->control_keep, .control = p->control,
 	};
 
-	if (!p->payload64 || (address | ((address + size - 1) & ~15ull)) & p->refused) {
-		t.version_at = &no_version;
-		t.version = 1;
-	}
+	if (!p->payload64 || (address | ((address + size - 1) & ~15ull)) & p->refused)
+		tmd_release_target_close(&t);
 	return t;
 }
 

@@ -172,6 +172,12 @@ struct tmd_release_target tmd_release_target(const struct tmd_release_place *p, 
 					     const void *notes, uint64_t address, size_t size);
 
 /*
+ * After this call, tmd_release_aim() always returns false for @t. Another thread may be in
+ * tmd_release_aim() with this target.
+ */
+void tmd_release_target_close(struct tmd_release_target *t);
+
+/*
  * Does the same as tmd_release_put() for the record that belongs to @note. If a control field of
  * the slot is not 0, also returns false.
  */

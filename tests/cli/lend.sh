@@ -258,6 +258,25 @@ ok $? "two that borrow from each other: neither lends"
 end one
 end two
 
+# A borrower that already has the TPCs of the lender.
+rm -f "$tmp/serve.sms" "$tmp/batch.sms"
+NS=1000 begin serve -t 8-11
+waits got serve "8 16-23" && : >"$tmp/serve.still"
+begin batch -t 8-11 --lend serve --lend-limit 1s
+waits told batch "nothing is lent (simulated): its TPCs (8-11) are already in the set of 'batch' (8-11)"
+ok $? "the borrower has the lender's set: run says so"
+shows "nothing now"
+ok $? "and so does ps"
+"$gpupart" set batch -t 0-9 >"$tmp/none" 2>&1
+waits shows "TPCs 8-11"
+ok $? "it gets another set, which has only two of these TPCs: they are lent"
+"$gpupart" set serve -t 2-3 >"$tmp/none" 2>&1
+waits told batch "nothing is lent (simulated): its TPCs (2-3) are already in the set of 'batch' (0-9)"
+ok $? "the lender gets another set, which the borrower has: run says so"
+end batch
+is "$(grep -c 'are already in' "$tmp/batch.err")" 2 "once each time"
+end serve
+
 # A lender whose launches have no records.
 GPUPART_RECORDS=0 begin serve -t 8-11
 waits got serve "8 16-23"
@@ -526,6 +545,28 @@ END
 		"[true,false,false,true]" "the log has who lent and who borrowed"
 	try qos replay "$tmp/run.log"
 	is "$status" 0 "the log replays"
+
+	# The controller is stopped: its order expires after 5 s and 3 epochs.
+	rm -f "$tmp/batch.sms"
+	: >"$tmp/serve"
+	: >"$tmp/batch"
+	"$gpupart" qos run -i sample:h200 -f "$tmp/t.yaml" >"$tmp/none" 2>"$tmp/qos.err" &
+	qos=$!
+	waits has_nr batch 24
+	kill -STOP "$qos"
+	waits told qos "batch: borrows from serve: nothing is lent (simulated): 'gpupart qos run' no longer renews the limit: is it stopped?"
+	ok $? "the controller is stopped: its order expires, and its watcher says so"
+	borrowed() { "$gpupart" ps --json | jq -c '.processes[] | select(.name == "batch").lending | [.set, .launches]'; }
+	lent=$(borrowed)
+	has "$lent" "[null," "ps says that nothing is lent"
+	sleep 2
+	is "$(borrowed)" "$lent" "no launch borrows any more"
+	kill -CONT "$qos"
+	waits has_nr batch 24
+	ok $? "it continues: TPCs are lent again"
+	rm "$tmp/serve" "$tmp/batch"
+	wait "$qos"
+	waits gone
 
 	# Killed, the controller takes its watcher with it.
 	rm -f "$tmp/batch.sms"

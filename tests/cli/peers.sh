@@ -53,6 +53,23 @@ try bench peers -i sample:h200 --a "MS='1e300\\n2.5' $tmp/a" --b "$tmp/stays; :"
 ok "$(pgrep -fc "^/bin/sh $tmp/stays\$")" "a grandchild that ignores SIGTERM does not run beside the next way"
 is "$(awk '$1 == "time" && $2 == "slices" && NF > 9 { print $7, $8 }' "$tmp/out")" "2.500 2.500" \
 	"a number that is too large is left out, and its way is named"
+cat >"$tmp/numbers" <<'E2'
+#!/bin/sh
+for value; do echo "$value"; done
+while :; do for value; do echo "$value"; done; echo 5; sleep 0.05; done
+E2
+chmod +x "$tmp/numbers"
+for bad in 0 -0 0.0 -1.5 nan -nan inf -inf 1e300 1e999 1e-60 NaN infinity; do
+	try bench peers -i sample:h200 --a "$tmp/numbers $bad" --b "$tmp/numbers $bad $bad" --seconds 1 --rounds 1 --only slices
+	is "$status $(awk '$1 == "time" && $2 == "slices" && NF > 9 { print $7, $8, $3 < 25, $12 < 25 }' "$tmp/out")" "0 5.000 5.000 1 1" \
+		"a line '$bad' is no unit of work of A and of B"
+	for n in A B; do
+		is "$(grep -cF "peers: time slices: $n printed '$bad', which is not a positive time in ms: such lines are ignored" "$tmp/err")" 1 \
+			"and $n's is named once"
+	done
+done
+try bench peers -i sample:h200 --a "$tmp/numbers 2,5 no" --b "$tmp/b" --seconds 1 --rounds 1 --only slices
+is "$(grep -c ignored "$tmp/err")" 0 "lines that are no numbers may be anything"
 try bench peers -i sample:h200 --a "$tmp/a" --b "$tmp/b" --both 'for f; do :; done; echo 1 >"$f"; sleep 9; :' --seconds 1 --rounds 1 --only slices,nosuch
 is "$status" 2 "a way that there is not"
 has "$err" "--only slices,nosuch: 'nosuch' is not one of alone,slices" "is named"

@@ -226,6 +226,24 @@ static void unknown(void)
 	tap_ok(is_unknown("kernels that launch kernels"), "a kernel launches kernels: unknown");
 }
 
+/* Two launches of one stream are in the callback at the same time. */
+static void broken(void)
+{
+	struct launched l = launch(&streams[0]);
+
+	records_ring_of(records, (uintptr_t)streams[0].tmd)->ready = NULL;
+	launch(&streams[0]);
+	records_ring_of(records, (uintptr_t)streams[0].tmd)->ready = CTX;
+	launch(&streams[0]);
+	end(l);
+	drain();
+	tap_ok(is_unknown("a stream's last launches"), "two launches of a stream at once: unknown");
+	records_context_gone(records, CTX);
+	tap_ok(is_unknown("a stream's last launches"), "the context is lost: still unknown");
+	records_context(records, &cuda, (void *)0x7040);
+	tap_ok(drained() == 1, "its memory is used again: all launches have ended");
+}
+
 static void more_unknown(void)
 {
 	drain();
@@ -324,7 +342,8 @@ static void race(void)
 int main(void)
 {
 	static void (*const tests[])(void) = {
-		launches, inside, unfenced, marks, loose, unknown, more_unknown, many_threads, race,
+		launches, inside, unfenced, marks, loose, unknown, broken, more_unknown,
+		many_threads, race,
 	};
 
 	/* Each test runs in a separate process. So tests do not affect each other. */

@@ -413,6 +413,8 @@ static void failed_launch(void)
 static void two_at_once(void)
 {
 	struct stream *s = &many[0];
+	struct launched l;
+	int nr = 0;
 
 	s->ctx = CTX(0);
 	end(launch(s));
@@ -421,6 +423,26 @@ static void two_at_once(void)
 			records->rings[i].ready = NULL;
 	tap_ok(!launch(s).cell && !launch(s).cell && reads(1, 1, 0, 2, 2),
 	       "two launches of one stream at once: nothing is known of it any more");
+	/* The first of the two launches leaves the callback. */
+	records_ring_of(records, (uintptr_t)s->tmd)->ready = CTX(0);
+	tap_ok(!launch(s).cell && !launch(s).cell && reads(1, 1, 0, 4, 4),
+	       "also after the first of the two has left the callback");
+	many[1].ctx = CTX(0);
+	end(launch(&many[1]));
+	tap_ok(reads(2, 2, 0, 4, 4), "another stream has a ring");
+	records_stream_gone(records, (uintptr_t)s->tmd);
+	l = launch(s);
+	tap_ok(l.cell && reads(3, 2, 1, 4, 4), "a new stream with this TMD has another ring");
+	end(l);
+	records_context_gone(records, CTX(0));
+	tap_ok(reads(3, 3, 0, 4, 4), "the context is destroyed: nothing more is known yet");
+	records_context(records, &cuda, CTX(1));
+	tap_ok(reads(3, 3, 0, 4, 0), "the context's memory is used again: all has ended");
+	for (int i = 0; i < 64; i++) {
+		many[i].ctx = CTX(1);
+		nr += launch(&many[i]).cell != NULL;
+	}
+	tap_ok(nr == 64 && reads(67, 3, 64, 4, 0), "and all 64 rings can be used");
 }
 
 static unsigned int nr_asked;
