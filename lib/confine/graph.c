@@ -330,12 +330,12 @@ static uint64_t print_of_all(const struct scope_graph *graph)
 		uint64_t one = scope_fingerprint(
 			gpu, graph->has_set && graph->gpu == gpu ? &graph->set : NULL);
 
-		print = hash_bytes(print, &one, sizeof(one));
+		print = hash_words(print, &one, 1);
 		functions |= atomic_load_explicit(&gpu->function_sets, memory_order_acquire);
 	}
 	/* Unlike a stream's set, a next-launch set replaces the sets of functions. */
 	functions = graph->is_next && functions;
-	return hash_bytes(print, &functions, sizeof(functions));
+	return hash_words(print, &functions, 1);
 }
 
 /*

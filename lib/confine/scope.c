@@ -525,7 +525,7 @@ uint64_t scope_fingerprint(const struct gpupart_gpu *gpu, const struct tmd_allow
 		set = &copy;
 	if (set)
 		print.set = *set;
-	return hash_bytes(HASH_INIT, &print, sizeof(print));
+	return hash_words(HASH_INIT, &print, sizeof(print) / sizeof(uint64_t));
 }
 
 uint64_t scope_publications(const struct gpupart_gpu *gpu)
