@@ -22,6 +22,7 @@ UNIT_SRC := \
 	tests/unit/cli/usage.c \
 	tests/unit/cli/witness.c \
 	tests/unit/confine/attach.c \
+	tests/unit/confine/graph_builds.c \
 	tests/unit/confine/graph_rebuild.c \
 	tests/unit/confine/kernel_name.c \
 	tests/unit/confine/module.c \

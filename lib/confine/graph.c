@@ -472,11 +472,16 @@ static struct graph_build *pick(const struct cuda_api *cuda, struct executable *
 	struct graph_want want = { &now.scope, &now.stream, now.print, now.launch, false };
 	struct graph_builds *builds = &e->builds;
 	struct graph_build *b = builds->build;
-	bool same = graph_builds_in(builds, &now.stream);
 
-	/* In the usual case, nothing changed since the last launch, and this build ran last. */
-	if (same && !builds->event && graph_build_is_for(b, now.print) && !b->partial)
+	/*
+	 * In the usual case, nothing changed since the last launch, and this build ran last. Then
+	 * a capture makes no difference.
+	 */
+	if (b == builds->last && !builds->event && graph_builds_in(builds, &now.stream) &&
+	    graph_build_is_for(b, now.print) && !b->partial) {
+		b->used = ++builds->nr_used;
 		return b;
+	}
 	now.captured = now.captured || stream_is_captured(cuda, now.stream.handle);
 	if (atomic_load_explicit(&changes_unseen, memory_order_relaxed))
 		builds->most = 1;

@@ -69,8 +69,9 @@ void graph_builds_lost(struct graph_builds *builds, const void *ctx)
 	for (unsigned int n = 1; n < GRAPH_MAX_BUILDS; n++)
 		builds->build[n].exec = NULL;
 	graph_builds_drop(builds);
-	builds->event = NULL;
+	builds->event = builds->ctx = NULL;
 	builds->recorded = false;
+	builds->stream = (struct scope_id){ 0 };	/* there is no launch to wait for */
 	builds->most = 1;
 }
 
@@ -101,23 +102,46 @@ static void *context_of(const struct cuda_api *cuda, const struct scope_id *stre
 	return ctx || !cuda->stream_ctx(stream->handle, &ctx) ? ctx : NULL;
 }
 
-/* Creates the event if there is none yet. After that, launches into @stream record the event. */
-static bool has_event(const struct cuda_api *cuda, struct graph_builds *builds,
-		      const struct scope_id *stream)
+/* Returns true if @stream is in the thread's current context and in the context of @builds. */
+static bool has_context(const struct cuda_api *cuda, struct graph_builds *builds,
+			const struct scope_id *stream)
 {
-	return builds->event || (!cuda->ctx_current(&builds->ctx) &&
-				 builds->ctx == context_of(cuda, stream) &&
-				 !cuda->event_create(&builds->event, CUDA_EVENT_NO_TIMING));
+	void *ctx;
+
+	if (cuda->ctx_current(&ctx) || ctx != context_of(cuda, stream))
+		return false;
+	if (!builds->ctx)
+		builds->ctx = ctx;
+	return builds->ctx == ctx;
+}
+
+/*
+ * Waits on the CPU until all launches have ended. This is needed if the build of the last launch
+ * was removed and no event was recorded after this launch.
+ */
+static void wait_for_all(const struct cuda_api *cuda, const struct graph_builds *builds)
+{
+	int mode = CUDA_CAPTURE_MODE_RELAXED;
+
+	if (cuda->ctx_push(builds->ctx))
+		return;
+	cuda->capture_mode(&mode);
+	cuda->ctx_sync();
+	cuda->capture_mode(&mode);
+	cuda->ctx_pop(&(void *){ NULL });
 }
 
 /* Makes @stream wait until the last launch of any build has ended. */
 static bool follows(const struct cuda_api *cuda, const struct graph_builds *builds,
 		    const struct scope_id *stream)
 {
-	if (graph_builds_in(builds, stream))
+	if (graph_builds_in(builds, stream) || !builds->stream.handle)
 		return true;
-	return builds->recorded ? !cuda->event_wait(stream->handle, builds->event, 0) :
-				  !builds->last;
+	if (builds->recorded)
+		return !cuda->event_wait(stream->handle, builds->event, 0);
+	if (!builds->last)
+		wait_for_all(cuda, builds);
+	return !builds->last;
 }
 
 /* ------------------------------------------------------------------------ variants */
@@ -190,15 +214,13 @@ static struct graph_build *make(const struct cuda_api *cuda, struct graph_builds
 	int mode = CUDA_CAPTURE_MODE_RELAXED;
 	struct graph_build *b = NULL;
 	unsigned int nr = 0;
-	void *ctx;
 
 	for (unsigned int n = 0; n < GRAPH_MAX_BUILDS; n++)
 		if (builds->build[n].exec)
 			nr++;
 		else
 			b = &builds->build[n];
-	if (nr >= builds->most || !has_event(cuda, builds, want->stream) ||
-	    cuda->ctx_current(&ctx) || ctx != builds->ctx)
+	if (nr >= builds->most || !has_context(cuda, builds, want->stream))
 		return NULL;
 	cuda->capture_mode(&mode);
 	want->fresh = instantiate(cuda, builds, b, want);
@@ -242,7 +264,7 @@ struct graph_build *graph_builds_pick(const struct cuda_api *cuda, struct graph_
 	struct graph_build *b = NULL;
 
 	/* An event of one context cannot be recorded in a stream of another context. */
-	if (want->launch && builds->event && !graph_builds_in(builds, want->stream) &&
+	if (want->launch && builds->ctx && !graph_builds_in(builds, want->stream) &&
 	    context_of(cuda, want->stream) != builds->ctx) {
 		graph_builds_drop(builds);
 		builds->most = 1;
@@ -254,9 +276,11 @@ struct graph_build *graph_builds_pick(const struct cuda_api *cuda, struct graph_
 	if ((!b || b != builds->last) && want->launch && !follows(cuda, builds, want->stream)) {
 		/*
 		 * The driver itself orders launches of the same build. So use the build of the
-		 * last launch again.
+		 * last launch again. Later launches record the event, because a graph that was
+		 * launched into two streams may be launched into two streams again.
 		 */
-		has_event(cuda, builds, want->stream);
+		if (!builds->event && has_context(cuda, builds, want->stream))
+			cuda->event_create(&builds->event, CUDA_EVENT_NO_TIMING);
 		b = builds->last ? builds->last : builds->build;
 	}
 	while (!b && !is_current(cuda, builds, b = choose(cuda, builds, want)))

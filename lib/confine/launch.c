@@ -372,7 +372,9 @@ static void streams_go(uint64_t object, const void *ctx, const void *thread)
 {
 	struct gpupart_gpu *gpu;
 
-	graph_stream_destroyed(object, ctx, thread);
+	/* No graph was launched into a stream of a probe or captured on such a stream. */
+	if (!object || !driver_is_own())
+		graph_stream_destroyed(object, ctx, thread);
 	for (unsigned int n = 0; (gpu = scope_gpu(n)); n++)
 		scope_destroyed(gpu, &gpu->streams, object, ctx, thread);
 }

@@ -28,10 +28,8 @@ static inline uint64_t hash_bytes(uint64_t hash, const void *data, size_t len)
  */
 static inline uint64_t hash_words(uint64_t hash, const void *words, size_t nr)
 {
-	const uint64_t *word = words;
-
-	while (nr--) {
-		hash = (hash ^ *word++) * 0x9e3779b97f4a7c15ull;
+	for (const uint64_t *word = words; nr--; word++) {
+		hash = (hash ^ *word) * 0x9e3779b97f4a7c15ull;
 		hash = (hash ^ hash >> 32) * 0xbf58476d1ce4e5b9ull;
 	}
 	return hash;
