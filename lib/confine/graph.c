@@ -159,9 +159,9 @@ static struct executable *executable_use(const void *exec)
 	return e;
 }
 
+/* The caller holds the lock. */
 static void executable_unuse(struct executable *e)
 {
-	FORK_HOLD(&graph_lock);
 	if (!--e->nr_users && e->gone)
 		executable_free(e);
 }
@@ -188,11 +188,8 @@ void graph_exec_destroyed(void *exec)
 
 void graph_destroyed(void *graph)
 {
-	struct captured *gone;
-
 	FORK_HOLD(&graph_lock);
-	gone = take(captures, graph);
-	free(gone);
+	free(take(captures, graph));
 }
 
 /* ------------------------------------------------------------------------ origin */
@@ -254,26 +251,21 @@ void graph_stream_destroyed(uint64_t object, const void *ctx, const void *thread
 }
 
 /*
- * Returns the GPU on which the capture stream of @e has a set. Here, a destroyed stream still has
- * its last set. If there is no set, returns NULL.
+ * Returns the GPU on which the capture stream of @e has a set. The graph must have been captured.
+ * Here, a destroyed stream still has its last set. If there is no set, returns NULL.
  */
 static struct gpupart_gpu *origin_set(struct executable *e, struct tmd_allow *allow)
 {
-	struct gpupart_gpu *gpu = NULL;
-
 	FORK_HOLD(&graph_lock);
-	if (e->origin.gone) {
-		gpu = e->origin.gpu;
-		*allow = e->origin.set;
-	} else if (e->origin.known) {
-		gpu = find_stream_set(&e->origin.id, allow);
-	}
-	return gpu;
+	if (!e->origin.gone)
+		return find_stream_set(&e->origin.id, allow);
+	*allow = e->origin.set;
+	return e->origin.gpu;
 }
 
 void graph_captured(const struct scope_id *stream, void *graph)
 {
-	struct captured *c, *old;
+	struct captured *c;
 	uint64_t object = 0;
 
 	/* Without a mark, a later thread's stream could be mistaken for this stream. */
@@ -291,8 +283,7 @@ void graph_captured(const struct scope_id *stream, void *graph)
 		return;
 	c->origin = (struct origin){ .known = true, .id = *stream, .object = object };
 	FORK_HOLD(&graph_lock);
-	old = put(captures, &c->entry, graph);
-	free(old);
+	free(put(captures, &c->entry, graph));
 }
 
 /* ------------------------------------------------------------------------ errors */
@@ -532,7 +523,7 @@ void *graph_launch_begin(const struct cuda_api *cuda, void *exec, const struct g
 	} else {
 		scope->has_set = stream_set(place->gpu, &place->id, &scope->set);
 	}
-	if (!scope->has_set && e) {
+	if (!scope->has_set && e && e->origin.known) {
 		struct gpupart_gpu *gpu = origin_set(e, &scope->set);
 
 		scope->has_set = gpu;
@@ -558,7 +549,7 @@ void *graph_launch_end(const struct cuda_api *cuda, int result)
 {
 	struct executable *e = now.launched;
 	struct graph_build *b = now.build;
-	bool any = now.scope.nr_built;
+	bool any = now.scope.nr_built, launched = now.launch && !result && !now.captured, recorded;
 
 	scope_graph_begin(NULL);
 	records_graph_ends(now.scope.mark, now.records, result);
@@ -580,16 +571,14 @@ void *graph_launch_end(const struct cuda_api *cuda, int result)
 		b->print = now.print;
 	if (now.rebuilt)
 		b->partial = now.partial;
-	if (now.launch && !result && !now.captured) {
-		bool recorded = e->builds.event &&
-				!cuda->event_record(e->builds.event, now.stream.handle);
-
-		pthread_mutex_lock(&graph_lock);
+	recorded = launched && e->builds.event &&
+		   !cuda->event_record(e->builds.event, now.stream.handle);
+	FORK_HOLD(&graph_lock);
+	if (launched) {
 		e->builds.recorded = recorded;
 		e->builds.last = b;
 		e->builds.stream = now.stream;
 		atomic_store_explicit(&e->builds.stream_gone, false, memory_order_relaxed);
-		pthread_mutex_unlock(&graph_lock);
 	}
 	executable_unuse(e);
 	return now.exec;
@@ -598,12 +587,10 @@ void *graph_launch_end(const struct cuda_api *cuda, int result)
 unsigned int graph_sets(const void *exec)
 {
 	const struct executable *e;
-	unsigned int nr;
 
 	FORK_HOLD(&graph_lock);
 	e = executable_of(exec);
-	nr = !e ? 0 : e->builds.clone ? e->builds.most : 1;
-	return nr;
+	return !e ? 0 : e->builds.clone ? e->builds.most : 1;
 }
 
 /* ----------------------------------------------------------------------- changes */
@@ -644,6 +631,7 @@ void graph_updated(const struct cuda_api *cuda, void *exec, void *graph)
 	e = executable_use(exec);
 	if (e) {
 		records_mark_updated(e->mark, cuda, graph);
+		FORK_HOLD(&graph_lock);
 		executable_unuse(e);
 	}
 	graph_collect(cuda);
@@ -688,6 +676,7 @@ void graph_changed(const struct cuda_api *cuda, void *exec, void *node, enum gra
 	}
 	if (e) {
 		e->builds.version++;
+		FORK_HOLD(&graph_lock);
 		executable_unuse(e);
 	}
 	/* A clone that differs from the graph would undo the program's changes. */

@@ -265,7 +265,7 @@ static __attribute__((noinline)) void on_rare_launch(struct gpupart_gpu *gpu,
 	 * record.
 	 */
 	if (scope_in_use(gpu) & SCOPE_USED_LENDS)
-		report_busy(records_counter());
+		report_busy();
 	state_launch_end(lane);
 }
 

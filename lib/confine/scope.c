@@ -227,6 +227,10 @@ bool scope_get_known(const struct scope_table *table, const struct scope_id *id,
 {
 	struct scope_entry *entry;
 
+	*has_set = false;
+	/* Most tables are empty. Without this check, each launch of a graph acquires the lock. */
+	if (!nr_entries(table))
+		return false;
 	FORK_HOLD(&set_lock);
 	entry = entry_of_id(table, id);
 	*has_set = entry && ring_get(&entry->ring, set);

@@ -240,7 +240,7 @@ static void at_begin(const struct row *row, const struct cuda_call_params *param
 		a->first = graph_launch_begin(cuda, a->first, &place,
 					      row->fn.kind == WHAT_GRAPH_LAUNCH);
 		/* Count the launch now, because the driver may build no node. */
-		report_busy(records_counter());
+		report_busy();
 		break;
 	}
 }

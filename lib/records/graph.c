@@ -240,6 +240,12 @@ static void entry_take(struct records *records, struct records_mark *mark)
 	mark->entry = graph;
 }
 
+static void entry_need(struct records *records, struct records_mark *mark)
+{
+	if (mark && !mark->entry && !mark->unknown)
+		entry_take(records, mark);
+}
+
 static void spoil(struct records_mark *mark)
 {
 	if (mark->entry)
@@ -372,8 +378,7 @@ void records_graph_builds(struct records_mark *mark, struct records *records)
 	if (!mark || !records)
 		return;
 	pthread_mutex_lock(&lock);
-	if (!mark->entry && !mark->unknown)
-		entry_take(records, mark);
+	entry_need(records, mark);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -391,8 +396,8 @@ void records_graph_begins(struct records_mark *mark, struct records *records)
 	if (!records)
 		return;
 	__atomic_fetch_add(&records->shown->launching, 1, __ATOMIC_RELEASE);
-	records_graph_builds(mark, records);
 	pthread_mutex_lock(&lock);
+	entry_need(records, mark);
 	if (is_known(mark, records)) {
 		int32_t left = entry_left(mark->entry);
 
