@@ -198,11 +198,9 @@ void graph_destroyed(void *graph)
 static bool stream_set(struct gpupart_gpu *gpu, const struct scope_id *id, struct tmd_allow *allow)
 {
 	struct gpupart_tpcset set;
-	bool has = false;
 
-	if (!gpu || !scope_get_known(&gpu->streams, id, &set, &has) || !has)
+	if (!gpu || !scope_get_known(&gpu->streams, id, &set))
 		return false;
-	memset(allow, 0, sizeof(*allow));
 	tmd_map_convert(&gpu->driver.map, &set, allow);
 	return true;
 }
@@ -388,7 +386,7 @@ void graph_instantiate_begin(const struct cuda_api *cuda, void *source, uint64_t
 void graph_instantiate_end(const struct cuda_api *cuda, void *source, int result)
 {
 	struct graph_nodes *nodes = now.scope.nodes;
-	struct executable *e = NULL;
+	struct executable *e;
 	void *clone = NULL;
 
 	scope_graph_begin(NULL);
@@ -398,9 +396,8 @@ void graph_instantiate_end(const struct cuda_api *cuda, void *source, int result
 	if (!result && now.made && nodes && graph_can_rebuild(cuda) &&
 	    cuda->graph_clone(&clone, source))
 		clone = NULL;
-	pthread_mutex_lock(&graph_lock);
-	if (!result && now.made)
-		e = executable_of(now.made);
+	FORK_HOLD(&graph_lock);
+	e = result || !now.made ? NULL : executable_of(now.made);
 	if (e) {
 		struct graph_build *own = e->builds.build;
 
@@ -420,8 +417,6 @@ void graph_instantiate_end(const struct cuda_api *cuda, void *source, int result
 		records_mark_free(now.scope.mark);
 		free(nodes);
 	}
-	pthread_mutex_unlock(&graph_lock);
-	now.made = NULL;
 }
 
 /* ------------------------------------------------------------------------ launch */
@@ -527,8 +522,7 @@ void *graph_launch_begin(const struct cuda_api *cuda, void *exec, const struct g
 		struct gpupart_gpu *gpu = origin_set(e, &scope->set);
 
 		scope->has_set = gpu;
-		if (gpu)
-			scope->gpu = gpu;
+		scope->gpu = gpu ?: scope->gpu;
 	}
 	now.publications = publications();
 	now.print = print_of_all(scope);

@@ -34,12 +34,8 @@ void graph_collect(const struct cuda_api *cuda)
 	all = atomic_exchange(&garbage, NULL);
 	while ((g = all)) {
 		all = g->next;
-		if (g->what == GARBAGE_GRAPH)
-			cuda->graph_destroy(g->object);
-		else if (g->what == GARBAGE_EXEC)
-			cuda->exec_destroy(g->object);
-		else
-			cuda->event_destroy(g->object);
+		(g->what == GARBAGE_GRAPH ? cuda->graph_destroy :
+		 g->what == GARBAGE_EXEC ? cuda->exec_destroy : cuda->event_destroy)(g->object);
 		free(g);
 	}
 }
@@ -87,11 +83,8 @@ void graph_builds_free(struct graph_builds *builds)
 
 bool graph_builds_in(const struct graph_builds *builds, const struct scope_id *stream)
 {
-	const struct scope_id *last = &builds->stream;
-
-	return !atomic_load_explicit(&builds->stream_gone, memory_order_relaxed) && last->handle &&
-	       last->handle == stream->handle && last->ctx == stream->ctx &&
-	       last->thread == stream->thread;
+	return !atomic_load_explicit(&builds->stream_gone, memory_order_relaxed) &&
+	       scope_id_equal(&builds->stream, stream);
 }
 
 /* Returns the context of @stream. Returns NULL if the context is unknown. */
@@ -110,8 +103,7 @@ static bool has_context(const struct cuda_api *cuda, struct graph_builds *builds
 
 	if (cuda->ctx_current(&ctx) || ctx != context_of(cuda, stream))
 		return false;
-	if (!builds->ctx)
-		builds->ctx = ctx;
+	builds->ctx = builds->ctx ?: ctx;
 	return builds->ctx == ctx;
 }
 

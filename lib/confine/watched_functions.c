@@ -260,12 +260,10 @@ static void at_end(const struct row *row, const struct cuda_call_params *params,
 		graph_collect(cuda);
 		break;
 	case WHAT_GRAPH_LAUNCH:
-		a->first = graph_launch_end(cuda, result);
-		if (scope_thread.next_gpus)
-			launch_ends(a->second, params);
-		break;
 	case WHAT_UPLOAD:
 		a->first = graph_launch_end(cuda, result);
+		if (row->fn.kind == WHAT_GRAPH_LAUNCH && scope_thread.next_gpus)
+			launch_ends(a->second, params);
 		break;
 	case WHAT_UPDATE:
 		if (!result)
