@@ -5,6 +5,7 @@
 #include "lib/confine/graph.h"
 #include "lib/confine/graph_builds.h"
 #include "lib/confine/graph_rebuild.h"
+#include "lib/confine/stream.h"
 
 /* ------------------------------------------------------------------------ garbage */
 
@@ -108,9 +109,18 @@ static bool has_context(const struct cuda_api *cuda, struct graph_builds *builds
 }
 
 /*
- * Waits on the CPU until all launches have ended. This is needed if the build of the last launch
- * was removed and no event was recorded after this launch.
+ * Records the event in the stream of the last launch. This is not possible if this stream may have
+ * been destroyed, if it is captured, or if it may be the default stream of another thread.
  */
+static bool record_late(const struct cuda_api *cuda, struct graph_builds *builds)
+{
+	return builds->event && !atomic_load_explicit(&builds->stream_gone, memory_order_relaxed) &&
+	       builds->stream.handle != CUDA_STREAM_PER_THREAD &&
+	       !stream_is_captured(cuda, builds->stream.handle) &&
+	       !cuda->event_record(builds->event, builds->stream.handle);
+}
+
+/* Waits on the CPU until all launches have ended. */
 static void wait_for_all(const struct cuda_api *cuda, const struct graph_builds *builds)
 {
 	int mode = CUDA_CAPTURE_MODE_RELAXED;
@@ -123,17 +133,27 @@ static void wait_for_all(const struct cuda_api *cuda, const struct graph_builds 
 	cuda->ctx_pop(&(void *){ NULL });
 }
 
-/* Makes @stream wait until the last launch of any build has ended. */
-static bool follows(const struct cuda_api *cuda, const struct graph_builds *builds,
+/*
+ * Makes @stream wait until the last launch of any build has ended. If no event shows this end, the
+ * event is created, and later launches record it: a graph that was launched into two streams may be
+ * launched into two streams again. Returns false if only a launch of the last build waits, because
+ * the driver itself orders launches of the same build.
+ */
+static bool follows(const struct cuda_api *cuda, struct graph_builds *builds,
 		    const struct scope_id *stream)
 {
 	if (graph_builds_in(builds, stream) || !builds->stream.handle)
 		return true;
-	if (builds->recorded)
-		return !cuda->event_wait(stream->handle, builds->event, 0);
-	if (!builds->last)
+	if (!builds->event && has_context(cuda, builds, stream))
+		cuda->event_create(&builds->event, CUDA_EVENT_NO_TIMING);
+	if (builds->last && !builds->recorded)
+		return false;
+	/* The build of the last launch was removed before its end was recorded. */
+	if (!builds->last && !builds->recorded && !record_late(cuda, builds)) {
 		wait_for_all(cuda, builds);
-	return !builds->last;
+		return true;
+	}
+	return !cuda->event_wait(stream->handle, builds->event, 0);
 }
 
 /* ------------------------------------------------------------------------ variants */
@@ -265,16 +285,8 @@ struct graph_build *graph_builds_pick(const struct cuda_api *cuda, struct graph_
 		b = builds->build;
 	while (!b && (b = find(builds, want->print)) && !is_current(cuda, builds, b))
 		b = NULL;
-	if ((!b || b != builds->last) && want->launch && !follows(cuda, builds, want->stream)) {
-		/*
-		 * The driver itself orders launches of the same build. So use the build of the
-		 * last launch again. Later launches record the event, because a graph that was
-		 * launched into two streams may be launched into two streams again.
-		 */
-		if (!builds->event && has_context(cuda, builds, want->stream))
-			cuda->event_create(&builds->event, CUDA_EVENT_NO_TIMING);
+	if ((!b || b != builds->last) && want->launch && !follows(cuda, builds, want->stream))
 		b = builds->last ? builds->last : builds->build;
-	}
 	while (!b && !is_current(cuda, builds, b = choose(cuda, builds, want)))
 		b = NULL;
 	b->used = ++builds->nr_used;

@@ -9,7 +9,8 @@
 
 static char contexts[2], streams[3];
 static unsigned int nr_made, nr_events, nr_recorded, nr_event_waits, nr_waits;
-static bool refuses_updates;
+static unsigned int nr_late;
+static bool refuses_updates, captured;
 static char *last_made;
 
 static cuda_result ctx_current(void **ctx)
@@ -58,6 +59,18 @@ static cuda_result event_create(void **event, unsigned int flags)
 static cuda_result event_destroy(void *event)
 {
 	(void)event;
+	return 0;
+}
+
+static cuda_result event_record(void *event, void *stream)
+{
+	nr_late += event == &nr_events && stream == &streams[0];
+	return 0;
+}
+
+static cuda_result stream_capturing(void *stream, int *capturing)
+{
+	*capturing = captured && stream == &streams[0];
 	return 0;
 }
 
@@ -118,6 +131,7 @@ static const struct cuda_api api = {
 	.ctx_current = ctx_current, .ctx_push = ctx_push, .ctx_pop = ctx_pop,
 	.ctx_sync = ctx_sync, .stream_ctx = stream_ctx, .capture_mode = capture_mode,
 	.event_create = event_create, .event_destroy = event_destroy, .event_wait = event_wait,
+	.event_record = event_record, .stream_capturing = stream_capturing,
 	.graph_nodes = graph_nodes, .graph_instantiate = graph_instantiate,
 	.graph_upload = graph_upload, .graph_update = graph_update,
 	.exec_destroy = exec_destroy, .graph_destroy = graph_destroy,
@@ -132,8 +146,8 @@ static struct graph_builds *begin(void)
 	builds->build[0].exec = builds;
 	builds->clone = malloc(1);
 	builds->most = GRAPH_MAX_BUILDS;
-	nr_made = nr_events = nr_recorded = nr_event_waits = nr_waits = 0;
-	refuses_updates = false;
+	nr_made = nr_events = nr_recorded = nr_event_waits = nr_waits = nr_late = 0;
+	refuses_updates = captured = false;
 	return builds;
 }
 
@@ -230,15 +244,32 @@ static void removed(void)
 	launch(builds, 0, 1);
 	launch(builds, 0, 2);
 	graph_builds_drop(builds);
-	tap_ok(launch(builds, 1, 1) == 0 && calls(0, 0, 0, 1), "into another, the CPU waits");
+	tap_ok(launch(builds, 1, 1) == 0 && nr_late == 1 && calls(1, 1, 1, 0),
+	       "into another: it waits for an event that is recorded now");
 	end(builds);
+
+	for (int way = 0; way < 3; way++) {
+		builds = begin();
+		launch(builds, 0, 1);
+		launch(builds, 0, 2);
+		graph_builds_drop(builds);
+		captured = way == 0;
+		atomic_store(&builds->stream_gone, way == 1);
+		if (way == 2)
+			builds->stream.handle = CUDA_STREAM_PER_THREAD;
+		tap_ok(launch(builds, 1, 1) == 0 && !nr_late && calls(1, 1, 0, 1),
+		       "%s: the CPU waits", way == 0 ? "its stream is captured" : way == 1 ?
+		       "its stream was destroyed" : "a thread's default stream");
+		end(builds);
+	}
 
 	builds = begin();
 	launch(builds, 0, 1);
 	launch(builds, 0, 2);
 	builds->version++;
 	refuses_updates = true;
-	tap_ok(launch(builds, 1, 2) == 0 && calls(0, 0, 0, 1), "also if an update removed it");
+	tap_ok(launch(builds, 1, 2) == 0 && nr_late == 1 && calls(1, 1, 1, 0),
+	       "also if an update removed it");
 	end(builds);
 
 	builds = begin();
