@@ -22,11 +22,13 @@ UNIT_SRC := \
 	tests/unit/cli/usage.c \
 	tests/unit/cli/witness.c \
 	tests/unit/confine/attach.c \
+	tests/unit/confine/graph_builds.c \
 	tests/unit/confine/graph_rebuild.c \
 	tests/unit/confine/kernel_name.c \
 	tests/unit/confine/module.c \
 	tests/unit/confine/probe.c \
 	tests/unit/confine/scope.c \
+	tests/unit/core/hash.c \
 	tests/unit/core/memfd.c \
 	tests/unit/core/peek.c \
 	tests/unit/core/shared_header.c \

@@ -218,11 +218,9 @@ bool gpupart_stream_get(struct gpupart_gpu *gpu, void *stream, struct gpupart_tp
 {
 	const struct cuda_api *cuda = cuda_loaded();
 	struct scope_id id;
-	bool has = false;
 
-	if (!stream_identify(NULL, cuda, stream, &id))
-		scope_get_known(&gpu->streams, &id, set, &has);
-	return or_all(gpu, has, set);
+	return or_all(gpu, !stream_identify(NULL, cuda, stream, &id) &&
+			   scope_get_known(&gpu->streams, &id, set), set);
 }
 
 int gpupart_function_set(struct gpupart *gp, struct gpupart_gpu *gpu, void *function,
@@ -264,12 +262,10 @@ bool gpupart_function_get(struct gpupart_gpu *gpu, void *function, struct gpupar
 {
 	const struct cuda_api *cuda = cuda_loaded();
 	struct scope_id id = { 0 };
-	bool has = false;
 	void *module;
 
-	if (!stream_function(NULL, cuda, gpu, function, &id.handle, &module))
-		scope_get_known(&gpu->functions, &id, set, &has);
-	return or_all(gpu, has, set);
+	return or_all(gpu, !stream_function(NULL, cuda, gpu, function, &id.handle, &module) &&
+			   scope_get_known(&gpu->functions, &id, set), set);
 }
 
 int gpupart_thread_set(struct gpupart *gp, struct gpupart_gpu *gpu,

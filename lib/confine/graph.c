@@ -159,9 +159,9 @@ static struct executable *executable_use(const void *exec)
 	return e;
 }
 
+/* The caller holds the lock. */
 static void executable_unuse(struct executable *e)
 {
-	FORK_HOLD(&graph_lock);
 	if (!--e->nr_users && e->gone)
 		executable_free(e);
 }
@@ -188,11 +188,8 @@ void graph_exec_destroyed(void *exec)
 
 void graph_destroyed(void *graph)
 {
-	struct captured *gone;
-
 	FORK_HOLD(&graph_lock);
-	gone = take(captures, graph);
-	free(gone);
+	free(take(captures, graph));
 }
 
 /* ------------------------------------------------------------------------ origin */
@@ -201,11 +198,9 @@ void graph_destroyed(void *graph)
 static bool stream_set(struct gpupart_gpu *gpu, const struct scope_id *id, struct tmd_allow *allow)
 {
 	struct gpupart_tpcset set;
-	bool has = false;
 
-	if (!gpu || !scope_get_known(&gpu->streams, id, &set, &has) || !has)
+	if (!gpu || !scope_get_known(&gpu->streams, id, &set))
 		return false;
-	memset(allow, 0, sizeof(*allow));
 	tmd_map_convert(&gpu->driver.map, &set, allow);
 	return true;
 }
@@ -254,26 +249,21 @@ void graph_stream_destroyed(uint64_t object, const void *ctx, const void *thread
 }
 
 /*
- * Returns the GPU on which the capture stream of @e has a set. Here, a destroyed stream still has
- * its last set. If there is no set, returns NULL.
+ * Returns the GPU on which the capture stream of @e has a set. The graph must have been captured.
+ * Here, a destroyed stream still has its last set. If there is no set, returns NULL.
  */
 static struct gpupart_gpu *origin_set(struct executable *e, struct tmd_allow *allow)
 {
-	struct gpupart_gpu *gpu = NULL;
-
 	FORK_HOLD(&graph_lock);
-	if (e->origin.gone) {
-		gpu = e->origin.gpu;
-		*allow = e->origin.set;
-	} else if (e->origin.known) {
-		gpu = find_stream_set(&e->origin.id, allow);
-	}
-	return gpu;
+	if (!e->origin.gone)
+		return find_stream_set(&e->origin.id, allow);
+	*allow = e->origin.set;
+	return e->origin.gpu;
 }
 
 void graph_captured(const struct scope_id *stream, void *graph)
 {
-	struct captured *c, *old;
+	struct captured *c;
 	uint64_t object = 0;
 
 	/* Without a mark, a later thread's stream could be mistaken for this stream. */
@@ -291,8 +281,7 @@ void graph_captured(const struct scope_id *stream, void *graph)
 		return;
 	c->origin = (struct origin){ .known = true, .id = *stream, .object = object };
 	FORK_HOLD(&graph_lock);
-	old = put(captures, &c->entry, graph);
-	free(old);
+	free(put(captures, &c->entry, graph));
 }
 
 /* ------------------------------------------------------------------------ errors */
@@ -330,12 +319,12 @@ static uint64_t print_of_all(const struct scope_graph *graph)
 		uint64_t one = scope_fingerprint(
 			gpu, graph->has_set && graph->gpu == gpu ? &graph->set : NULL);
 
-		print = hash_bytes(print, &one, sizeof(one));
+		print = hash_words(print, &one, 1);
 		functions |= atomic_load_explicit(&gpu->function_sets, memory_order_acquire);
 	}
 	/* Unlike a stream's set, a next-launch set replaces the sets of functions. */
 	functions = graph->is_next && functions;
-	return hash_bytes(print, &functions, sizeof(functions));
+	return hash_words(print, &functions, 1);
 }
 
 /*
@@ -397,7 +386,7 @@ void graph_instantiate_begin(const struct cuda_api *cuda, void *source, uint64_t
 void graph_instantiate_end(const struct cuda_api *cuda, void *source, int result)
 {
 	struct graph_nodes *nodes = now.scope.nodes;
-	struct executable *e = NULL;
+	struct executable *e;
 	void *clone = NULL;
 
 	scope_graph_begin(NULL);
@@ -407,9 +396,8 @@ void graph_instantiate_end(const struct cuda_api *cuda, void *source, int result
 	if (!result && now.made && nodes && graph_can_rebuild(cuda) &&
 	    cuda->graph_clone(&clone, source))
 		clone = NULL;
-	pthread_mutex_lock(&graph_lock);
-	if (!result && now.made)
-		e = executable_of(now.made);
+	FORK_HOLD(&graph_lock);
+	e = result || !now.made ? NULL : executable_of(now.made);
 	if (e) {
 		struct graph_build *own = e->builds.build;
 
@@ -429,8 +417,6 @@ void graph_instantiate_end(const struct cuda_api *cuda, void *source, int result
 		records_mark_free(now.scope.mark);
 		free(nodes);
 	}
-	pthread_mutex_unlock(&graph_lock);
-	now.made = NULL;
 }
 
 /* ------------------------------------------------------------------------ launch */
@@ -472,11 +458,16 @@ static struct graph_build *pick(const struct cuda_api *cuda, struct executable *
 	struct graph_want want = { &now.scope, &now.stream, now.print, now.launch, false };
 	struct graph_builds *builds = &e->builds;
 	struct graph_build *b = builds->build;
-	bool same = graph_builds_in(builds, &now.stream);
 
-	/* In the usual case, nothing changed since the last launch, and this build ran last. */
-	if (same && !builds->event && graph_build_is_for(b, now.print) && !b->partial)
+	/*
+	 * In the usual case, nothing changed since the last launch, and this build ran last. Then
+	 * a capture makes no difference.
+	 */
+	if (b == builds->last && !builds->event && graph_builds_in(builds, &now.stream) &&
+	    graph_build_is_for(b, now.print) && !b->partial) {
+		b->used = ++builds->nr_used;
 		return b;
+	}
 	now.captured = now.captured || stream_is_captured(cuda, now.stream.handle);
 	if (atomic_load_explicit(&changes_unseen, memory_order_relaxed))
 		builds->most = 1;
@@ -527,12 +518,11 @@ void *graph_launch_begin(const struct cuda_api *cuda, void *exec, const struct g
 	} else {
 		scope->has_set = stream_set(place->gpu, &place->id, &scope->set);
 	}
-	if (!scope->has_set && e) {
+	if (!scope->has_set && e && e->origin.known) {
 		struct gpupart_gpu *gpu = origin_set(e, &scope->set);
 
 		scope->has_set = gpu;
-		if (gpu)
-			scope->gpu = gpu;
+		scope->gpu = gpu ?: scope->gpu;
 	}
 	now.publications = publications();
 	now.print = print_of_all(scope);
@@ -553,7 +543,7 @@ void *graph_launch_end(const struct cuda_api *cuda, int result)
 {
 	struct executable *e = now.launched;
 	struct graph_build *b = now.build;
-	bool any = now.scope.nr_built;
+	bool any = now.scope.nr_built, launched = now.launch && !result && !now.captured, recorded;
 
 	scope_graph_begin(NULL);
 	records_graph_ends(now.scope.mark, now.records, result);
@@ -575,16 +565,14 @@ void *graph_launch_end(const struct cuda_api *cuda, int result)
 		b->print = now.print;
 	if (now.rebuilt)
 		b->partial = now.partial;
-	if (now.launch && !result && !now.captured) {
-		bool recorded = e->builds.event &&
-				!cuda->event_record(e->builds.event, now.stream.handle);
-
-		pthread_mutex_lock(&graph_lock);
+	recorded = launched && e->builds.event &&
+		   !cuda->event_record(e->builds.event, now.stream.handle);
+	FORK_HOLD(&graph_lock);
+	if (launched) {
 		e->builds.recorded = recorded;
 		e->builds.last = b;
 		e->builds.stream = now.stream;
 		atomic_store_explicit(&e->builds.stream_gone, false, memory_order_relaxed);
-		pthread_mutex_unlock(&graph_lock);
 	}
 	executable_unuse(e);
 	return now.exec;
@@ -593,12 +581,10 @@ void *graph_launch_end(const struct cuda_api *cuda, int result)
 unsigned int graph_sets(const void *exec)
 {
 	const struct executable *e;
-	unsigned int nr;
 
 	FORK_HOLD(&graph_lock);
 	e = executable_of(exec);
-	nr = !e ? 0 : e->builds.clone ? e->builds.most : 1;
-	return nr;
+	return !e ? 0 : e->builds.clone ? e->builds.most : 1;
 }
 
 /* ----------------------------------------------------------------------- changes */
@@ -639,6 +625,7 @@ void graph_updated(const struct cuda_api *cuda, void *exec, void *graph)
 	e = executable_use(exec);
 	if (e) {
 		records_mark_updated(e->mark, cuda, graph);
+		FORK_HOLD(&graph_lock);
 		executable_unuse(e);
 	}
 	graph_collect(cuda);
@@ -683,6 +670,7 @@ void graph_changed(const struct cuda_api *cuda, void *exec, void *node, enum gra
 	}
 	if (e) {
 		e->builds.version++;
+		FORK_HOLD(&graph_lock);
 		executable_unuse(e);
 	}
 	/* A clone that differs from the graph would undo the program's changes. */

@@ -5,6 +5,7 @@
 #include "lib/confine/graph.h"
 #include "lib/confine/graph_builds.h"
 #include "lib/confine/graph_rebuild.h"
+#include "lib/confine/stream.h"
 
 /* ------------------------------------------------------------------------ garbage */
 
@@ -34,12 +35,8 @@ void graph_collect(const struct cuda_api *cuda)
 	all = atomic_exchange(&garbage, NULL);
 	while ((g = all)) {
 		all = g->next;
-		if (g->what == GARBAGE_GRAPH)
-			cuda->graph_destroy(g->object);
-		else if (g->what == GARBAGE_EXEC)
-			cuda->exec_destroy(g->object);
-		else
-			cuda->event_destroy(g->object);
+		(g->what == GARBAGE_GRAPH ? cuda->graph_destroy :
+		 g->what == GARBAGE_EXEC ? cuda->exec_destroy : cuda->event_destroy)(g->object);
 		free(g);
 	}
 }
@@ -69,8 +66,9 @@ void graph_builds_lost(struct graph_builds *builds, const void *ctx)
 	for (unsigned int n = 1; n < GRAPH_MAX_BUILDS; n++)
 		builds->build[n].exec = NULL;
 	graph_builds_drop(builds);
-	builds->event = NULL;
+	builds->event = builds->ctx = NULL;
 	builds->recorded = false;
+	builds->stream = (struct scope_id){ 0 };	/* there is no launch to wait for */
 	builds->most = 1;
 }
 
@@ -86,11 +84,8 @@ void graph_builds_free(struct graph_builds *builds)
 
 bool graph_builds_in(const struct graph_builds *builds, const struct scope_id *stream)
 {
-	const struct scope_id *last = &builds->stream;
-
-	return !atomic_load_explicit(&builds->stream_gone, memory_order_relaxed) && last->handle &&
-	       last->handle == stream->handle && last->ctx == stream->ctx &&
-	       last->thread == stream->thread;
+	return !atomic_load_explicit(&builds->stream_gone, memory_order_relaxed) &&
+	       scope_id_equal(&builds->stream, stream);
 }
 
 /* Returns the context of @stream. Returns NULL if the context is unknown. */
@@ -101,23 +96,64 @@ static void *context_of(const struct cuda_api *cuda, const struct scope_id *stre
 	return ctx || !cuda->stream_ctx(stream->handle, &ctx) ? ctx : NULL;
 }
 
-/* Creates the event if there is none yet. After that, launches into @stream record the event. */
-static bool has_event(const struct cuda_api *cuda, struct graph_builds *builds,
-		      const struct scope_id *stream)
+/* Returns true if @stream is in the thread's current context and in the context of @builds. */
+static bool has_context(const struct cuda_api *cuda, struct graph_builds *builds,
+			const struct scope_id *stream)
 {
-	return builds->event || (!cuda->ctx_current(&builds->ctx) &&
-				 builds->ctx == context_of(cuda, stream) &&
-				 !cuda->event_create(&builds->event, CUDA_EVENT_NO_TIMING));
+	void *ctx;
+
+	if (cuda->ctx_current(&ctx) || ctx != context_of(cuda, stream))
+		return false;
+	builds->ctx = builds->ctx ?: ctx;
+	return builds->ctx == ctx;
 }
 
-/* Makes @stream wait until the last launch of any build has ended. */
-static bool follows(const struct cuda_api *cuda, const struct graph_builds *builds,
+/*
+ * Records the event in the stream of the last launch. This is not possible if this stream may have
+ * been destroyed, if it is captured, or if it may be the default stream of another thread.
+ */
+static bool record_late(const struct cuda_api *cuda, struct graph_builds *builds)
+{
+	return builds->event && !atomic_load_explicit(&builds->stream_gone, memory_order_relaxed) &&
+	       builds->stream.handle != CUDA_STREAM_PER_THREAD &&
+	       !stream_is_captured(cuda, builds->stream.handle) &&
+	       !cuda->event_record(builds->event, builds->stream.handle);
+}
+
+/* Waits on the CPU until all launches have ended. */
+static void wait_for_all(const struct cuda_api *cuda, const struct graph_builds *builds)
+{
+	int mode = CUDA_CAPTURE_MODE_RELAXED;
+
+	if (cuda->ctx_push(builds->ctx))
+		return;
+	cuda->capture_mode(&mode);
+	cuda->ctx_sync();
+	cuda->capture_mode(&mode);
+	cuda->ctx_pop(&(void *){ NULL });
+}
+
+/*
+ * Makes @stream wait until the last launch of any build has ended. If no event shows this end, the
+ * event is created, and later launches record it: a graph that was launched into two streams may be
+ * launched into two streams again. Returns false if only a launch of the last build waits, because
+ * the driver itself orders launches of the same build.
+ */
+static bool follows(const struct cuda_api *cuda, struct graph_builds *builds,
 		    const struct scope_id *stream)
 {
-	if (graph_builds_in(builds, stream))
+	if (graph_builds_in(builds, stream) || !builds->stream.handle)
 		return true;
-	return builds->recorded ? !cuda->event_wait(stream->handle, builds->event, 0) :
-				  !builds->last;
+	if (!builds->event && has_context(cuda, builds, stream))
+		cuda->event_create(&builds->event, CUDA_EVENT_NO_TIMING);
+	if (builds->last && !builds->recorded)
+		return false;
+	/* The build of the last launch was removed before its end was recorded. */
+	if (!builds->last && !builds->recorded && !record_late(cuda, builds)) {
+		wait_for_all(cuda, builds);
+		return true;
+	}
+	return !cuda->event_wait(stream->handle, builds->event, 0);
 }
 
 /* ------------------------------------------------------------------------ variants */
@@ -190,15 +226,13 @@ static struct graph_build *make(const struct cuda_api *cuda, struct graph_builds
 	int mode = CUDA_CAPTURE_MODE_RELAXED;
 	struct graph_build *b = NULL;
 	unsigned int nr = 0;
-	void *ctx;
 
 	for (unsigned int n = 0; n < GRAPH_MAX_BUILDS; n++)
 		if (builds->build[n].exec)
 			nr++;
 		else
 			b = &builds->build[n];
-	if (nr >= builds->most || !has_event(cuda, builds, want->stream) ||
-	    cuda->ctx_current(&ctx) || ctx != builds->ctx)
+	if (nr >= builds->most || !has_context(cuda, builds, want->stream))
 		return NULL;
 	cuda->capture_mode(&mode);
 	want->fresh = instantiate(cuda, builds, b, want);
@@ -242,7 +276,7 @@ struct graph_build *graph_builds_pick(const struct cuda_api *cuda, struct graph_
 	struct graph_build *b = NULL;
 
 	/* An event of one context cannot be recorded in a stream of another context. */
-	if (want->launch && builds->event && !graph_builds_in(builds, want->stream) &&
+	if (want->launch && builds->ctx && !graph_builds_in(builds, want->stream) &&
 	    context_of(cuda, want->stream) != builds->ctx) {
 		graph_builds_drop(builds);
 		builds->most = 1;
@@ -251,14 +285,8 @@ struct graph_build *graph_builds_pick(const struct cuda_api *cuda, struct graph_
 		b = builds->build;
 	while (!b && (b = find(builds, want->print)) && !is_current(cuda, builds, b))
 		b = NULL;
-	if ((!b || b != builds->last) && want->launch && !follows(cuda, builds, want->stream)) {
-		/*
-		 * The driver itself orders launches of the same build. So use the build of the
-		 * last launch again.
-		 */
-		has_event(cuda, builds, want->stream);
+	if ((!b || b != builds->last) && want->launch && !follows(cuda, builds, want->stream))
 		b = builds->last ? builds->last : builds->build;
-	}
 	while (!b && !is_current(cuda, builds, b = choose(cuda, builds, want)))
 		b = NULL;
 	b->used = ++builds->nr_used;

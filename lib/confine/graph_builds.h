@@ -46,15 +46,20 @@ struct graph_builds {
 	 * These members describe the last launch. The caller writes these members. They are
 	 * needed because launches of different builds must not overlap.
 	 */
-	struct graph_build *last;	/* NULL: no launch yet, or the build was destroyed */
+	struct graph_build *last;	/* NULL: no launch yet, or the build was removed */
 	bool recorded;			/* @event was recorded after the last launch */
-	struct scope_id stream;		/* the stream of the last launch */
+	struct scope_id stream;		/* the stream of the last launch; all 0: no launch yet */
 	/*
 	 * True if the stream of the last launch may have been destroyed. Any thread may set this
 	 * flag.
 	 */
 	atomic_bool stream_gone;
-	void *event, *ctx;		/* the context of @event and of the variants */
+	/*
+	 * Launches into one stream run in order. So there is an event only after the graph was
+	 * launched into a second stream. If @event is not NULL, each launch records it.
+	 */
+	void *event;
+	void *ctx;			/* the context of @event and of the variants, or NULL */
 };
 
 /* A launch or an upload, together with the sets that apply to it. */

@@ -265,7 +265,7 @@ static __attribute__((noinline)) void on_rare_launch(struct gpupart_gpu *gpu,
 	 * record.
 	 */
 	if (scope_in_use(gpu) & SCOPE_USED_LENDS)
-		report_busy(records_counter());
+		report_busy();
 	state_launch_end(lane);
 }
 
@@ -372,7 +372,9 @@ static void streams_go(uint64_t object, const void *ctx, const void *thread)
 {
 	struct gpupart_gpu *gpu;
 
-	graph_stream_destroyed(object, ctx, thread);
+	/* No graph was launched into a stream of a probe or captured on such a stream. */
+	if (!object || !driver_is_own())
+		graph_stream_destroyed(object, ctx, thread);
 	for (unsigned int n = 0; (gpu = scope_gpu(n)); n++)
 		scope_destroyed(gpu, &gpu->streams, object, ctx, thread);
 }

@@ -11,6 +11,7 @@
 #include "lib/core/memfd.h"
 #include "lib/core/shared_header.h"
 #include "lib/driver/cuda.h"
+#include "lib/records/records.h"
 
 #define REPORT_MAGIC	0x3474726f70657267	/* "greport4", little endian */
 #define REPORT_NAME	"gpupart-report"
@@ -95,10 +96,11 @@ extern struct lend_memory *report_lend __attribute__((visibility("hidden")));
  * Called when readers of records can see a new launch. Only processes of a run that lends TPCs
  * call this function.
  */
-static inline void report_busy(uint64_t counter)
+static inline void report_busy(void)
 {
 	if (report_lend)
-		atomic_store_explicit(&report_lend->busy, counter, memory_order_release);
+		atomic_store_explicit(&report_lend->busy, records_counter(),
+				      memory_order_release);
 }
 
 /*

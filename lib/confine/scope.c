@@ -124,11 +124,6 @@ bool scope_effective_set(const struct gpupart_gpu *gpu, struct gpupart_tpcset *s
 
 /* -------------------------------------------------------- streams and functions */
 
-static bool id_equal(const struct scope_id *a, const struct scope_id *b)
-{
-	return a->handle == b->handle && a->ctx == b->ctx && a->thread == b->thread;
-}
-
 static bool entry_used(const struct scope_entry *entry)
 {
 	return atomic_load_explicit(&entry->key, memory_order_relaxed) > SCOPE_KEY_GONE;
@@ -153,10 +148,10 @@ static struct scope_entry *entry_of_id(const struct scope_table *table, const st
 	if (!nr_entries(table))
 		return NULL;
 	if (*cached && *cached >= table->entries && *cached < table->entries + SCOPE_TABLE_SIZE &&
-	    entry_used(*cached) && id_equal(&(*cached)->id, id))
+	    entry_used(*cached) && scope_id_equal(&(*cached)->id, id))
 		return *cached;
 	for (unsigned int n = 0; n < nr_entries(table); n++)
-		if (id_equal(&table->entries[table->used[n]].id, id))
+		if (scope_id_equal(&table->entries[table->used[n]].id, id))
 			return *cached = &table->entries[table->used[n]];
 	return NULL;
 }
@@ -223,14 +218,16 @@ bool scope_set_known(struct gpupart_gpu *gpu, struct scope_table *table, const s
 }
 
 bool scope_get_known(const struct scope_table *table, const struct scope_id *id,
-		     struct gpupart_tpcset *set, bool *has_set)
+		     struct gpupart_tpcset *set)
 {
 	struct scope_entry *entry;
 
+	/* Most tables are empty. Without this check, each launch of a graph acquires the lock. */
+	if (!nr_entries(table))
+		return false;
 	FORK_HOLD(&set_lock);
 	entry = entry_of_id(table, id);
-	*has_set = entry && ring_get(&entry->ring, set);
-	return entry;
+	return entry && ring_get(&entry->ring, set);
 }
 
 __attribute__((cold))
@@ -514,18 +511,16 @@ uint64_t scope_fingerprint(const struct gpupart_gpu *gpu, const struct tmd_allow
 		uint64_t number, functions;
 		struct tmd_allow limit, set;
 	} print = { .number = gpu->driver.number + 1 };
-	struct tmd_allow copy;
 
 	print.functions = atomic_load_explicit(&gpu->function_sets, memory_order_acquire);
-	if (scope_limit_read(gpu, words, &copy))
-		print.limit = copy;
+	scope_limit_read(gpu, words, &print.limit);
 	if (!set)
 		set = thread_set_of(gpu);
-	if (!set && scope_ring_read(&gpu->process, words, &copy))
-		set = &copy;
 	if (set)
 		print.set = *set;
-	return hash_bytes(HASH_INIT, &print, sizeof(print));
+	else
+		scope_ring_read(&gpu->process, words, &print.set);
+	return hash_words(HASH_INIT, &print, sizeof(print) / sizeof(uint64_t));
 }
 
 uint64_t scope_publications(const struct gpupart_gpu *gpu)

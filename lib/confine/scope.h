@@ -28,6 +28,11 @@ struct scope_id {
 	const void *thread;
 };
 
+static inline bool scope_id_equal(const struct scope_id *a, const struct scope_id *b)
+{
+	return a->handle == b->handle && a->ctx == b->ctx && a->thread == b->thread;
+}
+
 /* Flags of the value that scope_in_use() returns. */
 #define SCOPE_USED		STATE_USED
 #define SCOPE_USED_FUNCTIONS	2	/* functions have sets, or had sets before */
@@ -327,9 +332,10 @@ bool scope_set_known(struct gpupart_gpu *gpu, struct scope_table *table, const s
 int scope_add(struct gpupart *gp, struct gpupart_gpu *gpu, struct scope_table *table,
 	      const char *what, const struct scope_id *id, uint64_t object, const void *ctx,
 	      uint64_t key, const struct gpupart_tpcset *set);
+/* Reads the set of an entry. If the entry does not exist or has no set, returns false. */
 GPUPART_PRIVATE
 bool scope_get_known(const struct scope_table *table, const struct scope_id *id,
-		     struct gpupart_tpcset *set, bool *has_set);
+		     struct gpupart_tpcset *set);
 
 /*
  * Gives the set of a rule to @function. If @set is NULL, the set of an earlier rule is removed.

@@ -240,7 +240,7 @@ static void at_begin(const struct row *row, const struct cuda_call_params *param
 		a->first = graph_launch_begin(cuda, a->first, &place,
 					      row->fn.kind == WHAT_GRAPH_LAUNCH);
 		/* Count the launch now, because the driver may build no node. */
-		report_busy(records_counter());
+		report_busy();
 		break;
 	}
 }
@@ -260,12 +260,10 @@ static void at_end(const struct row *row, const struct cuda_call_params *params,
 		graph_collect(cuda);
 		break;
 	case WHAT_GRAPH_LAUNCH:
-		a->first = graph_launch_end(cuda, result);
-		if (scope_thread.next_gpus)
-			launch_ends(a->second, params);
-		break;
 	case WHAT_UPLOAD:
 		a->first = graph_launch_end(cuda, result);
+		if (row->fn.kind == WHAT_GRAPH_LAUNCH && scope_thread.next_gpus)
+			launch_ends(a->second, params);
 		break;
 	case WHAT_UPDATE:
 		if (!result)

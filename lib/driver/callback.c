@@ -69,7 +69,7 @@ void driver_hide(int by)
 	hidden += by;
 }
 
-static bool is_own(void)
+bool driver_is_own(void)
 {
 	return inside || hidden;
 }
@@ -316,8 +316,8 @@ static int subscribe(struct gpupart *gp, const struct cuda_api *api,
 		return observer->first ? ctx_fail(gp, -EBUSY, "this process is attached already") :
 					 0;
 	wanted = tools_wanted || environment_read().profile;
-	err = subscribe_only(gp, api, wanted ? tools_callback(on_callback, is_own) : on_callback,
-			     &table);
+	err = subscribe_only(gp, api, wanted ? tools_callback(on_callback, driver_is_own) :
+				      on_callback, &table);
 	if (err)
 		return err;
 	/* If profilers cannot subscribe, launches are still confined. */

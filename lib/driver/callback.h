@@ -179,4 +179,7 @@ bool driver_own(bool own);
  */
 void driver_hide(int by);
 
+/* Returns true if the calling thread's driver calls are calls of the library, or are hidden. */
+bool driver_is_own(void);
+
 #endif

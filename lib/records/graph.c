@@ -240,6 +240,12 @@ static void entry_take(struct records *records, struct records_mark *mark)
 	mark->entry = graph;
 }
 
+static void entry_need(struct records *records, struct records_mark *mark)
+{
+	if (mark && !mark->entry && !mark->unknown)
+		entry_take(records, mark);
+}
+
 static void spoil(struct records_mark *mark)
 {
 	if (mark->entry)
@@ -251,9 +257,8 @@ void records_mark_unknown(struct records_mark *mark)
 {
 	if (!mark)
 		return;
-	pthread_mutex_lock(&lock);
+	FORK_HOLD(&lock);
 	spoil(mark);
-	pthread_mutex_unlock(&lock);
 }
 
 unsigned int records_mark_built(struct records_mark *mark, unsigned int nr)
@@ -270,16 +275,15 @@ void records_mark_free(struct records_mark *mark)
 {
 	if (!mark)
 		return;
-	pthread_mutex_lock(&lock);
+	FORK_HOLD(&lock);
 	if (mark->entry)
 		mark->entry->owner = NULL;
-	pthread_mutex_unlock(&lock);
 	free(mark);
 }
 
 void records_graphs_gone(struct records *records, unsigned int n, bool ended)
 {
-	pthread_mutex_lock(&lock);
+	FORK_HOLD(&lock);
 	for (unsigned int i = 0; i < STATE_NR_GRAPHS; i++) {
 		struct records_graph *graph = &records->graphs[i];
 
@@ -300,7 +304,6 @@ void records_graphs_gone(struct records *records, unsigned int n, bool ended)
 		__atomic_store_n(&graph->shown->lost, !ended && entry_left(graph),
 				 __ATOMIC_RELEASE);
 	}
-	pthread_mutex_unlock(&lock);
 }
 
 /* ------------------------------------------------------------------- in the launch callback */
@@ -371,10 +374,8 @@ void records_graph_builds(struct records_mark *mark, struct records *records)
 {
 	if (!mark || !records)
 		return;
-	pthread_mutex_lock(&lock);
-	if (!mark->entry && !mark->unknown)
-		entry_take(records, mark);
-	pthread_mutex_unlock(&lock);
+	FORK_HOLD(&lock);
+	entry_need(records, mark);
 }
 
 /*
@@ -391,8 +392,8 @@ void records_graph_begins(struct records_mark *mark, struct records *records)
 	if (!records)
 		return;
 	__atomic_fetch_add(&records->shown->launching, 1, __ATOMIC_RELEASE);
-	records_graph_builds(mark, records);
-	pthread_mutex_lock(&lock);
+	FORK_HOLD(&lock);
+	entry_need(records, mark);
 	if (is_known(mark, records)) {
 		int32_t left = entry_left(mark->entry);
 
@@ -405,7 +406,6 @@ void records_graph_begins(struct records_mark *mark, struct records *records)
 		}
 		mark->entry->launching = true;
 	}
-	pthread_mutex_unlock(&lock);
 }
 
 void records_graph_ends(struct records_mark *mark, struct records *records, int result)
@@ -415,7 +415,7 @@ void records_graph_ends(struct records_mark *mark, struct records *records, int 
 
 	if (!records)
 		return;
-	pthread_mutex_lock(&lock);
+	FORK_HOLD(&lock);
 	known = is_known(mark, records) && mark->nr_built == mark->nr_kernels;
 	if (mark && mark->entry)
 		mark->entry->launching = false;
@@ -426,6 +426,5 @@ void records_graph_ends(struct records_mark *mark, struct records *records, int 
 		__atomic_fetch_add(&records->shown->graphs, 1, __ATOMIC_RELEASE);
 	if (mark && !counts && (maybe_made || (!known && mark->nr_built)))
 		spoil(mark);
-	pthread_mutex_unlock(&lock);
 	__atomic_fetch_sub(&records->shown->launching, 1, __ATOMIC_RELEASE);
 }

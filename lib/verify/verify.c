@@ -100,7 +100,7 @@ static void sets_take(struct gpupart_gpu *gpu, const struct cuda_api *cuda, stru
 		kept->has_stream[i] = false;
 		if (stream_identify(NULL, cuda, default_stream[i], &id))
 			continue;
-		scope_get_known(&gpu->streams, &id, &kept->stream[i], &kept->has_stream[i]);
+		kept->has_stream[i] = scope_get_known(&gpu->streams, &id, &kept->stream[i]);
 		scope_set_known(gpu, &gpu->streams, &id, NULL);
 	}
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Makes NR launches, or NR allocations from a pool, on the simulated driver. So callgrind can
- * count instructions. argv[1] names the situation.
+ * Makes NR launches of a kernel or of a graph, or NR allocations from a pool, on the simulated
+ * driver. So callgrind can count instructions. argv[1] names the situation.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -9,6 +9,7 @@
 #include <string.h>
 #include <gpupart_manage.h>
 #include "lib/confine/report.h"
+#include "lib/driver/cuda.h"
 #include "lib/private.h"
 
 /* Most allocations need no check of the pool. */
@@ -23,6 +24,37 @@ static int pool_hits(void *lib, void *stream, size_t bytes, int nr)
 		if (alloc(&address, bytes, stream) || release(address, stream))
 			return 1;
 	return 0;
+}
+
+/*
+ * Launches a graph of two kernels. If @gpu is not NULL, the launches use two sets in turns, so the
+ * graph has two builds. The number of instructions does not depend on the number of kernels.
+ */
+static int graph_launches(void *lib, void *function, void *stream, struct gpupart *gp,
+			  struct gpupart_gpu *gpu, int nr)
+{
+	const struct cuda_kernel_node kernel = {
+		.function = function, .grid = { 1, 1, 1 }, .block = { 32, 1, 1 },
+	};
+	int (*create)(void **, unsigned int), (*instantiate)(void **, void *, uint64_t),
+		(*add)(void **, void *, void **, size_t, const struct cuda_kernel_node *),
+		(*launch)(void *, void *), (*sync)(void *);
+	void *graph, *nodes[2], *exec;
+
+	*(void **)&create = dlsym(lib, "cuGraphCreate");
+	*(void **)&add = dlsym(lib, "cuGraphAddKernelNode_v2");
+	*(void **)&instantiate = dlsym(lib, "cuGraphInstantiateWithFlags");
+	*(void **)&launch = dlsym(lib, "cuGraphLaunch");
+	*(void **)&sync = dlsym(lib, "cuStreamSynchronize");
+	if (create(&graph, 0) || add(&nodes[0], graph, NULL, 0, &kernel) ||
+	    add(&nodes[1], graph, nodes, 1, &kernel) || instantiate(&exec, graph, 0))
+		return 1;
+	for (int i = 0; i < nr; i++)
+		if ((gpu && gpupart_process_set(gp, gpu, &gpupart_topology_gpc(
+						gpupart_gpu_topology(gpu), i % 2)->tpcs)) ||
+		    launch(exec, stream))
+			return 1;
+	return sync(stream);
 }
 
 /* Sets up a run that may borrow TPCs from another run. Called before the attach. */
@@ -98,6 +130,9 @@ int main(int argc, char **argv)
 	    (strstr(what, "rule") && gpupart_rule_set(gp, gpu, "gpupart_empt[xy]", &set)) ||
 	    (strstr(what, "limit") && gpupart_limit_set(gp, gpu, &set)))
 		return 1;
+	if (strstr(what, "graph"))
+		return graph_launches(lib, function, stream, gp,
+				      strstr(what, "builds") ? gpu : NULL, nr);
 	if (lend)
 		borrow(lend, lender, gpu, strstr(what, "busy"));
 	for (int i = 0; i < nr; i++) {

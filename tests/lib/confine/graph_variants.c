@@ -504,6 +504,33 @@ static void order_at_first(void)
 	       "the first two launches: %d overlap, %d left their set", overlaps, outside);
 }
 
+/*
+ * The last launch is of a variant, which is then removed. No event shows the end of this launch. A
+ * launch into another stream must wait for it.
+ */
+static void order_removed(void)
+{
+	const struct gpupart_tpcset *sets[] = { &a, &b, &a };
+	struct cuda_kernel_node k;
+	int wrong = 0;
+
+	if (!begin())
+		return;
+	memset(records, 0xff, sizeof(records));
+	for (int n = 0; n < 3; n++) {
+		for (int node = 0; node < NR_NODES; node++) {
+			k = kernel(node, n);
+			wrong += set_kernel(exec, nodes[node], &k);
+		}
+		wrong += n == 2 && set_enabled(exec, nodes[0], 1);
+		wrong += gpupart_process_set(gp, gpu, sets[n]) || launch(exec, streams[n / 2]);
+		tap_ok(!wrong && (begun == exec) == (n != 1), "launch %d", n);
+	}
+	tap_ok(!cuStreamSynchronize(streams[1]) && read_records() && ran(0, &a) && ran(1, &b) &&
+		       ran(2, &a), "each in its set");
+	tap_ok(last_end(1) <= first_start(2), "and one after the other");
+}
+
 static P prepared_between(int n)
 {
 	if (n && gpupart_graph_prepare(gp, gpu, exec, streams[1], &b, 1))
@@ -621,6 +648,7 @@ static const struct scenario scenarios[] = {
 	{ "disabled", disabled, "@b", { "GPUPART_SIM_FAULTS=subscribers=2" }, NULL },
 	{ "order", order, "@b", { "GPUPART_SIM_FAULTS=subscribers=2" }, NULL },
 	{ "order-at-first", order_at_first, "@b", { "GPUPART_SIM_FAULTS=subscribers=2" }, NULL },
+	{ "order-removed", order_removed, "@b", { "GPUPART_SIM_FAULTS=subscribers=2" }, NULL },
 	{ "order-prepared", order_prepared, "@b", { "GPUPART_SIM_FAULTS=subscribers=2" }, NULL },
 	{ "prepared", prepared, "@b", { "GPUPART_SIM_FAULTS=subscribers=2" }, NULL },
 	{ "uploaded", uploaded, "@b", { "GPUPART_SIM_FAULTS=subscribers=2" }, NULL },
