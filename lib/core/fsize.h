@@ -2,8 +2,8 @@
 /*
  * Protects the program while the library writes small files. If a write exceeds the file size limit
  * (ulimit -f), this code discards the signal. Then the write fails, and the signal does not kill
- * the program. All other signals wait until the end. Otherwise a signal, for example of a profiler's
- * timer, would make posix_fallocate() on a tmpfs fail with EINTR in older kernels.
+ * the program. All other signals wait until the end. Otherwise a signal, for example the signal of
+ * a profiler's timer, would make posix_fallocate() on a tmpfs fail with EINTR in older kernels.
  */
 #ifndef GPUPART_LIB_CORE_FSIZE_H
 #define GPUPART_LIB_CORE_FSIZE_H

@@ -26,7 +26,8 @@ int main(void)
 	raise(SIGXFSZ);
 	tap_ok(!nr, "no signal handler runs during the writes");
 	fsize_guard_end(&guard);
-	tap_ok(nr == 1, "a timer's signal follows at the end, and the signal of the limit does not");
+	tap_ok(nr == 1,
+	       "a timer's signal follows at the end, and the signal of the limit does not");
 	raise(SIGXFSZ);
 	tap_ok(nr == 2, "after the end, the program gets all signals");
 	return tap_done();
