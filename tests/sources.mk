@@ -28,6 +28,7 @@ UNIT_SRC := \
 	tests/unit/confine/module.c \
 	tests/unit/confine/probe.c \
 	tests/unit/confine/scope.c \
+	tests/unit/core/fsize.c \
 	tests/unit/core/hash.c \
 	tests/unit/core/memfd.c \
 	tests/unit/core/peek.c \

@@ -2,7 +2,8 @@
 /*
  * Protects the program while the library writes small files. If a write exceeds the file size limit
  * (ulimit -f), this code discards the signal. Then the write fails, and the signal does not kill
- * the program.
+ * the program. All other signals wait until the end. Otherwise a signal, for example the signal of
+ * a profiler's timer, would make posix_fallocate() on a tmpfs fail with EINTR in older kernels.
  */
 #ifndef GPUPART_LIB_CORE_FSIZE_H
 #define GPUPART_LIB_CORE_FSIZE_H
@@ -21,8 +22,7 @@ static inline void fsize_guard_begin(struct fsize_guard *guard)
 
 	sigpending(&set);
 	guard->was_pending = sigismember(&set, SIGXFSZ) == 1;
-	sigemptyset(&set);
-	sigaddset(&set, SIGXFSZ);
+	sigfillset(&set);
 	pthread_sigmask(SIG_BLOCK, &set, &guard->before);
 }
 

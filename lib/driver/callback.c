@@ -53,14 +53,15 @@ static void no_launch(const struct launch_params *params)
 
 static _Atomic(void (*)(const struct launch_params *)) on_launch = no_launch;
 
-static _Thread_local bool inside;
+_Thread_local unsigned char driver_inside;
 static _Thread_local int hidden;
 
 bool driver_own(bool own)
 {
-	bool was = inside;
+	bool was = driver_inside;
 
-	inside = own;
+	if (driver_inside != DRIVER_UNSEEN)
+		driver_inside = own;
 	return was;
 }
 
@@ -71,7 +72,7 @@ void driver_hide(int by)
 
 bool driver_is_own(void)
 {
-	return inside || hidden;
+	return driver_inside || hidden;
 }
 
 static const struct driver_observer *observer_at(unsigned int n)
@@ -111,7 +112,7 @@ static inline void call_one(unsigned int n, int cbid, const struct cuda_call_par
 	const struct driver_observer *observer = observer_at(n);
 
 	/* If this is NULL, the observer was refused. */
-	if (observer && (!inside || observer->own))
+	if (observer && driver_inside <= observer->own)
 		observer->call(row_at(observer, row_of[n][cbid]), params);
 }
 
@@ -155,7 +156,7 @@ static __attribute__((noinline)) void on_new_name(unsigned int left, int cbid,
 	for (unsigned int n; left; left &= left - 1) {
 		n = __builtin_ctz(left);
 		observer = observer_at(n);
-		if (observer && observer->other && (!inside || observer->own))
+		if (observer && observer->other && driver_inside <= observer->own)
 			observer->other(row_at(observer, row_of[n][cbid]), params);
 	}
 }

@@ -170,6 +170,12 @@ void driver_callback_unusable(void);
  */
 GPUPART_PRIVATE
 bool driver_own(bool own);
+/*
+ * The value that driver_own() sets. With DRIVER_UNSEEN, no observer is called for the calling
+ * thread's driver calls, and driver_own() changes nothing.
+ */
+#define DRIVER_UNSEEN 2
+extern _Thread_local unsigned char driver_inside;
 
 /*
  * A profiler may have subscribed through the library. This function hides the calling thread's

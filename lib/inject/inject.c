@@ -336,7 +336,12 @@ static void confine(const struct environment *env, const struct gpupart_grant *g
 {
 	int err;
 
-	gpupart_process_publish(gp, env->name);
+	/* Without a job, `gpupart ps` and `gpupart set` may not be possible at all. */
+	err = gpupart_process_publish(gp, env->name);
+	if (err && env->job)
+		say(true,
+		    "gpupart: 'gpupart ps' and 'gpupart set' do not find this process: %s\n",
+		    gpupart_error(gp));
 	err = attach_all(env, grant);
 	if (!err && strictly && !unreachable)
 		err = gpupart_strict_start(gp, false);

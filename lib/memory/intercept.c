@@ -37,9 +37,6 @@ static atomic_bool on;
 /* The driver call that this thread is making. */
 static _Thread_local struct memory_now now_here;
 
-/* True while this thread makes driver calls for the library and not for the program. */
-static _Thread_local bool inside;
-
 /*
  * Returns true for a small allocation. A small allocation is charged as a part of its slab when its
  * address is known.
@@ -560,8 +557,9 @@ static void on_call(const struct driver_function *fn, const struct cuda_call_par
 	const struct memory_call *call = (const void *)fn;
 	struct memory_now *now = &now_here;
 	bool begins = params->site == CUDA_SITE_BEGIN;
+	unsigned char was = driver_inside;
 
-	if (inside || !atomic_load_explicit(&on, memory_order_acquire) || !params->arguments ||
+	if (!atomic_load_explicit(&on, memory_order_acquire) || !params->arguments ||
 	    !params->result)
 		return;
 	if (begins ? is_nested(now, params->arguments) :
@@ -572,14 +570,14 @@ static void on_call(const struct driver_function *fn, const struct cuda_call_par
 		begin(now, call, params);
 		return;
 	}
-	inside = true;
+	driver_inside = DRIVER_UNSEEN;
 	memory_device_lock();
 	if (begins)
 		begin(now, call, params);
 	else
 		end(now, params);
 	memory_device_unlock();
-	inside = false;
+	driver_inside = was;
 }
 
 static void on_other_call(const struct driver_function *fn, const struct cuda_call_params *params)

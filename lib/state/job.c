@@ -207,15 +207,20 @@ static void add_started(struct living *living, const char *id)
 	strcpy(living->started[living->nr_started++], id);
 }
 
-/* Reads the environments of all processes that this user may read. */
+/*
+ * Reads the environments of all processes that this user may read. Root reads environments of other
+ * users, so the work of root is limited.
+ */
 static void look_for_started(struct living *living)
 {
+	uint64_t budget = state_dir_budget_begin(geteuid() ?: 1);
 	char path[300], id[GPUPART_JOB_STRLEN];
 	DIR *proc = opendir("/proc");
 	struct dirent *entry;
 
 	living->unsure |= !proc;
-	while (proc && (entry = readdir(proc))) {
+	while (proc && !living->unsure && (entry = readdir(proc))) {
+		living->unsure = state_dir_budget_spent(budget);
 		if (entry->d_name[0] < '1' || entry->d_name[0] > '9')
 			continue;
 		snprintf(path, sizeof(path), "/proc/%s/environ", entry->d_name);

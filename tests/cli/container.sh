@@ -96,6 +96,8 @@ in_state "/dev/shm is full" 'mount -o remount,size=4k none /dev/shm; head -c 409
 has "$(cat "$tmp/err")" "'gpupart ps' and 'gpupart set' will not find the program: /dev/shm/gpupart-0 is full: free space there" \
 	"/dev/shm is full: run says who does not see it"
 in_state "/dev/shm is nearly full" 'mount -o remount,size=24k none /dev/shm' ok "/dev/shm/gpupart-0 can be created" ""
+has "$(cat "$tmp/err")" "gpupart: 'gpupart ps' and 'gpupart set' do not find this process: the state page of this process cannot be created in /dev/shm: No space left on device" \
+	"/dev/shm is nearly full: the program's process says it, because its job could be recorded"
 in_state "no more files" 'mount -o remount,nr_inodes=3 none /dev/shm; mkdir -m 700 $mine; : >/dev/shm/full' \
 	note "/dev/shm/gpupart-0 is full: $unseen" "--shm-size"
 has "$(cat "$tmp/err")" "will not find the program: /dev/shm/gpupart-0 is full" "no more files: run says it, too"

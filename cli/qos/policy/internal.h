@@ -16,6 +16,8 @@
 #define QOS_PATIENT	256u	/* maximum number of epochs before a lowering */
 #define QOS_UNITS	16u	/* minimum number of units of work for the computation of a speed */
 #define QOS_RETRY	60u	/* epochs until a class is checked for the second time */
+#define QOS_LENT_AFTER	2u	/* after the end of the policy's lending, TPCs may still be lent
+				 * in this number of epochs */
 #define QOS_KEEP	600u	/* for this number of epochs, the policy remembers how many TPCs
 				 * a recurring load needed */
 
@@ -124,6 +126,7 @@ struct qos_actor {
 
 	bool lent;			/* in the last epoch, other programs could use its TPCs */
 	uint64_t lend_ns;		/* the limit from now on */
+	unsigned int unordered;		/* consecutive epochs with a limit of 0 */
 	uint64_t bare_ns;		/* its latency without lending; for QOS_LATENCY */
 	unsigned int nr_bare;		/* epochs in which @bare_ns was measured */
 	unsigned int lend_epochs;	/* consecutive epochs with lending */

@@ -453,6 +453,16 @@ static void say_states(struct qos_policy *p)
 	}
 }
 
+/*
+ * Another command can lend the TPCs of this tenant, and the policy cannot end this lending. If
+ * nothing was lent by the policy for some epochs, the epoch counts as an epoch without lending.
+ */
+static bool is_ordered(struct qos_actor *a)
+{
+	a->unordered = a->lend_ns ? 0 : least_of(a->unordered + 1, QOS_LENT_AFTER + 1);
+	return a->unordered <= QOS_LENT_AFTER;
+}
+
 void qos_policy_hold(struct qos_policy *p, const struct gpupart_tpcset *held)
 {
 	p->board.held = *held;
@@ -482,6 +492,7 @@ void qos_policy_step(struct qos_policy *p, const struct qos_measured *measured,
 		m = measured[p->order[i]];
 		p->actors[i].disturbed = m.disturbed ? p->actors[i].disturbed + 1 : 0;
 		m.disturbed |= qos_newly_held(p, &p->actors[i]);
+		m.lent &= is_ordered(&p->actors[i]);
 		qos_take(p, &p->actors[i], &m);
 		if (p->actors[i].state == QOS_GONE && was != QOS_GONE)
 			qos_add_message(p, "%s: it ended", p->actors[i].t.name);

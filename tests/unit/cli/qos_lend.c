@@ -207,6 +207,30 @@ static void moved(void)
 	       "the latency is measured anew with the new set: %u epochs", nr);
 }
 
+/*
+ * Another command, such as `run --lend --lend-limit`, borrows all the time. The controller cannot
+ * end this lending.
+ */
+static void by_another_command(void)
+{
+	begin_serve(GOAL, 0);
+	tenants[0].lend = false;
+	tenants[0].ceiling = 12;
+	begin();
+	for (unsigned int nr = 0; nr < 20; nr++) {
+		measured[0] = (struct qos_measured){
+			.valid = true, .drained = true, .ns = 200 * MS, .nr = 100,
+			.latency_ns = 11 * GOAL / now.tenants[0].nr_tpcs, .lent = true,
+		};
+		do
+			qos_policy_step(policy, measured, &now);
+		while (now.swapping);
+	}
+	tap_ok(now.tenants[0].nr_tpcs > 10,
+	       "misses raise a tenant from which another command always borrows: %u TPCs",
+	       now.tenants[0].nr_tpcs);
+}
+
 static void without_requests(void)
 {
 	begin_serve(GOAL, 0);
@@ -338,6 +362,7 @@ int main(void)
 	pauses();
 	measured_again();
 	moved();
+	by_another_command();
 	without_requests();
 	refused();
 	lenders();

@@ -57,8 +57,21 @@ static int device_pool(void **pool, int device)
 	return 0;
 }
 
+static unsigned int nr_asked, nr_reported;
+
+/* The driver reports this call to the other observers, unless the library marks it as its own. */
+static void ask(void)
+{
+	bool is_own = driver_own(true);
+
+	driver_own(is_own);
+	nr_asked++;
+	nr_reported += !is_own;
+}
+
 static int pool_attr(void *pool, int attr, uint64_t *bytes)
 {
+	ask();
 	(void)pool;
 	*bytes = attr == CUDA_POOL_RESERVED ? reserved : 0;
 	return 0;
@@ -258,6 +271,9 @@ int main(void)
 	test_failed_free();
 	test_contexts();
 	test_host_pools();
+	tap_ok(nr_asked && !nr_reported && !driver_own(false),
+	       "no other observer is called for the library's own calls: %u of %u", nr_reported,
+	       nr_asked);
 	gpupart_close(gp);
 	return tap_done();
 }

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -28,6 +29,7 @@
 #define NR_USERS 20
 #define NR_SHARERS 40
 #define NR_MAPPINGS 20000
+#define NR_ENVIRONMENTS 1000
 
 FILE *__real_fopen(const char *path, const char *mode);
 FILE *__wrap_fopen(const char *path, const char *mode);
@@ -252,6 +254,76 @@ static void try_tenants(const char *what, int (*attack)(void *arg))
 	end(pid);
 }
 
+/* Executes this program again with the longest possible environment. */
+static int many_environments(void *arg)
+{
+	static char text[100000], *environment[61], number[16];
+	const struct rlimit all = { RLIM_INFINITY, RLIM_INFINITY };
+	char *argv[] = { "budget", number, NULL };
+
+	memset(text, 'a', sizeof(text) - 1);
+	for (int i = 0; i < 60; i++)
+		environment[i] = text;
+	snprintf(number, sizeof(number), "%d", *(int *)arg);
+	fcntl(*(int *)arg, F_SETFD, 0);
+	setrlimit(RLIMIT_STACK, &all);
+	execve("/proc/self/exe", argv, environment);
+	return 1;
+}
+
+/* The executed program. Its children share the pages of its environment. */
+static int sleep_many(int fd)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (int i = 0; i < NR_ENVIRONMENTS; i++)
+		if (!fork())
+			sleeps(NULL);
+	if (write(fd, "x", 1) == 1)
+		pause();
+	return 0;
+}
+
+static bool is_listed(const char *name)
+{
+	static struct gpupart_job list[256];
+	int nr = gpupart_job_list(NULL, list, 256, sizeof(list[0]));
+
+	while (nr-- > 0)
+		if (nr < 256 && !strcmp(list[nr].name, name))
+			return true;
+	return false;
+}
+
+/* Root lists its own jobs. One of these jobs has ended. */
+static void try_jobs(void)
+{
+	pid_t pid = begin(many_environments, false), job = fork();
+	struct gpupart_topology *topo;
+	char id[GPUPART_JOB_STRLEN];
+	struct gpupart_tpcset set;
+	struct gpupart *gp;
+	double begun, first;
+	int nr;
+
+	if (!job) {
+		if (gpupart_open(&gp) || gpupart_topology_open(gp, "sample:h200", NULL, &topo))
+			_exit(1);
+		set = gpupart_topology_all(topo);
+		_exit(gpupart_job_begin(gp, "ended", topo, "0000:01:00.0", &set, id) != 0);
+	}
+	waitpid(job, &nr, 0);
+	if (!tap_ok(pid > 0 && !nr, "%d environments of 6 MB, and an ended job", NR_ENVIRONMENTS))
+		return;
+	begun = cpu_seconds();
+	is_listed("");
+	first = cpu_seconds() - begun;
+	tap_ok(first < 1.5, "jobs are listed in %.1f s of CPU time", first);
+	end(pid);
+	for (nr = 0; nr < 100 && is_listed("ended"); nr++)
+		usleep(200000);
+	tap_ok(nr < 100, "after the end of these processes, the job is removed");
+}
+
 static uid_t listed = UID;	/* look() looks at this user's processes */
 
 struct seen {
@@ -396,11 +468,13 @@ static void try_roots_own(void)
 	name_folder(UID);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	struct seen seen;
 	pid_t pid;
 
+	if (argc > 1)
+		return sleep_many(atoi(argv[1]));
 	if (geteuid()) {
 		tap_skip("another user's folder: only as root");
 		return tap_done();
@@ -441,5 +515,6 @@ int main(void)
 	try_users();
 	try_tenants("2000 ledgers of 4096 slots", many_slots);
 	try_tenants("300 of another version, with much to add up", many_words);
+	try_jobs();
 	return tap_done();
 }
