@@ -61,7 +61,7 @@ include lib/sources.mk sim/sources.mk cli/sources.mk slurm/sources.mk kubernetes
 LIB_OBJ	   := $(LIB_SRC:%.c=$(B)/obj/%.o)
 # The simulated driver uses only the library's reader of captures.
 SIM_OBJ	   := $(SIM_SRC:%.c=$(B)/obj/%.o) \
-	      $(addprefix $(B)/obj/,lib/core/ctx.o lib/topo/tpcset.o lib/topo/topology.o) \
+	      $(addprefix $(B)/obj/,lib/core/ctx.o lib/topo/set_format.o lib/topo/topology.o) \
 	      $(addprefix $(B)/obj/lib/topo/,capture.o capture_read.o)
 # The installed driver has no fault injection; the one in the build folder has it, for tests
 # (sim/cuda/fault.c).

@@ -20,10 +20,10 @@ LIB_CORE_MANAGE_SRC := \
 
 LIB_TOPO_SRC := \
 	lib/topo/rm_client.c \
+	lib/topo/set_format.c \
 	lib/topo/set_parse.c \
 	lib/topo/source_rm.c \
-	lib/topo/topology.c \
-	lib/topo/tpcset.c
+	lib/topo/topology.c
 
 LIB_TOPO_MANAGE_SRC := \
 	kmod/chip.c \

@@ -8,6 +8,7 @@ SIM_SRC := \
 	sim/cuda/dispatch_kernel.c \
 	sim/cuda/driver.c \
 	sim/cuda/engine.c \
+	sim/cuda/entry_points.c \
 	sim/cuda/event.c \
 	sim/cuda/fault.c \
 	sim/cuda/gpu.c \
@@ -25,13 +26,12 @@ SIM_SRC := \
 	sim/cuda/occupancy.c \
 	sim/cuda/physical.c \
 	sim/cuda/pool.c \
-	sim/cuda/proc.c \
 	sim/cuda/registered.c \
 	sim/cuda/release.c \
-	sim/cuda/vram.c \
 	sim/cuda/stream.c \
 	sim/cuda/tmd_build.c \
-	sim/cuda/tmd_decode.c
+	sim/cuda/tmd_decode.c \
+	sim/cuda/vram.c
 
 SIM_NVML_SRC := \
 	sim/nvml/device.c \
