@@ -38,8 +38,8 @@ is "$status $(ask '[w["seconds"] > 0.05, [[x["pid"], x["drained"], x["why"]] for
 	"0 [True, [[$pid, 'yes', None]], 1]" "-p, without a limit of time, with --json"
 stop
 
-# ------------------------------------------------------------ a kernel that never ends
-begin "$prog" fast_then_long 4200
+# ---------------------------------------------------------- kernels that run for a minute
+begin "$prog" fast_then_long 60000
 stat_until 'p["launches"] == 0 and p["outstanding"] > 0' -p "$pid" -d 0.1
 try set "$name" -t 0-7 --wait=50ms
 is "$status" 1 "a kernel runs on: it fails"

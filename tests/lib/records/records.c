@@ -427,7 +427,7 @@ static const struct scenario scenarios[] = {
 	{ "wrong", wrong, "@b", { "GPUPART_SIM_FAULTS=release-wrong=0" }, NULL },
 	{ "busy-later", busy_later, "@b", { "GPUPART_SIM_FAULTS=release-busy" }, prepare },
 	{ "lost", lost, "@b", { "GPUPART_SIM_FAULTS=release-lost" }, prepare },
-	{ "late", counts, "@b", { "GPUPART_SIM_FAULTS=release-torn=1" }, NULL },
+	{ "late", counts, "@b", { "GPUPART_SIM_FAULTS=release-torn=1,host-clock" }, NULL },
 	{ "injected", injected, "@b", { "CUDA_INJECTION64_PATH=@inject", "GPUPART_SET=0-3" },
 	  prepare },
 	{ "killed", killed, "@b", { NULL }, NULL },
