@@ -41,6 +41,7 @@ static void tap_skip(const char *fmt, ...)
 	vprintf(fmt, ap);
 	va_end(ap);
 	putchar('\n');
+	fflush(stdout);
 }
 
 /* Prints the plan at the end of the output. A test that dies before this call counts as failed. */
