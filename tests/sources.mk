@@ -18,6 +18,7 @@ UNIT_SRC := \
 	tests/unit/cli/qos_lend.c \
 	tests/unit/cli/qos_pace.c \
 	tests/unit/cli/qos_shape.c \
+	tests/unit/cli/run_parent.c \
 	tests/unit/cli/tune.c \
 	tests/unit/cli/usage.c \
 	tests/unit/cli/witness.c \

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 #include "cli/mps/mps.h"
 #include "cli/start/parent.h"
@@ -19,14 +20,20 @@
 /*
  * Milliseconds between two scans of /proc. The interval begins with LOOK_FIRST and doubles up to
  * LOOK_LAST. When a process starts to use CUDA, the next scan follows after LOOK_SOON. A second
- * scan follows LOOK_AGAIN later, because the process may be confined by then. Processes of other
- * users cause scans, too, so the time between two scans is at least LOOK_LEAST. STRICT_EVERY is the
- * time between two reads of the report.
+ * scan follows LOOK_AGAIN later, because the process may be confined by then. The first of these
+ * two scans takes place at least LOOK_LEAST after the scan before. STRICT_EVERY is the time between
+ * two reads of the report.
+ *
+ * Processes of other users cause scans, too. So a scan that took N ms of CPU time costs LOOK_COST *
+ * N ms of a credit. The credit is LOOK_CREDIT ms at most, and grows by 1 ms in each ms. While there
+ * is no credit, opens of the device cause no scan.
  */
 #define LOOK_FIRST	100
 #define LOOK_SOON	20
 #define LOOK_AGAIN	50
 #define LOOK_LEAST	100
+#define LOOK_COST	20
+#define LOOK_CREDIT	2000
 #define LOOK_LAST	30000
 #define LOOK_LAST_STRICT 2000
 #define STRICT_EVERY	50
@@ -42,6 +49,8 @@ struct run {
 	struct witness witness;
 	int watch;
 	long pause, looked, due;
+	long paid;		/* the time at which the scans until now are paid for */
+	bool woken;		/* since the last scan */
 	/* With --strict: the processes that got SIGTERM, and the time of the first SIGTERM. */
 	struct process ended[MAX_ENDED];
 	unsigned int nr_ended;
@@ -110,29 +119,44 @@ static void keep_strict(struct run *run, pid_t child)
 	}
 }
 
+static long later(long a, long b)
+{
+	return a > b ? a : b;
+}
+
+static void scan(struct run *run, pid_t child, long now)
+{
+	long last = run->wishes->strict ? LOOK_LAST_STRICT : LOOK_LAST;
+	clock_t before = clock();
+
+	/* Skip the first call, because the program has not started yet. */
+	if (run->pause)
+		witness_look(&run->witness, child, run->args->simulated);
+	run->paid = later(run->paid, now - LOOK_CREDIT) +
+		    (clock() - before) * LOOK_COST / (CLOCKS_PER_SEC / 1000);
+	run->looked = now;
+	run->woken = false;
+	run->pause = run->pause ? 2 * run->pause : LOOK_FIRST;
+	run->pause = run->pause < last ? run->pause : last;
+	run->due = later(now + run->pause, run->paid);
+	run->due = run->due < now + last ? run->due : now + last;
+}
+
 static long look(void *arg, pid_t child)
 {
-	long now = process_now_ms(), soon, last;
+	long now = process_now_ms(), soon;
 	struct run *run = arg;
-	bool strict = run->wishes->strict;
 
-	if (witness_woken(run->watch)) {
+	/* An open that is not read yet keeps further opens from waking this process. */
+	if (!run->woken && witness_woken(run->watch)) {
+		run->woken = true;
 		run->pause = LOOK_AGAIN / 2;
-		soon = run->looked + LOOK_LEAST;
-		soon = soon > now + LOOK_SOON ? soon : now + LOOK_SOON;
+		soon = later(later(run->looked + LOOK_LEAST, now + LOOK_SOON), run->paid);
 		run->due = soon < run->due ? soon : run->due;
 	}
-	if (now >= run->due) {
-		/* Skip the first call, because the program has not started yet. */
-		if (run->pause)
-			witness_look(&run->witness, child, run->args->simulated);
-		last = strict ? LOOK_LAST_STRICT : LOOK_LAST;
-		run->looked = now;
-		run->pause = run->pause ? 2 * run->pause : LOOK_FIRST;
-		run->pause = run->pause < last ? run->pause : last;
-		run->due = now + run->pause;
-	}
-	if (!strict)
+	if (now >= run->due)
+		scan(run, child, now);
+	if (!run->wishes->strict)
 		return run->due - now;
 	keep_strict(run, child);
 	return STRICT_EVERY;

@@ -48,11 +48,10 @@ static bool has_report(int pid)
 	struct stat st;
 
 	snprintf(path, sizeof(path), "/proc/%d/environ", pid);
-	if (!report || !*report || !is_same(pid, "ns/pid") || stat(path, &st) ||
-	    st.st_uid != geteuid())
+	if (!report || !*report || stat(path, &st) || st.st_uid != geteuid())
 		return false;
 	process_variable(pid, "GPUPART_REPORT", found, sizeof(found));
-	return !strcmp(found, report);
+	return !strcmp(found, report) && is_same(pid, "ns/pid");
 }
 
 bool witness_is_below(int pid, int root)
@@ -62,19 +61,22 @@ bool witness_is_below(int pid, int root)
 	for (int depth = 0; depth < MAX_DEPTH && found.parent > 1; depth++) {
 		if (found.parent == root)
 			return true;
-		if (!process_find_parent(found.parent, &found))
+		/* A process without its main thread looks like a zombie, but can have children. */
+		if (!process_find_parent(found.parent, &found) && !found.parent)
 			break;
 	}
 	return has_report(pid);
 }
 
-enum { UNKNOWN, BELOW, NOT_BELOW };
+enum { UNKNOWN, BELOW, NOT_FOUND, NOT_BELOW };
 
 /*
- * Returns whether @found is a descendant of @root. The results of this scan are in @memo, by pid.
+ * Finds out whether @found is a descendant of @root. The results of this scan are in @memo, by pid.
  * This limits the cost: another user may have many processes with MAX_DEPTH ancestors each.
+ * NOT_BELOW is final: a process whose parent ends gets an ancestor of this parent as its parent. If
+ * an ancestor ended during the scan, or there are too many ancestors, the result is NOT_FOUND.
  */
-static bool is_below(const struct process_parent *found, int root, unsigned char *memo)
+static unsigned char find_place(const struct process_parent *found, int root, unsigned char *memo)
 {
 	unsigned char result = found->process.pid == root ? BELOW : UNKNOWN;
 	struct process_parent at = *found;
@@ -83,12 +85,14 @@ static bool is_below(const struct process_parent *found, int root, unsigned char
 	while (!result && depth < MAX_DEPTH && at.parent > 1 && at.parent < MAX_PIDS) {
 		result = at.parent == root ? BELOW : memo[at.parent];
 		path[depth++] = at.parent;
-		if (!result && !process_find_parent(at.parent, &at))
-			break;
+		if (!result && !process_find_parent(at.parent, &at) && !at.parent)
+			result = NOT_FOUND;
 	}
+	if (!result)
+		result = at.parent <= 1 ? NOT_BELOW : NOT_FOUND;
 	while (depth)
-		memo[path[--depth]] = result ?: NOT_BELOW;
-	return result == BELOW;
+		memo[path[--depth]] = result;
+	return result;
 }
 
 static bool has_device(int pid)
@@ -172,22 +176,86 @@ static void forget(struct witness *witness, const struct process *process)
 			witness->processes[i].looks = 0;
 }
 
+/*
+ * Identifies a process by its file environ. If another process gets the pid, the file has another
+ * inode. Sets *@is_mine to whether has_report() can be true. The user of a process can change.
+ */
+static bool identify(int proc, int pid, struct witness_other *other, bool *is_mine)
+{
+	char path[32];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%d/environ", pid);
+	if (fstatat(proc, path, &st, 0))
+		return false;
+	*other = (struct witness_other){ .pid = pid, .inode = st.st_ino, .made = st.st_ctim };
+	*is_mine = st.st_uid == geteuid();
+	return true;
+}
+
+/*
+ * Returns whether the previous scan found that @other is not a descendant of @root. Both scans list
+ * the processes in the order of their pids. *at is the position in the list of the previous scan.
+ */
+static bool is_known(const struct witness *witness, unsigned int *at, struct witness_other *other)
+{
+	const struct witness_other *known;
+
+	while (*at < witness->nr_others && witness->others[*at].pid < other->pid)
+		(*at)++;
+	known = &witness->others[*at];
+	if (*at == witness->nr_others || known->pid != other->pid || known->inode != other->inode ||
+	    known->made.tv_sec != other->made.tv_sec || known->made.tv_nsec != other->made.tv_nsec)
+		return false;
+	other->older = known->older;
+	return true;
+}
+
+/* Adds @other to the list @others, which has @nr entries. */
+static void keep(struct witness_other **others, unsigned int *nr, const struct witness_other *other)
+{
+	struct witness_other *more = *others;
+
+	/* The list has room for a power of two of entries. */
+	if (!(*nr & (*nr - 1)))
+		more = realloc(more, (*nr ? 2 * *nr : 1) * sizeof(*more));
+	if (!more)
+		return;
+	*others = more;
+	more[(*nr)++] = *other;
+}
+
 void witness_look(struct witness *witness, int root, bool simulated)
 {
-	unsigned char *memo = calloc(MAX_PIDS, 1);
+	unsigned char *memo = calloc(MAX_PIDS, 1), place;
+	struct witness_other *others = NULL, other;
+	unsigned int nr_others = 0, at = 0;
 	DIR *proc = opendir("/proc");
 	struct process_parent found;
 	struct process first;
-	bool ours, hidden;
+	bool ours, hidden, identified, is_mine, known, lives;
 	int pid;
 
 	process_find(root, &first);
-	while (memo && proc && (pid = process_next(proc))) {
-		if (!process_find_parent(pid, &found))
+	while (memo && proc && (pid = process_next(proc)) && pid < MAX_PIDS) {
+		identified = identify(dirfd(proc), pid, &other, &is_mine);
+		known = identified && is_known(witness, &at, &other);
+		lives = known || process_find_parent(pid, &found);
+		if (!lives && !found.parent)
 			continue;
+		place = known ? NOT_BELOW : find_place(&found, root, memo);
 		/* A process that is older than @root is not a descendant of @root. */
-		if (!is_below(&found, root, memo) &&
-		    (found.process.start < first.start || pid == getpid() || !has_report(pid)))
+		if (!known)
+			other.older = lives && found.process.start < first.start;
+		if (place == NOT_BELOW && identified)
+			keep(&others, &nr_others, &other);
+		memo[pid] = place;
+		if (!lives)
+			continue;
+		if (place != BELOW &&
+		    (!identified || !is_mine || other.older || pid == getpid() || !has_report(pid)))
+			continue;
+		if (known && !process_find_parent(pid, &found))
 			continue;
 		if (is_unconfined(pid, simulated, &ours, &hidden))
 			record(witness, &found);
@@ -199,6 +267,9 @@ void witness_look(struct witness *witness, int root, bool simulated)
 	if (proc)
 		closedir(proc);
 	free(memo);
+	free(witness->others);
+	witness->others = others;
+	witness->nr_others = nr_others;
 }
 
 int witness_watch(bool simulated)

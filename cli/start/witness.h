@@ -6,6 +6,7 @@
 #ifndef GPUPART_CLI_START_WITNESS_H
 #define GPUPART_CLI_START_WITNESS_H
 
+#include <time.h>
 #include "cli/util/process.h"
 
 #define WITNESS_MAX 64
@@ -25,6 +26,17 @@ struct witness {
 	struct process hidden;
 	char hidden_name[16];
 	bool more_hidden;
+	/*
+	 * The processes that are not descendants of the program, in the order of their pids. The
+	 * next scan does not read these processes again, unless they may have the report.
+	 */
+	struct witness_other {
+		int pid;
+		ino_t inode;
+		struct timespec made;
+		bool older;	/* than the program */
+	} *others;
+	unsigned int nr_others;
 };
 
 /*
@@ -33,7 +45,7 @@ struct witness {
  * starts and ends between two scans. If the parent of a process has ended and the process lacks the
  * variable, does not find the process. If @simulated is true, there is no device to check. A
  * process without root privileges cannot examine a setuid program or a program that called
- * prctl(PR_SET_DUMPABLE).
+ * prctl(PR_SET_DUMPABLE). All scans with the same @witness must have the same @root.
  */
 void witness_look(struct witness *witness, int root, bool simulated);
 
