@@ -35,7 +35,7 @@ struct buffer {
 struct call {
 	int32_t id;		/* 0: this entry is free */
 	const struct grpc_method *method;	/* NULL: unknown, or this is a client's stream */
-	bool is_begun, is_over, is_lost, overflow;
+	bool is_begun, is_over, overflow;
 	struct buffer in, out;	/* when the request was handled, @in contains the last reply */
 	struct grpc_status status;
 };
@@ -53,8 +53,8 @@ struct grpc_server {
 	nghttp2_session_callbacks *callbacks;
 	nghttp2_option *option;
 	struct connection connections[MAX_CONNECTIONS];
-	int fd;
-	const char *path;	/* path of the socket @fd; NULL: there is no such socket */
+	int fd;			/* -1: there is no socket */
+	const char *path;	/* path of the socket */
 	struct stat made;
 };
 
@@ -288,8 +288,6 @@ static void drop(struct connection *connection)
 	nghttp2_session_del(connection->session);
 	for (int i = 0; i < MAX_STREAMS; i++)
 		end_call(&connection->calls[i]);
-	if (connection->own)
-		connection->own->is_lost = true;
 	close(connection->fd);
 	memset(connection, 0, sizeof(*connection));
 }
@@ -369,7 +367,7 @@ bool grpc_serve(struct grpc_server *server, int ms)
 	for (int i = 0; i < MAX_CONNECTIONS; i++)
 		fds[i] = (struct pollfd){ c[i].session ? c[i].fd : -1, POLLIN | (c[i].session &&
 			nghttp2_session_want_write(c[i].session) ? POLLOUT : 0), 0 };
-	*own = (struct pollfd){ server->path ? server->fd : -1, POLLIN, 0 };
+	*own = (struct pollfd){ server->fd, POLLIN, 0 };
 	if (poll(fds, MAX_CONNECTIONS + 1, ms) < 0)
 		return false;
 	for (int i = 0; i < MAX_CONNECTIONS; i++)
@@ -400,8 +398,7 @@ static int open_socket(const char *path, bool listens)
 			connect(fd, (void *)&address, sizeof(address))))
 		return fd;
 	err = -errno;
-	if (fd >= 0)
-		close(fd);
+	close(fd);
 	return err;
 }
 
@@ -428,10 +425,10 @@ void *grpc_call(struct grpc_server *server, const char *socket, const char *path
 	if (connection)
 		nghttp2_submit_request(connection->session, NULL, headers,
 				       sizeof(headers) / sizeof(headers[0]), &provider, &own);
-	while (connection && !own.is_lost && !own.is_over &&
+	while (connection && connection->own == &own && !own.is_over &&
 	       (left = until - process_now_ms()) > 0 && grpc_serve(server, left))
 		;
-	if (connection && !own.is_lost)
+	if (connection && connection->own == &own)
 		drop(connection);
 	if (!own.status.code && !own.overflow)
 		reply = grpc_unpack(type, own.in.data, own.in.len);
@@ -459,6 +456,7 @@ struct grpc_server *grpc_open(const struct grpc_method *methods)
 	nghttp2_session_callbacks_set_send_callback(callbacks, on_send);
 	server->callbacks = callbacks;
 	server->methods = methods;
+	server->fd = -1;
 	return server;
 }
 
@@ -479,8 +477,7 @@ void grpc_close(struct grpc_server *server)
 			drop(&server->connections[i]);
 	if (is_in_place(server))
 		unlink(server->path);
-	if (server->path)
-		close(server->fd);
+	close(server->fd);
 	nghttp2_session_callbacks_del(server->callbacks);
 	nghttp2_option_del(server->option);
 	free(server);
@@ -496,8 +493,7 @@ int grpc_listen(struct grpc_server *server, const char *path)
 	fd = open_socket(path, true);
 	if (fd < 0)
 		return fd;
-	if (server->path)
-		close(server->fd);
+	close(server->fd);
 	server->fd = fd;
 	server->path = path;
 	return stat(path, &server->made) ? -errno : 1;

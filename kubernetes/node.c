@@ -16,7 +16,7 @@
 #include "lib/private.h"
 #include "slurm/node_file.h"
 
-struct node node;
+struct node node = { .kubelet = NODE_KUBELET, .config = NODE_CONFIG };
 
 #define DRIVER_INSIDE "/usr/lib/gpupart-host/driver"
 
@@ -42,20 +42,19 @@ static bool take(const char *key, const char *value)
 	return false;
 }
 
-static int read_config(const char *path)
+static int read_config(void)
 {
 	struct gpupart_config config;
 	int found;
 
-	node.config = path;
-	gpupart_config_open(&config, path, false);
+	gpupart_config_open(&config, node.config, false);
 	while ((found = gpupart_config_next(cmd_gp, &config)) > 0)
 		if (!take(config.key, config.value))
 			return failure(
 				"%s:%u: '%s = %s' is not valid: a line must be memory-per-tpc = SIZE, mps = yes or no, uid = N, or driver = files, cdi or runtime",
-				path, config.line, config.key, config.value);
+				node.config, config.line, config.key, config.value);
 	if (found == -EPERM)
-		return failure("%s is not a file that only root can write", path);
+		return failure("%s is not a file that only root can write", node.config);
 	return found ? failure("%s", gpupart_error(cmd_gp)) : 0;
 }
 
@@ -78,25 +77,38 @@ static int look(const char *command)
 
 /*
  * With --mem, the edits contain all settings of a quota. For each pod, the size and the set in
- * these edits are replaced.
+ * these edits are replaced. A container without one of the mounts
+ * would not be confined. So the plugin does not start if an edit is not complete.
  */
 static int read_edits(unsigned int gpu, const char *command)
 {
+	json_t *all, *entry, *own = NULL;
 	char line[4200];
 	FILE *pipe;
+	size_t i;
+	bool bad;
 
 	snprintf(line, sizeof(line), "'%s' cdi --gpu %s --uid %u --device pod %s", command,
 		 node.boards.gpus[gpu].pci, node.uid,
 		 node.memory_per_tpc ? "--name pod --mem 1G" : "");
 	pipe = popen(line, "re");
-	node.edits[gpu] = pipe ? json_loadf(pipe, 0, NULL) : NULL;
-	return !pipe || pclose(pipe) || !node.edits[gpu] ? failure("%s failed", line) : 0;
+	all = pipe ? json_loadf(pipe, 0, NULL) : NULL;
+	bad = !pipe || pclose(pipe) ||
+	      json_unpack(all, "{s:{s:o, s?o, s:o}, s:[{s:{s?o}}]}", "containerEdits",
+			  "env", &node.env[gpu], "deviceNodes", &node.nodes[gpu],
+			  "mounts", &node.mounts[gpu], "devices", "containerEdits",
+			  "env", &own);
+	json_array_extend(node.env[gpu], own);
+	json_array_foreach(node.mounts[gpu], i, entry)
+		bad |= json_unpack_ex(entry, NULL, JSON_VALIDATE_ONLY, "{s:s, s:s, s:[s]}",
+				      "hostPath", "containerPath", "options");
+	return bad ? failure("%s failed, or its output is not complete", line) : 0;
 }
 
-int node_open(const char *config)
+int node_open(void)
 {
 	char command[4096] = "";
-	int status = read_config(config);
+	int status = read_config();
 
 	/* The command is in the same directory as this program. */
 	if (readlink("/proc/self/exe", command, sizeof(command) - sizeof("gpupart")) < 0)
@@ -112,7 +124,7 @@ int node_open(const char *config)
 		if (board->memory && nr * node.memory_per_tpc > board->memory)
 			status = failure(
 				"%s: memory-per-tpc: all %u TPCs of GPU %s would need %llu MiB, but the GPU has %llu MiB",
-				config, nr, board->pci,
+				node.config, nr, board->pci,
 				(unsigned long long)(nr * node.memory_per_tpc >> 20),
 				(unsigned long long)(board->memory >> 20));
 		status = status ?: read_edits(i, command);
@@ -186,15 +198,6 @@ static void add_env(Kubelet__ContainerEdits *edits, char *text)
 	variable->value = alloc_text("%s", text ?: "");
 }
 
-static void add_list(Kubelet__ContainerEdits *edits, const json_t *of)
-{
-	json_t *list = json_object_get(json_object_get(of, "containerEdits"), "env"), *entry;
-	size_t i;
-
-	json_array_foreach(list, i, entry)
-		add_env(edits, alloc_text("%s", json_string_value(entry)));
-}
-
 static void add_mount(Kubelet__ContainerEdits *edits, const char *outside, const char *inside,
 		      bool read_only)
 {
@@ -244,16 +247,15 @@ static void add_driver(Kubelet__ContainerEdits *edits)
 void node_edits(unsigned int gpu, const struct gpupart_grant *grant, const char *tpcs,
 		const char *folder, Kubelet__ContainerEdits *edits)
 {
-	const json_t *all = json_object_get(node.edits[gpu], "containerEdits");
 	const char *outside, *inside, *option;
 	json_t *entry;
 	size_t i;
 
-	add_list(edits, node.edits[gpu]);
-	add_list(edits, json_array_get(json_object_get(node.edits[gpu], "devices"), 0));
-	json_array_foreach(json_object_get(all, "deviceNodes"), i, entry)
+	json_array_foreach(node.env[gpu], i, entry)
+		add_env(edits, alloc_text("%s", json_string_value(entry)));
+	json_array_foreach(node.nodes[gpu], i, entry)
 		add_node(edits, json_string_value(json_object_get(entry, "path")));
-	json_array_foreach(json_object_get(all, "mounts"), i, entry)
+	json_array_foreach(node.mounts[gpu], i, entry)
 		if (!json_unpack(entry, "{s:s, s:s, s:[s]}", "hostPath", &outside,
 				 "containerPath", &inside, "options", &option))
 			add_mount(edits, outside, inside, !strcmp(option, "ro"));

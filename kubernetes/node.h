@@ -8,9 +8,11 @@
 #include "kubelet.pb-c.h"
 
 #define NODE_CONFIG "/etc/gpupart/kubernetes"
+#define NODE_KUBELET "/var/lib/kubelet"
 #define NODE_RESOURCE "gpupart.dev/tpcs"
 
 extern struct node {
+	const char *kubelet;	/* kubelet's folder */
 	const char *config;	/* the path of the file with the settings */
 	uint64_t memory_per_tpc;	/* memory quota for each TPC in bytes; 0: no quota */
 	bool mps;		/* the pods are clients of the node's MPS daemon */
@@ -19,15 +21,15 @@ extern struct node {
 	enum { NODE_DRIVER_FILES, NODE_DRIVER_CDI, NODE_DRIVER_RUNTIME } driver;
 	struct node_gpus boards;
 	char names[NODE_GPUS_MAX][48];	/* the UUID of each GPU, or its address without a UUID */
-	json_t *edits[NODE_GPUS_MAX];	/* the edits that `gpupart cdi` writes for each GPU */
+	/* the edits that `gpupart cdi` writes for each GPU */
+	json_t *env[NODE_GPUS_MAX], *nodes[NODE_GPUS_MAX], *mounts[NODE_GPUS_MAX];
 } node;
 
 /*
- * Reads the settings and the GPUs. @config is the path of the settings. The file need not exist,
- * and the pointer must stay valid. If the GPUs are not simulated, 'gpupart slurm-node' examines
- * the GPUs. Returns 0 or an error.
+ * Reads the settings and the GPUs. The file with the settings need not exist. If the GPUs are not
+ * simulated, 'gpupart slurm-node' examines the GPUs. Returns 0 or an error.
  */
-int node_open(const char *config);
+int node_open(void);
 
 /* Returns kubelet's id for TPC @tpc of GPU @gpu. The caller must free the string. */
 char *node_id(unsigned int gpu, unsigned int tpc);

@@ -5,13 +5,11 @@
  * be killed at any time.
  */
 #include <errno.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 #include "cli/mps/mps_daemon.h"
 #include "cli/util/alloc.h"
@@ -21,7 +19,6 @@
 #include "kubernetes/pods.h"
 #include "slurm/node_lock.h"
 
-#define FOLDER "/var/lib/kubelet"
 #define ENDPOINT "gpupart.sock"
 /*
  * The plugins of a node share the node's grants. So there is one lock for all plugins of the node.
@@ -33,7 +30,6 @@
 #define REGISTER_MS 15000
 #define LIST_MS 2000
 #define WATCH_MS 500		/* ms between two checks of the sockets */
-#define START_SECONDS 60	/* after its start, kubelet knows its pods within this time */
 #define POLL_TURNS 2		/* checks of the sockets for each read of kubelet's list */
 
 static const char help[] =
@@ -41,20 +37,21 @@ static const char help[] =
 "Offers the TPCs of this node's GPUs to kubelet as " NODE_RESOURCE ", and allocates\n"
 "them to containers. Runs as root, as a service: Documentation/user/kubernetes.md.\n"
 "\n"
-"      --kubelet DIR   kubelet's folder (" FOLDER ")\n"
+"      --kubelet DIR   kubelet's folder (" NODE_KUBELET ")\n"
 "      --config FILE   the settings (" NODE_CONFIG ")\n"
 "  -h, --help\n";
 
 static struct grpc_server *server;
-static const char *kubelet = FOLDER;	/* kubelet's folder */
 /* The sockets where kubelet registers plugins and lists pods, and the plugin's socket. */
 static const char *registry, *lister, *endpoint;
 static volatile sig_atomic_t ended;
-static struct timespec lister_made;	/* time when kubelet made @lister */
+static uint64_t lister_made;	/* time when kubelet made @lister; ns of CLOCK_REALTIME */
 
+/* A signal just before poll() does not interrupt poll(). So there is one every 100 ms from now. */
 static void on_end(int sig)
 {
 	ended = sig;
+	ualarm(100000, 0);
 }
 
 static void *get_options(const void *request, struct grpc_status *status)
@@ -221,61 +218,12 @@ static bool read_list(struct gpupart_tpcset *ids, struct grpc_status *status)
 	return list;
 }
 
-/* Adds a list of ids. Since Kubernetes 1.20 there is a list for each NUMA node. */
-static void add_json(json_t *value, struct gpupart_tpcset *ids)
-{
-	char *text = (char *)json_string_value(value);
-	const char *key;
-	json_t *entry;
-	size_t i;
-
-	node_sort(&text, text != NULL, ids);
-	json_array_foreach(value, i, entry)
-		add_json(entry, ids);
-	json_object_foreach(value, key, entry)
-		add_json(entry, ids);
-}
-
-/*
- * Adds the ids in kubelet's checkpoint file. If the file cannot be parsed, adds all ids. If the
- * file does not exist, adds none. Allocation is the only time when kubelet writes this file. So the
- * file can contain ids of a removed pod. If the directory of a pod does not exist, ignores its ids.
- * But kubelet may have been killed before it made the directory. So these ids still count for some
- * time after a start of kubelet.
- */
-static void read_notes(struct gpupart_tpcset *ids)
-{
-	bool is_new = time(NULL) < lister_made.tv_sec + START_SECONDS;
-	char path[PATH_MAX], dir[PATH_MAX];
-	json_t *root, *list = NULL, *entry;
-	const char *resource;
-	size_t i;
-
-	snprintf(path, sizeof(path), "%s/device-plugins/kubelet_internal_checkpoint", kubelet);
-	if (access(path, F_OK) && errno == ENOENT)
-		return;
-	root = json_load_file(path, 0, NULL);
-	json_unpack(root, "{s:{s:o}}", "Data", "PodDeviceEntries", &list);
-	json_array_foreach(list, i, entry) {
-		resource = json_string_value(json_object_get(entry, "ResourceName"));
-		snprintf(dir, sizeof(dir), "%s/pods/%s", kubelet,
-			 json_string_value(json_object_get(entry, "PodUID")));
-		if (resource && !strcmp(resource, NODE_RESOURCE) && (is_new || !access(dir, F_OK)))
-			add_json(json_object_get(entry, "DeviceIDs"), ids);
-	}
-	/* An empty list is written as null by kubelet. */
-	if (!json_is_array(list) && !json_is_null(list))
-		for (unsigned int g = 0; g < node.boards.nr; g++)
-			ids[g] = gpupart_topology_all(node.boards.gpus[g].topo);
-	json_decref(root);
-}
-
 /* Frees the TPCs of containers that have ended. */
 static void poll_kubelet(void)
 {
-	struct gpupart_tpcset now[NODE_GPUS_MAX], noted[NODE_GPUS_MAX] = { 0 };
+	struct gpupart_tpcset now[NODE_GPUS_MAX];
 	static bool announced;
-	struct timespec before;
+	uint64_t before;
 	struct grpc_status status;
 	struct stat st;
 	bool listed;
@@ -290,16 +238,14 @@ static void poll_kubelet(void)
 		memset(now, 0, sizeof(now));
 		before = lister_made;
 		listed = read_list(now, &status) && !stat(lister, &st);
-		lister_made = listed ? st.st_ctim : before;
-		if (memcmp(&before, &lister_made, sizeof(before)))
+		lister_made = listed ? PODS_NS(st.st_ctim) : before;
+		if (lister_made != before)
 			pods_forget_lists(0);
-	} while (memcmp(&before, &lister_made, sizeof(before)));
-	if (listed) {
-		read_notes(noted);
-		pods_reap(now, noted);
-	} else if (!announced && !access(lister, F_OK)) {
+	} while (lister_made != before);
+	if (listed)
+		pods_reap(now, lister_made);
+	else if (!announced && !access(lister, F_OK))
 		remark("cannot find out which containers have ended: %s: %s", lister, status.why);
-	}
 	announced = !listed;
 	pods_follow();
 }
@@ -394,27 +340,25 @@ static bool register_plugin(void)
  */
 static void watch_sockets(void)
 {
-	static struct timespec registered;
+	static uint64_t registered;
 	static bool waits, is_known;
 	bool waited = waits;
 	int made = grpc_listen(server, endpoint);
 	struct stat st;
+	uint64_t before = registered;
 
 	if (made < 0 && made != -ENOENT)
 		remark("%s: %s", endpoint, strerror(-made));
-	is_known = is_known && !made;
 	waits = made < 0 || stat(registry, &st);
 	if (waits != waited)
 		remark(waits ? "there is no kubelet at %s: waiting until it starts"
 			     : "kubelet is at %s", registry);
 	if (waits)
 		return;
-	if (memcmp(&registered, &st.st_ctim, sizeof(registered))) {
-		pods_forget_lists(st.st_ctim.tv_sec * 1000000000ull + st.st_ctim.tv_nsec);
-		is_known = false;
-	}
-	registered = st.st_ctim;
-	is_known = is_known || register_plugin();
+	registered = PODS_NS(st.st_ctim);
+	if (registered != before)
+		pods_forget_lists(registered);
+	is_known = (is_known && !made && registered == before) || register_plugin();
 }
 
 static void serve(void)
@@ -436,14 +380,13 @@ static void serve(void)
 int main(int argc, char **argv)
 {
 	const char *path = getenv("PATH"), *libraries = getenv("LD_LIBRARY_PATH");
-	const char *config = NODE_CONFIG;
 	char why[256];
 	int fd;
 
 	cmd_name = "device-plugin";
 	for (int i = 1; i < argc; i++) {
-		const char **value = !strcmp(argv[i], "--kubelet") ? &kubelet :
-				     !strcmp(argv[i], "--config") ? &config : NULL;
+		const char **value = !strcmp(argv[i], "--kubelet") ? &node.kubelet :
+				     !strcmp(argv[i], "--config") ? &node.config : NULL;
 
 		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
 			return printf("%s", help) < 0;
@@ -454,11 +397,9 @@ int main(int argc, char **argv)
 	}
 	if (geteuid())
 		return usage_error("must run as root: it writes the node's grants");
-	registry = alloc_text("%s/device-plugins/kubelet.sock", kubelet);
-	lister = alloc_text("%s/pod-resources/kubelet.sock", kubelet);
-	endpoint = alloc_text("%s/device-plugins/" ENDPOINT, kubelet);
-	signal(SIGTERM, on_end);
-	signal(SIGINT, on_end);
+	registry = alloc_text("%s/device-plugins/kubelet.sock", node.kubelet);
+	lister = alloc_text("%s/pod-resources/kubelet.sock", node.kubelet);
+	endpoint = alloc_text("%s/device-plugins/" ENDPOINT, node.kubelet);
 	/* Allocations depend on no other variables. */
 	clearenv();
 	if (path)
@@ -474,8 +415,12 @@ int main(int argc, char **argv)
 			": stop it first; lslocks(8) shows its process");
 	if (fd < 0)
 		return failure("%s", why);
-	if (node_open(config))
+	if (node_open())
 		return EXIT_FAILED;
+	/* Before this, there is no socket. So a signal ends the plugin during node_open(). */
+	signal(SIGTERM, on_end);
+	signal(SIGINT, on_end);
+	signal(SIGALRM, on_end);
 	server = grpc_open(methods);
 	serve();
 	grpc_close(server);

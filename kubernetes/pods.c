@@ -24,8 +24,12 @@
 #define FOLDERS "/run/gpupart/kubernetes"
 #define PREFIX "0-0-"		/* begins ids of grants; Slurm's ids have one hyphen */
 #define IDS "pod ids="
+/* limits for reading /proc/PID/mountinfo, in bytes: of one process, and in one round */
+#define MOUNTS_ONE (1 << 20)
+#define MOUNTS_MAX (4 << 20)
 #define LOCK_SECONDS 3
 #define RUN_LOCK_SECONDS 1
+#define START_NS 60000000000ull	/* after its start, kubelet knows its pods within this time */
 #define GRACE_NS 10000000000ull	/* kubelet lists an allocation within this time after Allocate */
 #define LIST_NS 3000000000ull	/* same time, if kubelet offers the ids of a container as free */
 
@@ -36,6 +40,7 @@ static struct {
 	struct gpupart_tpcset held;	/* ids that it has not offered as free since then */
 } known[NODE_GPUS_MAX];
 static uint64_t kubelet_since, listed_at;	/* @listed_at: 0: not yet */
+static struct gpupart_tpcset noted[NODE_GPUS_MAX];	/* ids in kubelet's checkpoint file */
 struct pods pods;
 
 void pods_forget_lists(uint64_t since)
@@ -50,7 +55,7 @@ static uint64_t now_ns(void)
 	struct timespec now;
 
 	clock_gettime(CLOCK_REALTIME, &now);
-	return now.tv_sec * 1000000000ull + now.tv_nsec;
+	return PODS_NS(now);
 }
 
 static ino_t namespace_of(int pid)
@@ -62,46 +67,115 @@ static ino_t namespace_of(int pid)
 	return stat(path, &st) ? 0 : st.st_ino;
 }
 
-/*
- * Returns whether process @pid has mounted the folder of a grant. If so, marks the pod of this
- * grant as alive. A container can give its own folders any name. But it cannot put its folders on
- * the device of FOLDERS.
- */
-static bool look_at_mounts(int pid)
+/* Adds a list of ids. Since Kubernetes 1.20 there is a list for each NUMA node. */
+static void add_json(json_t *value, struct gpupart_tpcset *ids)
 {
+	char *text = (char *)json_string_value(value);
+	const char *key;
+	json_t *entry;
+	size_t i;
+
+	node_sort(&text, text != NULL, ids);
+	json_array_foreach(value, i, entry)
+		add_json(entry, ids);
+	json_object_foreach(value, key, entry)
+		add_json(entry, ids);
+}
+
+/*
+ * Reads the ids in kubelet's checkpoint file to @noted, and the UIDs of the pods to @pods. If the
+ * file cannot be parsed, @noted contains all ids. Allocation is the only time when kubelet writes
+ * this file. So the file can contain ids of a removed pod. If the directory of a pod does not
+ * exist, ignores its ids. But kubelet may have been killed before it made the directory. So these
+ * ids still count for some time after a start of kubelet.
+ */
+static void read_notes(uint64_t kubelet_made)
+{
+	char path[PATH_MAX];
+	const char *uid, *resource;
+	json_t *root, *list = NULL, *entry;
+	size_t i;
+
+	memset(noted, 0, sizeof(noted));
+	snprintf(path, sizeof(path), "%s/device-plugins/kubelet_internal_checkpoint", node.kubelet);
+	if (access(path, F_OK) && errno == ENOENT)
+		return;
+	root = json_load_file(path, 0, NULL);
+	json_unpack(root, "{s:{s:o}}", "Data", "PodDeviceEntries", &list);
+	json_array_foreach(list, i, entry) {
+		struct gpupart_tpcset ids[NODE_GPUS_MAX] = { 0 };
+
+		if (json_unpack(entry, "{s:s, s:s}", "PodUID", &uid, "ResourceName", &resource) ||
+		    strcmp(resource, NODE_RESOURCE))
+			continue;
+		add_json(json_object_get(entry, "DeviceIDs"), ids);
+		snprintf(path, sizeof(path), "%s/pods/%s", node.kubelet, uid);
+		if (now_ns() < kubelet_made + START_NS || !access(path, F_OK))
+			add_json(json_object_get(entry, "DeviceIDs"), noted);
+		for (struct pod *p = pods.list; p < pods.list + pods.nr; p++)
+			if (gpupart_tpcset_intersects(*p->uid ? &p->own : &p->ids, &ids[p->gpu]))
+				snprintf(p->uid, sizeof(p->uid), "%s", uid);
+	}
+	/* An empty list is written as null by kubelet. */
+	if (!json_is_array(list) && !json_is_null(list))
+		for (unsigned int g = 0; g < node.boards.nr; g++)
+			noted[g] = gpupart_topology_all(node.boards.gpus[g].topo);
+	json_decref(root);
+}
+
+/*
+ * Returns 1 if process @pid has mounted the folder of a grant, and marks the pod of this grant as
+ * alive. A container can give its own folders any name. But it cannot put its folders on the device
+ * of FOLDERS. It can also mount parts of its grant's folder. If there is no such mount, returns 0.
+ * A user namespace can have many mounts, and a copy of it can have them before the grant's mount.
+ * So after a limit, returns -1.
+ */
+static int look_at_mounts(int pid, const struct cgroup_ids *ids)
+{
+	long *left = &pods.mounts_left[*ids->pod || *ids->container], end = *left - MOUNTS_ONE;
 	char path[32], root[4096], *id;
 	unsigned int major, minor;
+	int found = 0, len = 0;
 	struct stat folders;
-	bool found = false;
 	FILE *file;
 
 	snprintf(path, sizeof(path), "/proc/%d/mountinfo", pid);
 	file = stat(FOLDERS, &folders) ? NULL : fopen(path, "re");
-	while (file && fscanf(file, "%*d %*d %u:%u %4095s%*[^\n]", &major, &minor, root) == 3) {
+	while (file && !found && fscanf(file, "%*d %*d %u:%u %4095s%*[^\n]%n", &major, &minor,
+					root, &len) == 3) {
+		*left -= len;
 		id = strstr(root, "/" PREFIX);
-		if (!id || makedev(major, minor) != folders.st_dev)
-			continue;
-		found = true;
-		for (unsigned int i = 0; i < pods.nr; i++)
-			pods.list[i].lives |= !strcmp(id + 1, pods.list[i].grant.id);
+		if (id && makedev(major, minor) == folders.st_dev)
+			found = 1;
+		else if (*left < 0 || *left < end)
+			found = -1;
+		for (struct pod *p = pods.list; found > 0 && p < pods.list + pods.nr; p++)
+			p->lives |= !strncmp(id + 1, p->grant.id, strlen(p->grant.id));
 	}
 	if (file)
 		fclose(file);
 	return found;
 }
 
-static void look_for_processes(void)
+static void look_for_processes(uint64_t kubelet_made)
 {
 	ino_t own = namespace_of(getpid()), last = own, at;
 	DIR *proc = opendir("/proc");
+	struct cgroup_ids ids;
 	int pid;
 
+	read_notes(kubelet_made);
 	/* The processes of one container mostly have consecutive pids. */
-	while (proc && (pid = process_next(proc))) {
+	for (; proc && (pid = process_next(proc)); last = at) {
 		at = namespace_of(pid);
-		if (at && at != own && at != last)
-			look_at_mounts(pid);
-		last = at;
+		if (!at || at == own || at == last)
+			continue;
+		cgroup_read(pid, &ids);
+		if (look_at_mounts(pid, &ids) >= 0 || (!*ids.pod && !*ids.container))
+			continue;
+		/* This may be a process of any container of its pod. */
+		for (struct pod *p = pods.list; p < pods.list + pods.nr; p++)
+			p->lives |= !*ids.pod || !*p->uid || !strcmp(p->uid, ids.pod);
 	}
 	if (proc)
 		closedir(proc);
@@ -113,7 +187,8 @@ static bool is_in_pod(int pid)
 	struct cgroup_ids ids;
 
 	cgroup_read(pid, &ids);
-	return *ids.pod || (namespace_of(pid) != namespace_of(getpid()) && look_at_mounts(pid));
+	return *ids.pod || (namespace_of(pid) != namespace_of(getpid()) &&
+			    look_at_mounts(pid, &ids) > 0);
 }
 
 int pods_read(void)
@@ -122,9 +197,11 @@ int pods_read(void)
 	struct neighbours beside[NODE_GPUS_MAX] = { 0 };
 	struct gpupart_grant *list;
 	int nr = shown_grants(cmd_gp, &list);
+	static struct pods old;
 
-	free(pods.list);
-	pods = (struct pods){ .read_at = now_ns() };
+	free(old.list);
+	old = pods;
+	pods = (struct pods){ .read_at = now_ns(), .mounts_left = { MOUNTS_MAX, MOUNTS_MAX } };
 	if (nr < 0) {
 		remark("%s", gpupart_error(cmd_gp));
 		return nr;
@@ -144,6 +221,9 @@ int pods_read(void)
 			pods.memory[pod.gpu] += list[i].memory;
 			continue;
 		}
+		for (unsigned int o = 0; o < old.nr; o++)
+			if (!strcmp(old.list[o].grant.id, list[i].id))
+				strcpy(pod.uid, old.list[o].uid);
 		gpupart_tpcset_parse_hex(NULL, list[i].asked + strlen(IDS), &pod.ids);
 		pod.born = strtoull(list[i].id + strlen(PREFIX), NULL, 16);
 		pod.is_young = now_ns() < pod.born + GRACE_NS && pod.born > kubelet_since;
@@ -184,17 +264,13 @@ void pods_follow(void)
 	DIR *dir = opendir(FOLDERS);
 	unsigned int i;
 
-	for (i = 0; i < pods.nr; i++) {
-		const struct pod *pod = &pods.list[i];
-
+	for (const struct pod *pod = pods.list; pod < pods.list + pods.nr; pod++) {
 		snprintf(from, sizeof(from), GPUPART_GRANT_ROOT "/%s", pod->grant.id);
 		snprintf(to, sizeof(to), "%s/" GPUPART_GRANT_CONTAINER,
 			 folder_of(pod->grant.id, folder));
 		/* An init container may still run on TPCs of other containers of its pod. */
 		if (gpupart_tpcset_equal(&pod->own, &pod->ids) && !stat(from, &grant) &&
-		    (stat(to, &copy) || copy.st_mtim.tv_sec < grant.st_mtim.tv_sec ||
-		     (copy.st_mtim.tv_sec == grant.st_mtim.tv_sec &&
-		      copy.st_mtim.tv_nsec < grant.st_mtim.tv_nsec)))
+		    (stat(to, &copy) || PODS_NS(copy.st_mtim) < PODS_NS(grant.st_mtim)))
 			hold_container(folder, &pod->grant);
 	}
 	while (dir && (entry = readdir(dir))) {
@@ -205,18 +281,6 @@ void pods_follow(void)
 	}
 	if (dir)
 		closedir(dir);
-}
-
-static int drop(const struct pod *pod)
-{
-	char folder[PODS_FOLDER_LEN];
-	int err = gpupart_grant_drop(cmd_gp, pod->grant.id);
-
-	if (err)
-		remark("%s", gpupart_error(cmd_gp));
-	else
-		hold_remove(folder_of(pod->grant.id, folder));
-	return err;
 }
 
 struct gpupart_tpcset pods_offer(unsigned int gpu, const struct gpupart_tpcset *ids)
@@ -260,9 +324,9 @@ const char *pods_most(void)
 	return text;
 }
 
-void pods_reap(const struct gpupart_tpcset *listed, const struct gpupart_tpcset *noted)
+void pods_reap(const struct gpupart_tpcset *listed, uint64_t kubelet_made)
 {
-	look_for_processes();
+	look_for_processes(kubelet_made);
 	listed_at = pods.read_at;
 	for (unsigned int g = 0; g < NODE_GPUS_MAX; g++) {
 		known[g].listed = listed[g];
@@ -270,9 +334,9 @@ void pods_reap(const struct gpupart_tpcset *listed, const struct gpupart_tpcset 
 	}
 	for (unsigned int i = 0; i < pods.nr; i++) {
 		struct pod *pod = &pods.list[i];
-		bool is_back = gpupart_tpcset_empty(&pod->own);
 		/* Keep the grant of an init container as long as other grants have the same ids. */
-		const struct gpupart_tpcset *ids = is_back ? &pod->ids : &pod->own;
+		const struct gpupart_tpcset *ids =
+			gpupart_tpcset_empty(&pod->own) ? &pod->ids : &pod->own;
 
 		/* After a restart, kubelet lists pods late, but its checkpoint has all of them. */
 		if (pod->lives || gpupart_tpcset_intersects(ids, &listed[pod->gpu]) ||
@@ -280,21 +344,11 @@ void pods_reap(const struct gpupart_tpcset *listed, const struct gpupart_tpcset 
 		     !gpupart_tpcset_intersects(ids, &known[pod->gpu].seen) &&
 		     (pod->is_young || gpupart_tpcset_intersects(ids, &noted[pod->gpu]))))
 			continue;
-		if (!drop(pod))
+		if (gpupart_grant_drop(cmd_gp, pod->grant.id))
+			remark("%s", gpupart_error(cmd_gp));
+		else
 			pods.list[i--] = pods.list[--pods.nr];
 	}
-}
-
-/* Chooses @nr TPCs of @from. The set @from must have at least @nr TPCs. */
-static struct gpupart_tpcset packed(unsigned int gpu,
-				    const struct gpupart_tpcset *from, unsigned int nr)
-{
-	struct gpupart_tpcset set = { 0 };
-
-	if (nr)
-		gpupart_set_shape(cmd_gp, node.boards.gpus[gpu].topo, GPUPART_SHAPE_PACKED, from,
-				  nr, &set);
-	return set;
 }
 
 /*
@@ -320,31 +374,29 @@ static bool is_reuse(const struct pod *pod, const struct gpupart_tpcset *ids)
 static int take_ids_back(unsigned int gpu, const struct gpupart_tpcset *ids,
 			 struct gpupart_tpcset *shared)
 {
-	bool looked = false;
 	int err = 0;
 
-	for (unsigned int i = 0; !err && i < pods.nr; i++) {
-		struct pod *pod = &pods.list[i];
+	for (struct pod *pod = pods.list; !err && pod < pods.list + pods.nr; pod++) {
 		struct gpupart_tpcset both = gpupart_tpcset_and(&pod->own, ids);
 		unsigned int nr = gpupart_tpcset_count(&both);
 
 		if (pod->gpu != gpu || !nr)
 			continue;
-		if (!looked)
-			look_for_processes();
-		looked = true;
+		if (!pods.nr_looks++)
+			look_for_processes(0);
 		if (!is_reuse(pod, &both)) {
 			err = -EEXIST;
 		} else if (pod->lives) {
 			strcpy(pod->grant.asked, IDS "0");
 			err = gpupart_grant_put(cmd_gp, &pod->grant);
 		} else if (pod->is_young && gpupart_tpcset_count(&pod->grant.set) >= nr) {
-			both = packed(gpu, &pod->grant.set, nr);
+			gpupart_set_shape(cmd_gp, node.boards.gpus[gpu].topo, GPUPART_SHAPE_PACKED,
+					  &pod->grant.set, nr, &both);
 			*shared = gpupart_tpcset_or(shared, &both);
 			pod->grant.set = gpupart_tpcset_andnot(&pod->grant.set, &both);
 			pod->gave_on = true;
 		} else {
-			err = drop(pod);
+			err = gpupart_grant_drop(cmd_gp, pod->grant.id);
 			memset(&pod->grant.set, 0, sizeof(pod->grant.set));
 		}
 	}
@@ -355,7 +407,7 @@ static int take_ids_back(unsigned int gpu, const struct gpupart_tpcset *ids,
 static void place(unsigned int gpu, const struct gpupart_tpcset *ids,
 		  struct gpupart_grant *grant, struct grpc_status *status)
 {
-	struct gpupart_tpcset shared = { 0 }, left, rest;
+	struct gpupart_tpcset shared = { 0 }, left;
 	unsigned int nr = gpupart_tpcset_count(ids), room;
 	int err = take_ids_back(gpu, ids, &shared);
 
@@ -364,12 +416,15 @@ static void place(unsigned int gpu, const struct gpupart_tpcset *ids,
 	shared = gpupart_tpcset_andnot(&shared, &pods.taken[gpu]);
 	room = gpupart_tpcset_count(&shared) + gpupart_tpcset_count(&left);
 	if (!err && nr <= room) {
-		rest = packed(gpu, &left, nr - gpupart_tpcset_count(&shared));
-		grant->set = gpupart_tpcset_or(&shared, &rest);
-		err = gpupart_grant_put(cmd_gp, grant);
+		/* If no more TPCs are wanted, this fails, and the set stays empty. */
+		gpupart_set_shape(cmd_gp, node.boards.gpus[gpu].topo, GPUPART_SHAPE_PACKED, &left,
+				  nr - gpupart_tpcset_count(&shared), &grant->set);
+		grant->set = gpupart_tpcset_or(&shared, &grant->set);
+		/* In this order, no TPC is ever in two grants, even if the plugin is killed. */
 		for (unsigned int i = 0; !err && i < pods.nr; i++)
 			if (pods.list[i].gave_on)
 				err = gpupart_grant_put(cmd_gp, &pods.list[i].grant);
+		err = err ?: gpupart_grant_put(cmd_gp, grant);
 	}
 	if (err == -EEXIST)
 		grpc_fail(status, GRPC_RESOURCE_EXHAUSTED,
@@ -386,29 +441,30 @@ static void place(unsigned int gpu, const struct gpupart_tpcset *ids,
 /*
  * Acquires the lock of root's `gpupart run -n`, and then the lock of the node's schedulers. If a
  * container can open the folder of the first lock, the container can keep this lock. In this case,
- * a run that begins now may get the same TPCs. If fds[1] is below 0, @why has the reason.
+ * a run that begins now may get the same TPCs. If fds[1] is below 0, sets the text of
+ * @status.
  */
-static void lock(int fds[2], char *why, size_t len)
+static void lock(int fds[2], struct grpc_status *status)
 {
 	char folder[STATE_DIR_PATH_LEN], path[STATE_DIR_PATH_LEN + 8];
 
 	snprintf(path, sizeof(path), "%s/lock", state_dir_path(0, folder));
-	fds[0] = state_dir_create(0, why, len) ?: node_lock(path, RUN_LOCK_SECONDS, why, len);
+	fds[0] = state_dir_create(0, status->why, sizeof(status->why)) ?:
+		 node_lock(path, RUN_LOCK_SECONDS, status->why, sizeof(status->why));
 	if (fds[0] < 0)
 		remark(
 			"'gpupart run -n' may choose the same TPCs, because the lock cannot be acquired: %s",
-		       why);
-	fds[1] = node_lock(NODE_LOCK, LOCK_SECONDS, why, len);
+		       status->why);
+	fds[1] = node_lock(NODE_LOCK, LOCK_SECONDS, status->why, sizeof(status->why));
 }
 
 void pods_give(unsigned int gpu, const struct gpupart_tpcset *ids, struct gpupart_grant *grant,
 	       char folder[PODS_FOLDER_LEN], struct grpc_status *status)
 {
 	const struct node_gpu *board = &node.boards.gpus[gpu];
-	char why[sizeof(status->why)];
 	int fds[2];
 
-	lock(fds, why, sizeof(why));
+	lock(fds, status);
 	*grant = (struct gpupart_grant){
 		.nr_tpcs = gpupart_topology_nr_tpcs(board->topo),
 		.memory = gpupart_tpcset_count(ids) * node.memory_per_tpc,
@@ -423,7 +479,7 @@ void pods_give(unsigned int gpu, const struct gpupart_tpcset *ids, struct gpupar
 	gpupart_tpcset_format_hex(ids, grant->asked + strlen(IDS),
 				  sizeof(grant->asked) - strlen(IDS));
 	if (fds[1] < 0)
-		grpc_fail(status, GRPC_UNAVAILABLE, "%s", why);
+		status->code = GRPC_UNAVAILABLE;
 	else if (pods_read())
 		grpc_fail(status, GRPC_UNAVAILABLE, "%s", gpupart_error(cmd_gp));
 	else if (grant->memory && pods.memory[gpu] + grant->memory > board->memory)
@@ -433,9 +489,8 @@ void pods_give(unsigned int gpu, const struct gpupart_tpcset *ids, struct gpupar
 			  (unsigned long long)(pods.memory[gpu] >> 20));
 	else
 		place(gpu, ids, grant, status);
-	for (int i = 0; i < 2; i++)
-		if (fds[i] >= 0)
-			close(fds[i]);
+	close(fds[0]);
+	close(fds[1]);
 	if (status->code)
 		return;
 	known[gpu].seen = gpupart_tpcset_andnot(&known[gpu].seen, ids);

@@ -9,6 +9,9 @@
 #include "kubernetes/grpc.h"
 #include "kubernetes/node.h"
 
+/* The time in a struct timespec, in ns. */
+#define PODS_NS(time) ((time).tv_sec * 1000000000ull + (time).tv_nsec)
+
 /* The grant of a container. The container may have ended. */
 struct pod {
 	struct gpupart_grant grant;
@@ -20,6 +23,7 @@ struct pod {
 	bool is_young;		/* the grant is so new that kubelet may not list it yet, and
 				 * kubelet has not restarted since */
 	bool lives;		/* a process of the container was found */
+	char uid[37];		/* the UID of its pod in Kubernetes, or "" if it is not known */
 	bool gave_on;		/* another grant has some of this grant's TPCs now */
 };
 
@@ -31,6 +35,9 @@ extern struct pods {
 	/* TPCs that other grants and other programs have; memory of other grants in bytes */
 	struct gpupart_tpcset taken[NODE_GPUS_MAX];
 	uint64_t memory[NODE_GPUS_MAX];
+	/* bytes of /proc/PID/mountinfo that may be read: of other processes, of containers */
+	long mounts_left[2];
+	unsigned int nr_looks;	/* calls of look_for_processes() */
 } pods;
 
 /* Reads all grants. Returns 0 or -errno; after an error, there are no pods. */
@@ -56,10 +63,10 @@ const char *pods_most(void);
  * no process and kubelet does not list it. @listed: the ids that kubelet lists, for each GPU.
  * After a restart of kubelet, there is a third condition: kubelet's checkpoint file does not
  * contain the container. The third condition applies until kubelet has listed the container one
- * time.
- * @noted: the ids in kubelet's checkpoint file, for each GPU.
+ * time. @kubelet_made: the time in ns of CLOCK_REALTIME when
+ * kubelet started.
  */
-void pods_reap(const struct gpupart_tpcset *listed, const struct gpupart_tpcset *noted);
+void pods_reap(const struct gpupart_tpcset *listed, uint64_t kubelet_made);
 
 /*
  * Must be called after a restart of kubelet. @since: the time in ns of CLOCK_REALTIME, or 0 if

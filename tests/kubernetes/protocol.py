@@ -2,6 +2,7 @@
 """protocol.py TMP: see protocol.sh. Prints TAP."""
 import json
 import os
+import shutil
 import signal
 import socket
 import struct
@@ -453,6 +454,105 @@ ok(
     status,
 )
 
+# A process with its own user namespace can have up to 100,000 mounts. In a copy of its mount
+# namespace, they are before the mount of its grant.
+CROWD = """
+import ctypes, os
+path = "/dev/shm" + ("/" + "x" * 250) * 15
+os.makedirs(path)
+for n in range(2400):
+    if ctypes.CDLL(None).mount(path.encode(), path.encode(), None, 4096, None):
+        raise OSError("mount")
+os.execvp("unshare", ["unshare", "-m", "sleep", "1000"])
+"""
+cgroups = []
+
+
+def join_pod(pid, uid):
+    """Puts a process into a container's cgroup, as kubelet does. Returns whether it could."""
+    for root in ("/sys/fs/cgroup/pids", "/sys/fs/cgroup/cpu", "/sys/fs/cgroup"):
+        path = root + "/kubepods-%d/pod%s/%s" % (os.getpid(), uid, uid[0] * 64)
+        try:
+            os.makedirs(path, exist_ok=True)
+            with open(path + "/cgroup.procs", "w") as file:
+                file.write(str(pid))
+        except OSError:
+            continue
+        cgroups.append(path)
+        return True
+    return False
+
+
+def crowded(edits, uid):
+    process = peer.container(edits, ["/usr/bin/python3", "-c", CROWD])
+    joined = join_pod(process.pid, uid)
+    until(lambda: open("/proc/%d/cmdline" % process.pid).read().startswith("sleep"))
+    return process, joined
+
+
+def rounds(number):
+    seen = kubelet.lists_seen
+    until(lambda: kubelet.lists_seen >= seen + number)
+    return kubelet.lists_seen - seen
+
+
+def bytes_read():
+    with open("/proc/%d/io" % plugin.process.pid) as file:
+        return int(file.readline().split()[1])
+
+
+crowd, other = ("%s-0000-0000-0000-000000000000" % (c * 8) for c in "ab")
+reply = kubelet.give(crowd, ids[1][:4])
+name = peer.variables(reply)["GPUPART_NAME"]
+beside = peer.variables(kubelet.give(other, ids[1][4:8]))["GPUPART_NAME"]
+process, joined = crowded(reply, crowd)
+size = len(open("/proc/%d/mountinfo" % process.pid).read())
+ok(size > 16 << 20, "a container has more than 16 MiB of mounts", size)
+more = [crowded(reply, crowd)[0] for n in range(2)]
+read = bytes_read()
+number = rounds(4)
+each = (bytes_read() - read) / number
+ok(each < 12 << 20, "the plugin reads only a part of them", "%d bytes a round" % each)
+for each in more:
+    each.kill()
+    each.wait()
+if joined:
+    kubelet.stale = {crowd: kubelet.given.pop(crowd)}
+    kubelet.note()
+    rounds(3)
+    ok(name in held(), "a container keeps its TPCs if the plugin does not find its mount", held())
+    del kubelet.given[other]
+    kubelet.stale = {}
+    kubelet.note()
+    ok(
+        until(lambda: beside not in held()) and name in held(),
+        "an ended container of another pod does not, though the checkpoint has neither",
+        held(),
+    )
+    plugin.stop()
+    kubelet.registered = []
+    plugin.start()
+    until(lambda: kubelet.registered)
+    rounds(3)
+    ok(name in held(), "it does too if the plugin does not know the pod of a grant", held())
+    process.kill()
+    process.wait()
+    ok(until(lambda: name not in held()), "until its process has ended", held())
+else:
+    print("# no cgroup can be made here: who keeps TPCs was not tested")
+    kubelet.given.pop(crowd), kubelet.given.pop(other)
+    kubelet.note()
+    process.kill()
+    process.wait()
+    until(lambda: len(held()) == 2)
+for path in cgroups:
+    for n in range(3):
+        try:
+            os.rmdir(path)
+        except OSError:
+            break
+        path = os.path.dirname(path)
+
 # ---------------------------------------------------------------- restarts
 plugin.stop()
 before = held()
@@ -591,12 +691,36 @@ ok(
     (init, main),
 )
 
+# An init container's grant cannot be replaced, because it is a mount point.
+init = peer.variables(kubelet.give("pod3", ids[1][60:62]))
+path = "/run/gpupart/jobs/" + init["GPUPART_JOB"]
+subprocess.check_call(["mount", "--bind", path, path])
+before = held()
+refused(
+    lambda: kubelet.allocate(ids[1][60:66]),
+    "the grant of job %s cannot be written" % init["GPUPART_NAME"],
+    "if a grant that gives TPCs to another one cannot be written, Allocate fails",
+    code.UNAVAILABLE,
+)
+ok(held() == before, "and no grant has the TPCs of another one", (held(), before))
+subprocess.check_call(["umount", path])
+del kubelet.given["pod3"]
+kubelet.note()
+ok(until(lambda: init["GPUPART_NAME"] not in held()), "and nothing of it is left", held())
+
 # ------------------------------------------------------------------------- MPS
+kubelet.hang = True
+lists = kubelet.lists_seen
+until(lambda: kubelet.lists_seen > lists)
+ended = time.monotonic()
 plugin.stop(signal.SIGTERM)
+ended = time.monotonic() - ended
+kubelet.hang = False
 ok(
     plugin.process.returncode == 0 and not os.path.exists(folder + "/device-plugins/gpupart.sock"),
     "SIGTERM: it ends, and its socket goes",
 )
+ok(ended < 1, "also while kubelet does not answer", ended)
 write_config("mps = yes\n")
 kubelet.registered = []
 plugin.start()
@@ -641,6 +765,36 @@ for text, part in (
     write_config(text)
     status = subprocess.run(plugin.words, capture_output=True, text=True)
     ok(status.returncode == 1 and part in status.stderr, "settings %r are refused" % text, status)
+# A plugin beside a `gpupart` whose edits have a mount without a path in the container.
+os.makedirs(tmp + "/other/bin")
+os.symlink(peer.build + "/lib", tmp + "/other/lib")
+shutil.copy(plugin.words[0], tmp + "/other/bin")
+write_config("")
+
+
+def other_plugin(script):
+    with open(tmp + "/other/bin/gpupart", "w") as file:
+        file.write("#!/bin/sh\n%s\n" % script)
+    os.chmod(tmp + "/other/bin/gpupart", 0o755)
+    words = ["timeout", "20", tmp + "/other/bin/gpupart-device-plugin"] + plugin.words[1:]
+    return subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
+
+
+for part in ("containerPath", "hostPath", "options", "mounts"):
+    status = other_plugin("%s \"$@\" | sed 's/\"%s\"/\"x\"/'" % (gpupart, part))
+    said = status.communicate()[1]
+    ok(
+        status.returncode == 1 and "or its output is not complete" in said,
+        "the plugin does not start if edits have no %s" % part,
+        said,
+    )
+status = other_plugin("echo asked >&2; exec sleep 8")
+status.stderr.readline()
+ended = time.monotonic()
+status.terminate()
+status.wait()
+ended = time.monotonic() - ended
+ok(ended < 1, "SIGTERM ends it also while it waits for `gpupart cdi`", ended)
 os.chmod(config, 0o666)
 status = subprocess.run(plugin.words, capture_output=True, text=True)
 ok(
