@@ -313,6 +313,8 @@ static __attribute__((noinline, cold)) void on_lost_launch(enum state_counter co
 
 	not_kept(counter, NULL, params, NULL);
 	state_count(counter);
+	if (scope_thread.lend)
+		atomic_fetch_add(&report_lend->unbounded, 1);
 	if (counter == STATE_UNCONFINABLE_GPU && driver_context_known(params->ctx))
 		return;
 	for (unsigned int n = 0; (gpu = scope_gpu(n)); n++)
