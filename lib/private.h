@@ -254,10 +254,11 @@ void gpupart_lend_bound(struct gpupart_report *report, uint64_t depth_ns, uint64
 /*
  * The results of lending. @lent: the number of launches that used lent TPCs. @revoked: the
  * number of kernels that may no longer use lent TPCs. @waited: the number of launches that
- * waited because of a bound. @expired: the number of these waits that timed out.
+ * waited because of a bound. @expired: the number of these waits that timed out. @unbounded: the
+ * number of launches without a record, to which no bound applies.
  */
 struct gpupart_lend_counts {
-	uint64_t lent, revoked, waited, expired;
+	uint64_t lent, revoked, waited, expired, unbounded;
 };
 void gpupart_lend_counts(const struct gpupart_report *report, struct gpupart_lend_counts *counts);
 

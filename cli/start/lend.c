@@ -485,6 +485,10 @@ void lend_say(const struct lend_wishes *wishes, const struct gpupart_report *rep
 			"%llu launches could also use idle TPCs of '%s'%s; %llu kernels used these TPCs for too long",
 			(unsigned long long)counts.lent, wishes->job,
 			simulated ? " (simulated)" : "", (unsigned long long)counts.revoked);
+	if (counts.unbounded)
+		remark(
+			"%llu launches had no completion record, so their time was not bounded%s: see 'gpupart doctor'",
+			(unsigned long long)counts.unbounded, simulated ? " (simulated)" : "");
 	if (counts.expired)
 		remark("%llu launches stopped waiting before earlier launches had ended%s",
 		       (unsigned long long)counts.expired, simulated ? " (simulated)" : "");

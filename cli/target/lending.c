@@ -26,12 +26,15 @@ const char *lending_text(char text[LENDING_STRLEN], const struct gpupart_topolog
 			 const struct gpupart_lending *lending)
 {
 	const struct gpupart_lend_counts *c = &lending->counts;
-	char set[OUT_SET_STRLEN];
+	char set[OUT_SET_STRLEN], lost[64] = "";
 
+	if (c->unbounded)
+		snprintf(lost, sizeof(lost), ", %llu were not bounded",
+			 (unsigned long long)c->unbounded);
 	if (!*lending->lender) {
 		snprintf(text, LENDING_STRLEN,
-			 "bounds outstanding launches to %g ms: %llu launches waited",
-			 lending->depth_ns / 1e6, (unsigned long long)c->waited);
+			 "bounds outstanding launches to %g ms: %llu launches waited%s",
+			 lending->depth_ns / 1e6, (unsigned long long)c->waited, lost);
 		return text;
 	}
 	if (topo)
@@ -39,10 +42,10 @@ const char *lending_text(char text[LENDING_STRLEN], const struct gpupart_topolog
 	else
 		gpupart_tpcset_format_list(&lending->tpcs, set, sizeof(set));
 	snprintf(text, LENDING_STRLEN,
-		 "borrows from %s: %s%s; %llu launches used lent TPCs, %llu waited",
+		 "borrows from %s: %s%s; %llu launches used lent TPCs, %llu waited%s",
 		 lending->lender, gpupart_tpcset_empty(&lending->tpcs) ? "nothing now" : "TPCs ",
 		 gpupart_tpcset_empty(&lending->tpcs) ? "" : set,
-		 (unsigned long long)c->lent, (unsigned long long)c->waited);
+		 (unsigned long long)c->lent, (unsigned long long)c->waited, lost);
 	return text;
 }
 
@@ -55,12 +58,13 @@ json_t *lending_json(const struct gpupart_lending *lending)
 		return json_null();
 	c = &lending->counts;
 	set = out_json_tpcs(&lending->tpcs);
-	return json_pack("{s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I}",
+	return json_pack("{s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I}",
 			 "lender", out_json_text(lending->lender),
 			 "set", set,
 			 "limit_ns", lending->limit_ns ? json_integer(lending->limit_ns) :
 							 json_null(),
 			 "depth_ns", (json_int_t)lending->depth_ns,
 			 "launches", (json_int_t)c->lent, "waited", (json_int_t)c->waited,
-			 "expired", (json_int_t)c->expired, "revoked", (json_int_t)c->revoked);
+			 "expired", (json_int_t)c->expired, "revoked", (json_int_t)c->revoked,
+			 "unbounded", (json_int_t)c->unbounded);
 }

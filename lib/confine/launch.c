@@ -302,19 +302,37 @@ static __attribute__((noinline, cold)) void on_first_launch(struct gpupart_gpu *
 		state_lane_add(&spare);
 }
 
+/*
+ * Handles a launch that cannot be read, or whose GPU is not attached. Such a launch has no record.
+ * If the launch may run on an attached GPU, that GPU counts as busy from then on.
+ */
+static __attribute__((noinline, cold)) void on_lost_launch(enum state_counter counter,
+							   const struct launch_params *params)
+{
+	struct gpupart_gpu *gpu;
+
+	not_kept(counter, NULL, params, NULL);
+	state_count(counter);
+	if (scope_thread.lend)
+		atomic_fetch_add(&report_lend->unbounded, 1);
+	if (counter == STATE_UNCONFINABLE_GPU && driver_context_known(params->ctx))
+		return;
+	for (unsigned int n = 0; (gpu = scope_gpu(n)); n++)
+		records_lost(atomic_load_explicit(&gpu->recorder, memory_order_acquire));
+	report_busy();
+}
+
 /* Handles a launch if CUDA shows several GPUs or if the thread has no lane. */
 static __attribute__((noinline)) void on_slow_launch(const struct launch_params *params)
 {
 	struct gpupart_gpu *gpu = scope_gpu_of(driver_gpu_of_launch(params->ctx));
 
-	if (!gpu) {
-		not_kept(STATE_UNCONFINABLE_GPU, NULL, params, NULL);
-		state_count(STATE_UNCONFINABLE_GPU);
-	} else if (!state_lane) {
+	if (!gpu)
+		on_lost_launch(STATE_UNCONFINABLE_GPU, params);
+	else if (!state_lane)
 		on_first_launch(gpu, params);
-	} else {
+	else
 		on_launch_on(gpu, params, state_lane);
-	}
 }
 
 /*
@@ -330,8 +348,7 @@ static __attribute__((noinline, cold)) void on_unknown_launch(const struct launc
 			 params->size < sizeof(*params) ? NULL : params->tmd);
 		state_count(STATE_FREE);
 	} else {
-		not_kept(STATE_UNCONFINABLE_VERSION, NULL, params, NULL);
-		state_count(STATE_UNCONFINABLE_VERSION);
+		on_lost_launch(STATE_UNCONFINABLE_VERSION, params);
 	}
 }
 

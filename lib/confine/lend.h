@@ -71,6 +71,8 @@ static inline void lend_recorded(struct scope_lend *lend, const struct gpupart_g
 {
 	lend->records = atomic_load_explicit(&gpu->records, memory_order_acquire);
 	lend->ring = lend->records ? records_last(&lend->seq) : NULL;
+	if (!lend->ring)
+		atomic_fetch_add_explicit(&report_lend->unbounded, 1, memory_order_relaxed);
 }
 
 #endif

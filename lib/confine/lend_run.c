@@ -73,6 +73,7 @@ static struct gpupart_lend_counts counts_of(const struct lend_memory *lend)
 	return (struct gpupart_lend_counts){
 		.lent = read_count(&lend->lent), .revoked = read_count(&lend->revoked),
 		.waited = read_count(&lend->waited), .expired = read_count(&lend->expired),
+		.unbounded = read_count(&lend->unbounded),
 	};
 }
 

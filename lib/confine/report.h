@@ -13,7 +13,7 @@
 #include "lib/driver/cuda.h"
 #include "lib/records/records.h"
 
-#define REPORT_MAGIC	0x3474726f70657267	/* "greport4", little endian */
+#define REPORT_MAGIC	0x3574726f70657267	/* "greport5", little endian */
 #define REPORT_NAME	"gpupart-report"
 #define REPORT_MAX_PROCESSES 256
 
@@ -50,7 +50,7 @@ struct lend_memory {
 	_Atomic uint64_t number;
 	struct lend_lender lender;
 	/* Counters of the borrower's processes. See struct gpupart_lend_counts. */
-	_Atomic uint64_t lent, revoked, waited, expired;
+	_Atomic uint64_t lent, revoked, waited, expired, unbounded;
 	char name[64];		/* the lender's job, for display; "": the run does not borrow */
 	unsigned int weight;	/* relative length of this borrower's turns; 0 means 1 */
 	uint64_t claimed;	/* last value that this run's watcher wrote to the lender's

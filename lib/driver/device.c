@@ -229,6 +229,14 @@ static inline struct driver_gpu *gpu_of_word(uint64_t word)
 	return atomic_load_explicit(&by_device[word % MAX_GPUS], memory_order_acquire);
 }
 
+bool driver_context_known(const void *ctx)
+{
+	_Atomic uint64_t *place;
+	int device;
+
+	return word_holds(context_find(ctx, &place)) || context_ask(ctx, &device);
+}
+
 static struct driver_gpu *gpu_by_context(void *ctx)
 {
 	_Atomic uint64_t *place;

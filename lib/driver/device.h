@@ -51,6 +51,9 @@ struct driver_gpu *driver_gpu_find(const char *pci);
  */
 struct driver_gpu *driver_gpu_of_launch(void *ctx);
 
+/* Returns true if the device of @ctx is known, whether or not its GPU is attached. */
+bool driver_context_known(const void *ctx);
+
 /*
  * Returns the attached GPU of @ctx, or NULL. The context must be current now or must have been
  * current earlier.

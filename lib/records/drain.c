@@ -60,10 +60,10 @@ static const char *why_unknown(const struct state_records *records,
 	return !records->on ? "it has no records of launches" :
 	       !records->fenced ? "its kernel has no membarrier()" :
 	       lanes->launching || lanes->graphs ? "more than 63 of its threads launch" :
-	       records->nowhere ? "launches on some of its streams have no records" :
 	       records->graphs ? "launches of some of its graphs have no records" :
 	       on_device ? "it has kernels that launch kernels" :
-	       unread ? "some of its launches could not be read" : NULL;
+	       unread ? "some of its launches could not be read" :
+	       records->nowhere ? "launches on some of its streams have no records" : NULL;
 }
 
 /* Returns true if each thread that was in a launch at the time of @then has left that launch. */

@@ -604,7 +604,9 @@ static int read_busy(void *arg)
 	struct gpupart_records_reader *reader = arg;
 	const struct state_records *records = &reader->page->records[reader->gpu];
 
-	if (__atomic_load_n(&records->nowhere, __ATOMIC_RELAXED) ||
+	/* If recording has stopped, later launches are unknown. */
+	if (!__atomic_load_n(&records->on, __ATOMIC_ACQUIRE) ||
+	    __atomic_load_n(&records->nowhere, __ATOMIC_RELAXED) ||
 	    __atomic_load_n(&records->graphs, __ATOMIC_RELAXED) ||
 	    __atomic_load_n(&records->launching, __ATOMIC_ACQUIRE) || graph_busy(reader, records))
 		return 1;

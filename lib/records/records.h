@@ -283,6 +283,12 @@ void records_launch(const struct launch_params *params, struct state_lane *lane,
 		    struct records *records);
 
 /*
+ * Counts a launch that has no record and whose stream is unknown. From then on, the GPU of @records
+ * counts as busy. If @records is NULL, the function does nothing.
+ */
+void records_lost(struct records *records);
+
+/*
  * Does the same as records_launch(), but for a launch function whose end the library observes.
  * After this call, records_last() and records_launch_ends() know the launch.
  */

@@ -147,10 +147,10 @@ void records_context_gone(struct records *records, const void *ctx)
 
 /* ------------------------------------------------------------------- launches */
 
-static void unrecorded_nowhere(struct records *records, struct state_lane *lane)
+void records_lost(struct records *records)
 {
-	__atomic_fetch_add(&records->shown->nowhere, 1, __ATOMIC_RELAXED);
-	state_launch_end(lane);
+	if (records)
+		__atomic_fetch_add(&records->shown->nowhere, 1, __ATOMIC_RELAXED);
 }
 
 /*
@@ -266,7 +266,8 @@ void launch_rare(const struct launch_params *params, struct state_lane *lane,
 		__atomic_store_n(&ring->shown->lost, 1, __ATOMIC_RELEASE);
 	}
 	if (!ring) {
-		unrecorded_nowhere(records, lane);
+		records_lost(records);
+		state_launch_end(lane);
 		return;
 	}
 	atomic_store_explicit(hint_of(records, tmd), ring, memory_order_relaxed);

@@ -3,6 +3,7 @@
  * Tests a program on two GPUs. A thread launches on a stream, and the context of this stream is
  * not current. The sets of the stream's GPU must apply.
  */
+#include "lib/private.h"
 #include "tests/lib/scenario.h"
 
 static struct gpupart_gpu *second;
@@ -112,11 +113,40 @@ static void child_in_place(void)
 	runs_on(&p, stream, first.ctx, &some, "it is the second's");
 }
 
+/*
+ * Only the first GPU is attached. If the GPU of a launch is known, the first GPU stays idle.
+ * Otherwise the launch may run on the first GPU, so this GPU is busy.
+ */
+static void child_unknown(void)
+{
+	struct gpupart_records_reader *reader;
+	struct gpupart_counters counters;
+	struct program first, p;
+	P stream;
+
+	if (!tap_ok(!driver_open() && !program_start(&first, 0) && !program_start(&p, 1) &&
+			    !cuStreamCreate(&stream, 1) && !cuCtxSetCurrent(first.ctx),
+		    "a context on each") ||
+	    !tap_ok(!attach("cuda:0") &&
+			    !gpupart_records_open(gp, getpid(), gpupart_topology_info(
+					gpupart_gpu_topology(gpu))->pci, &reader) &&
+			    !gpupart_records_busy(gp, reader), "attaches the first GPU: idle"))
+		return;
+	tap_ok(!cuCtxSetCurrent(p.ctx) && !program_launch(&p, stream, 1, 1000) &&
+		       !cuCtxSetCurrent(first.ctx) && !gpupart_records_busy(gp, reader),
+	       "a launch in a current context of the second: the first is idle");
+	tap_ok(!program_launch(&p, stream, 1, 1000) && gpupart_records_busy(gp, reader) == 1,
+	       "a launch in a context that is not current: the first is busy");
+	gpupart_counters_get(&counters);
+	tap_ok(counters.unconfinable_gpu == 2, "both are counted");
+}
+
 static const struct scenario scenarios[] = {
 	{ "made-after", child_made_after, "@b:@e", { NULL }, NULL },
 	{ "stream-made-after", child_stream_made_after, "@b:@e", { NULL }, NULL },
 	{ "stream-set", child_stream_set, "@b:@e", { NULL }, NULL },
 	{ "current-at-attach", child_current_at_attach, "@b:@e", { NULL }, NULL },
+	{ "unknown", child_unknown, "@b:@e", { NULL }, NULL },
 	{ "in-place", child_in_place, "@b:@e", { "GPUPART_SIM_FAULTS=reuse-contexts" }, NULL },
 };
 

@@ -91,6 +91,18 @@ static int launch_in_child(struct program *p, P stream)
 	return status;
 }
 
+/* Launches on the second GPU, which is not attached. */
+static int launch_elsewhere(const struct program *own, unsigned int ns)
+{
+	static struct program p;
+	static P stream;
+
+	if (!stream && (program_start(&p, 1) || cuStreamCreate(&stream, 1)))
+		return 1;
+	return cuCtxSetCurrent(p.ctx) || program_launch(&p, stream, 1, ns) ||
+	       cuCtxSetCurrent(own->ctx);
+}
+
 static int set_own(char what, uint64_t tpcs)
 {
 	struct gpupart_tpcset set = { { tpcs } };
@@ -108,18 +120,19 @@ static int set_own(char what, uint64_t tpcs)
  * stream 1. w: waits for stream 1. t MASK: sets this thread's set. u: removes this thread's set.
  * i MASK: sets the program's own limit. e ID: launches with this attribute. g NS: launches a
  * graph in stream 1. f: launches in the child of a fork, and answers with the child's wait
- * status.
+ * status. o NS: launches on the second GPU without waiting.
  */
 static int be_program(void)
 {
 	struct gpupart_topology *topo;
 	struct gpupart_tpcset seen;
-	char line[64], list[GPUPART_TPCSET_STRLEN];
+	char line[64], list[GPUPART_TPCSET_STRLEN], *first = strdup(getenv("GPUPART_SIM"));
 	struct program p;
 	P streams[2];
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (gpupart_open(&gp) || gpupart_topology_open(gp, getenv("GPUPART_SIM"), NULL, &topo) ||
+	first[strcspn(first, ":")] = 0;
+	if (gpupart_open(&gp) || gpupart_topology_open(gp, first, NULL, &topo) ||
 	    driver_open() || program_start(&p, 0) || cuStreamCreate(&streams[0], 1) ||
 	    cuStreamCreate(&streams[1], 1))
 		return 1;
@@ -146,6 +159,8 @@ static int be_program(void)
 			err = launch_graph(&p, streams[1], ns);
 		else if (*line == 'f')
 			err = launch_in_child(&p, streams[0]);
+		else if (*line == 'o')
+			err = launch_elsewhere(&p, ns);
 		else if (*line == 'e')
 			err = launch_with(&p, streams[0], ns);
 		if (*line != 'c')
@@ -162,6 +177,7 @@ struct peer {
 	FILE *out;
 	struct gpupart_report *report;
 	const char *id;
+	const char *faults;	/* GPUPART_SIM_FAULTS of the program; NULL: those of this process */
 };
 
 /* Starts a program with the set @set, as a separate run. */
@@ -183,6 +199,8 @@ static bool start(struct peer *peer, const char *set, U64 depth, U64 limit)
 		setenv("CUDA_INJECTION64_PATH", inject, 1);
 		setenv("GPUPART_SET", set, 1);
 		setenv("GPUPART_REPORT", peer->id, 1);
+		if (peer->faults)
+			setenv("GPUPART_SIM_FAULTS", peer->faults, 1);
 		execl("/proc/self/exe", "lend", "program", (char *)NULL);
 		_exit(126);
 	}
@@ -351,6 +369,56 @@ static void graph(void)
 	       "it launches it again, and lends nothing from then on");
 	looks_go_on();
 	tap_ok(finds(0) && finds(1) && runs_lent(&batch), "until that has ended");
+}
+
+/* Returns true if the lender is busy in each of 20 checks, and had no new launch. */
+static bool stays_busy(void)
+{
+	bool busy = true;
+
+	looks_pause();
+	for (int n = 0; busy && n < 20; n++)
+		busy = gpupart_lender_update(gp, lender) == 0;
+	looks_go_on();
+	return busy && runs_unlent(&batch, 3);
+}
+
+/* Borrowers learn of a launch at once. It makes the lender busy for ever, because it never ends. */
+static void unreadable(void)
+{
+	U64 before;
+
+	serve.faults = "host-clock,host-thread,params-size=96";
+	if (!both(20 * SECOND, 20 * SECOND))
+		return;
+	looks_pause();
+	tap_ok(!open_lender(), "a lender whose launches cannot be read: %s", gpupart_error(gp));
+	before = shared(&serve)->busy;
+	tap_ok(*ask(&serve, 'l', 1000) == '0' && shared(&serve)->busy != before,
+	       "a launch changes the number that borrowers read");
+	looks_go_on();
+	tap_ok(stays_busy(), "it lends nothing");
+}
+
+static void elsewhere(void)
+{
+	U64 before;
+
+	if (!lends(20 * SECOND, 20 * SECOND))
+		return;
+	before = shared(&serve)->busy;
+	tap_ok(*ask(&serve, 'o', 1000) == '0' && shared(&serve)->busy == before && finds(1) &&
+		       runs_lent(&batch), "the lender launches on a GPU that is not attached: it lends");
+}
+
+/* The library does not know the driver's cuGraphLaunch(). So it stops recording. */
+static void stopped(void)
+{
+	serve.faults = "host-clock,host-thread,renamed=514";
+	if (!lends(20 * SECOND, 20 * SECOND))
+		return;
+	tap_ok(*ask(&serve, 'g', 1000) == '0' && stays_busy(),
+	       "the lender's records stop: it lends nothing");
 }
 
 static void lease(void)
@@ -819,6 +887,9 @@ static const struct scenario scenarios[] = {
 	{ "proves", proves, "@b", { NULL }, NULL },
 	{ "idle-and-busy", idle_and_busy, "@b", { CLOCK }, prepare },
 	{ "graph", graph, "@b", { CLOCK }, prepare },
+	{ "unreadable", unreadable, "@b", { CLOCK }, prepare },
+	{ "elsewhere", elsewhere, "@b:@e", { CLOCK, "GPUPART_GPU=0000:01:00.0" }, prepare },
+	{ "stopped", stopped, "@b", { CLOCK }, prepare },
 	{ "lease", lease, "@b", { CLOCK }, prepare },
 	{ "again", again, "@b", { CLOCK }, prepare },
 	{ "killed", killed, "@b", { CLOCK }, prepare },
