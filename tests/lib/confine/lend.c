@@ -608,11 +608,12 @@ static void bound(void)
 {
 	bool good = true;
 
-	if (!both(SECOND / 2, 0) ||
-	    !tap_ok(make_known(300000000), "a kernel of 0.3 s, a bound of 0.5 s"))
+	/* The kernels are long: on a busy machine, the answer can come late. */
+	if (!both(2 * SECOND, 0) ||
+	    !tap_ok(make_known(1200000000), "a kernel of 1.2 s, a bound of 2 s"))
 		return;
 	for (int n = 0; n < 4; n++)
-		good &= !strcmp(ask(&batch, n % 2 ? 'm' : 'l', 300000000), "0 1");
+		good &= !strcmp(ask(&batch, n % 2 ? 'm' : 'l', 1200000000), "0 1");
 	tap_ok(good && !shared(&batch)->expired, "no two of them are outstanding");
 	tap_ok(shared(&batch)->waited == 3, "%llu launches waited", (U64)shared(&batch)->waited);
 	tap_ok(!shared(&batch)->lent, "and nothing is lent");
