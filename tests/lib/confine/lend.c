@@ -408,7 +408,7 @@ static void elsewhere(void)
 		return;
 	before = shared(&serve)->busy;
 	tap_ok(*ask(&serve, 'o', 1000) == '0' && shared(&serve)->busy == before && finds(1) &&
-		       runs_lent(&batch), "the lender launches on a GPU that is not attached: it lends");
+	       runs_lent(&batch), "the lender launches on a GPU that is not attached: it lends");
 }
 
 /* The library does not know the driver's cuGraphLaunch(). So it stops recording. */
