@@ -59,9 +59,17 @@ is "$(jq --arg a "$a" --arg b "$b" '.best[$a].nr_tpcs + .best[$b].nr_tpcs' "$tmp
 is "$(set_of "$a") $(set_of "$b")" "0-32 33-65" "without --apply old sets are back"
 is "$(echo "$err" | grep -c "$a has TPCs 0-32; if tune does not restore this set, run 'gpupart set $a -t 0-32'")" 1 \
 	"and the old sets are printed before anything changes"
-# Speeds are what the sets make of them: a thousand units a TPC, each second.
-jq -e '[.report.tables[0].rows[] | select(.[-1] == "" or .[-1] == "the best") | .[2] / .[1] > 800 and .[2] / .[1] < 1200] | length >= 4 and (map(select(.)) | length) * 10 >= length * 8' \
-	"$tmp/out" >/dev/null
+# Speeds are what the sets make of them: a thousand units a TPC, each second. On a busy machine, the
+# programs do not always run.
+proportional() {
+	jq -e '[.report.tables[0].rows[] | select(.[-1] == "" or .[-1] == "the best") | .[2] / .[1] > 800 and .[2] / .[1] < 1200] | length >= 4 and (map(select(.)) | length) * 10 >= length * 8' \
+		"$tmp/out" >/dev/null
+}
+for _ in 1 2 3 4 5; do
+	proportional && break
+	try tune "$a" "$b" --seconds 6 --json
+done
+proportional
 ok $? "speeds are those of the sets: $(jq -c '[.report.tables[0].rows[][1:3]]' "$tmp/out" | cut -c 1-70).."
 [ "$(column 5 '.[6] != null and .[6] >= 10' | wc -w)" -ge 1 ] && [ "$(column 5 '.[6] != null' | wc -w)" -le 3 ]
 ok $? "at most three have a percentile: $(column 5 '.[6] != null') ms"
