@@ -793,7 +793,7 @@ static double seconds(void)
 static void host_clock(const char *arg)
 {
 	CUevent event[3];
-	double begin;
+	double begin, launched;
 	float ms[2];
 	int i;
 
@@ -807,6 +807,7 @@ static void host_clock(const char *arg)
 	TRY(cu.cuEventRecord(event[0], NULL));
 	TRY(cu.cuLaunchKernel(f_census, 1, 1, 1, 32, 1, 1, 0, NULL, census_args, NULL));
 	TRY(cu.cuEventRecord(event[1], NULL));
+	launched = seconds();
 	check(cu.cuEventQuery(event[0]) == 0 && cu.cuEventQuery(event[1]) == 600,
 	      "what comes before a kernel is over, what comes after is not");
 	TRY(cu.cuCtxSynchronize());
@@ -820,7 +821,9 @@ static void host_clock(const char *arg)
 		tap_skip("%s takes ten times as long itself: the kernel's 20 ms",
 			 getenv("TEST_EMULATOR"));
 	else
-		check(ms[0] >= 20 && ms[0] < 25, "the kernel's 20 ms: %.3f", ms[0]);
+		/* On a busy machine, the launch may come late. */
+		check(ms[0] >= 20 && ms[0] < 25 + (launched - begin) * 1e3,
+		      "the kernel's 20 ms: %.3f", ms[0]);
 	check(ms[1] >= 29, "and the 30 ms after it: %.3f", ms[1]);
 }
 
