@@ -611,7 +611,7 @@ int args_set(const struct args *args, const struct gpupart_topology *topo, const
 	char *text;
 	enum gpupart_shape shape = GPUPART_SHAPE_PACKED;
 	unsigned int nr = 0, more = 0;
-	bool sms = false;
+	char asked[128] = "";
 	int status = 0;
 
 	settings_note();
@@ -626,9 +626,10 @@ int args_set(const struct args *args, const struct gpupart_topology *topo, const
 			if (!strcmp(words[j].option, option))
 				word = words[j].word;
 		if (!word) {
-			sms |= strcmp(option, "-n") != 0;
 			status = amount_parse(option, value, topo, &around, &more);
 			nr += more;
+			snprintf(asked + strlen(asked), sizeof(asked) - strlen(asked), "%s%s %s",
+				 *asked ? " " : "", option, value);
 			continue;
 		}
 		/* Reject "+", because it would begin another term in the library. */
@@ -656,9 +657,8 @@ int args_set(const struct args *args, const struct gpupart_topology *topo, const
 		return status;
 	free_tpcs = gpupart_tpcset_andnot(&around, set);
 	if (nr > gpupart_tpcset_count(&free_tpcs))
-		return usage_error("%s%u%s: only %u TPCs are left to choose from%s",
-				   sms ? "--sms: " : "-n ", nr, sms ? " TPCs" : "",
-				   gpupart_tpcset_count(&free_tpcs),
+		return usage_error("%s: %u TPCs: only %u TPCs are left to choose from%s", asked,
+				   nr, gpupart_tpcset_count(&free_tpcs),
 				   !within   ? "" :
 				   args->job ? " inside the set of the outer run" :
 					       " inside GPUPART_SET");

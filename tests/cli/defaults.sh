@@ -216,8 +216,9 @@ try run $h200 --sms 32 -- true
 is "$(echo "$err" | grep -c rounded)" 0 "but not of an even number"
 refused 125 "--sms 0: must be a number of SMs" run $h200 --sms 0 -- true
 refused 125 "--sms 50%: must be a number of SMs" run $h200 --sms 50% -- true
-refused 125 "--sms: 67 TPCs: only 66 TPCs are left to choose from" run $h200 --sms 134 -- true
-refused 125 "-n 67: only 66 TPCs are left to choose from" run $h200 -n 67 -- true
+refused 125 "--sms 134: 67 TPCs: only 66 TPCs are left to choose from" run $h200 --sms 134 -- true
+refused 125 "-n 50% --sms 100: 83 TPCs: only 66 TPCs are left to choose from" run $h200 -n 50% --sms 100 -- true
+refused 125 "-n 67: 67 TPCs: only 66 TPCs are left to choose from" run $h200 -n 67 -- true
 
 is "$(set_of $h200 -n 20 --shape packed)" "$(set_of $h200 -n 20)" "--shape packed is what -n does"
 is "$(set_of $h200 -n 34 --shape gpcs)" "$(set_of $h200 -g 0-2,7)" "--shape gpcs: four whole GPCs of both uGPUs"

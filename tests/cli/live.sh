@@ -294,7 +294,7 @@ new=$(sed -n "s/^job .* new set: \([0-9,-]*\) .*/\1/p" "$tmp/out")
 is "$status $(echo "$new" | tr ',' '\n' | awk -F- '{ to = NF > 1 ? $2 : $1; n += to - $1 + 1; out += to > 7 } END { print n, out }')" \
 	"0 5 0" "-n of a job inside a job is chosen inside the outer one's set: $new"
 last "$tmp/one" 10 "and holds"
-bad 2 "-n 9: only 8 TPCs are left to choose from inside the set of the outer run" set "$name-in" -n 9
+bad 2 "-n 9: 9 TPCs: only 8 TPCs are left to choose from inside the set of the outer run" set "$name-in" -n 9
 bad 2 "TPCs 8-9 are outside the set 0-7 of the outer run" set "$name-in" -t 6-9
 bad 2 "TPCs 12,20,28,35,42,49,56,63 are outside the set 0-7 of the outer run" set "$name-in" -g 0
 bad 2 "TPCs 8-65 are outside the set 0-7 of the outer run" set "$name-in" -a
