@@ -756,6 +756,10 @@ for text, part in (
     ("mps = maybe\n", ":1: 'mps = maybe'"),
     ("memory-per-tpc = 1T\n", "memory-per-tpc"),
     ("uid = x\n", "uid = x"),
+    ("uid = -1\n", ":1: 'uid = -1'"),
+    ("uid = 4294967295\n", ":1: 'uid = 4294967295'"),
+    ("uid = 4294967296\n", ":1: 'uid = 4294967296'"),
+    ("uid = 18446744073709551617\n", ":1: 'uid = 18446744073709551617'"),
     ("driver = both\n", ":1: 'driver = both'"),
     ("driver = files\nmps = both\n", ":2: 'mps = both'"),
     ("driver = cdi\nmps = both\n", ":2: 'mps = both'"),
@@ -784,7 +788,8 @@ for part in ("containerPath", "hostPath", "options", "mounts"):
     status = other_plugin("%s \"$@\" | sed 's/\"%s\"/\"x\"/'" % (gpupart, part))
     said = status.communicate()[1]
     ok(
-        status.returncode == 1 and "or its output is not complete" in said,
+        status.returncode == 1 and "or its output is not complete" in said
+        and "--device pod failed" in said,
         "the plugin does not start if edits have no %s" % part,
         said,
     )
