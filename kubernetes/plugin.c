@@ -35,8 +35,7 @@
 static const char help[] =
 "Usage: gpupart-device-plugin [--kubelet DIR] [--config FILE]\n"
 "Offers the TPCs of this node's GPUs to kubelet as " NODE_RESOURCE ", and allocates\n"
-"them to containers. Runs as root, as a service: Documentation/user/kubernetes.md.\n"
-"\n"
+"them to containers. Runs as root, as a service: Documentation/user/kubernetes.md.\n\n"
 "      --kubelet DIR   kubelet's folder (" NODE_KUBELET ")\n"
 "      --config FILE   the settings (" NODE_CONFIG ")\n"
 "  -h, --help\n";
@@ -385,15 +384,18 @@ int main(int argc, char **argv)
 
 	cmd_name = "device-plugin";
 	for (int i = 1; i < argc; i++) {
-		const char **value = !strcmp(argv[i], "--kubelet") ? &node.kubelet :
-				     !strcmp(argv[i], "--config") ? &node.config : NULL;
+		char *value = alloc_text("%s", argv[i]), *name = strsep(&value, "=");
+		const char **option = !strcmp(name, "--kubelet") ? &node.kubelet :
+				      !strcmp(name, "--config") ? &node.config : NULL;
 
 		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
 			return printf("%s", help) < 0;
-		if (!value || i + 1 == argc)
-			return usage_error("%s: %s; see --help", argv[i],
-					   value ? "needs a value" : "unknown option");
-		*value = argv[++i];
+		if (!option || !(*option = value ?: argv[++i]) || !**option)
+			return usage_error("%s: %s; see --help", name,
+					   option ? "needs a value" : "unknown option");
+		/* Only the default file may be absent. */
+		if (option == &node.config && access(*option, F_OK))
+			return failure("--config %s: %s", *option, strerror(errno));
 	}
 	if (geteuid())
 		return usage_error("must run as root: it writes the node's grants");
@@ -409,12 +411,10 @@ int main(int argc, char **argv)
 	cmd_gp = alloc_gpupart();
 	/* Two plugins would remove each other's grants. The lock is held until the process ends. */
 	fd = node_lock(LOCK, LOCK_SECONDS, why, sizeof(why));
-	if (fd == -EBUSY)
-		return failure(
+	if (fd < 0)
+		return failure("%s", fd != -EBUSY ? why :
 			"another gpupart-device-plugin runs on this node and holds " LOCK
 			": stop it first; lslocks(8) shows its process");
-	if (fd < 0)
-		return failure("%s", why);
 	if (node_open())
 		return EXIT_FAILED;
 	/* Before this, there is no socket. So a signal ends the plugin during node_open(). */

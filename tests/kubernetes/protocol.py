@@ -769,6 +769,26 @@ for text, part in (
     write_config(text)
     status = subprocess.run(plugin.words, capture_output=True, text=True)
     ok(status.returncode == 1 and part in status.stderr, "settings %r are refused" % text, status)
+write_config("colour = red\n")
+for words, code, part in (
+    (["--config", tmp + "/absent"], 1, "--config %s/absent: No such file" % tmp),
+    (["--config=%s/absent" % tmp], 1, "--config %s/absent: No such file" % tmp),
+    (["--kubelet=" + folder, "--config=" + config], 1, config + ":1: 'colour = red'"),
+    (["--kubelet="], 2, "--kubelet: needs a value"),
+    (["--kubelet", ""], 2, "--kubelet: needs a value"),
+    (["--kubelet"], 2, "--kubelet: needs a value"),
+    (["--config", ""], 2, "--config: needs a value"),
+    (["--colour=red"], 2, "--colour: unknown option"),
+    (["here"], 2, "here: unknown option"),
+):
+    status = subprocess.run(
+        ["timeout", "20", plugin.words[0]] + words, capture_output=True, text=True
+    )
+    ok(
+        status.returncode == code and part in status.stderr,
+        "options %s" % " ".join(words).replace(tmp, "TMP"),
+        status,
+    )
 # A plugin beside a `gpupart` whose edits have a mount without a path in the container.
 os.makedirs(tmp + "/other/bin")
 os.symlink(peer.build + "/lib", tmp + "/other/lib")
