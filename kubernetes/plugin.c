@@ -310,13 +310,13 @@ static const struct grpc_method methods[] = {
 };
 
 /*
- * Registers the plugin with kubelet. The plugin listens at ENDPOINT. If registration fails, prints
- * a message and returns false.
+ * Registers the plugin with kubelet. The plugin listens at ENDPOINT. If registration fails, returns
+ * false, and prints a message unless it is the same as for the last attempt.
  */
 static bool register_plugin(void)
 {
 	Kubelet__RegisterRequest request = KUBELET__REGISTER_REQUEST__INIT;
-	struct grpc_status status;
+	static struct grpc_status status, last;
 	Kubelet__Empty *reply;
 
 	request.version = (char *)"v1beta1";
@@ -326,8 +326,9 @@ static bool register_plugin(void)
 	/* Before its reply to this request, kubelet may call the plugin. */
 	reply = grpc_call(server, registry, "/v1beta1.Registration/Register", &request,
 			  &kubelet__empty__descriptor, REGISTER_MS, &status);
-	if (!reply)
+	if (!reply && (status.code != last.code || strcmp(status.why, last.why)))
 		remark("kubelet does not register the plugin: %s: %s", registry, status.why);
+	last = status;
 	kubelet__options__free_unpacked(request.options, NULL);
 	kubelet__empty__free_unpacked(reply, NULL);
 	return reply;
@@ -340,16 +341,16 @@ static bool register_plugin(void)
 static void watch_sockets(void)
 {
 	static uint64_t registered;
-	static bool waits, is_known;
-	bool waited = waits;
-	int made = grpc_listen(server, endpoint);
+	static bool is_known;
+	static int waits;	/* the errno that the plugin waits for, or 0 */
+	int waited = waits, made = grpc_listen(server, endpoint);
 	struct stat st;
 	uint64_t before = registered;
 
-	if (made < 0 && made != -ENOENT)
-		remark("%s: %s", endpoint, strerror(-made));
-	waits = made < 0 || stat(registry, &st);
-	if (waits != waited)
+	waits = made < 0 ? -made : stat(registry, &st) ? errno : 0;
+	if (waits && waits != waited && waits != ENOENT)
+		remark("%s: %s", endpoint, strerror(waits));
+	if (!waits != !waited)
 		remark(waits ? "there is no kubelet at %s: waiting until it starts"
 			     : "kubelet is at %s", registry);
 	if (waits)
@@ -382,7 +383,7 @@ int main(int argc, char **argv)
 	char why[256];
 	int fd;
 
-	cmd_name = "device-plugin";
+	cmd_program = "gpupart-device-plugin";
 	for (int i = 1; i < argc; i++) {
 		char *value = alloc_text("%s", argv[i]), *name = strsep(&value, "=");
 		const char **option = !strcmp(name, "--kubelet") ? &node.kubelet :

@@ -22,8 +22,11 @@ enum {
 /* Returns the exit status for @result. If the command starts a program, @starts is true. */
 int cmd_exit_status(int result, bool starts);
 
+/* The name of the program, with which all messages begin: "gpupart" unless main() changes it. */
+extern const char *cmd_program;
+
 /*
- * The name of the command. All messages of the command begin with this name. Before main() sets the
+ * The name of the command. All messages of the command continue with this name. Before main() sets the
  * name, it is NULL.
  */
 extern const char *cmd_name;

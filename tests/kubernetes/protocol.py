@@ -65,6 +65,34 @@ def write_config(text):
 
 # ---------------------------------------------------------------- without kubelet
 write_config("memory-per-tpc = 1G\n")
+with open(tmp + "/file", "w") as file:
+    file.write("")
+deaf = socket.socket(socket.AF_UNIX)
+os.makedirs(tmp + "/deaf/device-plugins")
+deaf.bind(tmp + "/deaf/device-plugins/kubelet.sock")
+for path, part in (
+    (tmp + "/file", "Not a directory"),
+    (tmp + "/" + "x" * 100, "File name too long"),
+    (tmp + "/deaf", "Connection refused"),
+):
+    plugin = peer.Plugin(path, config)
+    plugin.log = tmp + "/log"
+    plugin.start()
+    until(lambda: part in plugin.said())
+    time.sleep(2)
+    plugin.stop()
+    ok(
+        plugin.said().count(part) == 1,
+        "kubelet's folder: it says only once %r" % part,
+        plugin.said(),
+    )
+    ok(
+        all(line.startswith("gpupart-device-plugin: ") for line in plugin.said().splitlines()),
+        "and each line begins with its name",
+        plugin.said(),
+    )
+    os.unlink(plugin.log)
+deaf.close()
 plugin = peer.Plugin(folder, config)
 plugin.start()
 ok(until(lambda: "no kubelet at" in plugin.said()), "without a kubelet it says so", plugin.said())
