@@ -26,8 +26,8 @@ extern struct node {
 } node;
 
 /*
- * Reads the settings and the GPUs. The default file with the settings need not exist. If the GPUs are not
- * simulated, 'gpupart slurm-node' examines the GPUs. Returns 0 or an error.
+ * Reads the settings and the GPUs. The default file with the settings need not exist. If the GPUs
+ * are not simulated, 'gpupart slurm-node' examines the GPUs. Returns 0 or an error.
  */
 int node_open(void);
 
