@@ -32,7 +32,7 @@ static bool take(const char *key, const char *value)
 	}
 	if (!strcmp(key, "uid")) {
 		node.uid = strtoul(value, &end, 10);
-		return *value >= '0' && *value <= '9' && !*end;
+		return *value >= '0' && *value <= '9' && !*end && node.uid < (uid_t)-1;
 	}
 	if (!strcmp(key, "driver")) {
 		node.driver = !strcmp(value, "cdi") ? NODE_DRIVER_CDI :
@@ -88,9 +88,9 @@ static int read_edits(unsigned int gpu, const char *command)
 	size_t i;
 	bool bad;
 
-	snprintf(line, sizeof(line), "'%s' cdi --gpu %s --uid %u --device pod %s", command,
+	snprintf(line, sizeof(line), "'%s' cdi --gpu %s --uid %lu --device pod%s", command,
 		 node.boards.gpus[gpu].pci, node.uid,
-		 node.memory_per_tpc ? "--name pod --mem 1G" : "");
+		 node.memory_per_tpc ? " --name pod --mem 1G" : "");
 	pipe = popen(line, "re");
 	all = pipe ? json_loadf(pipe, 0, NULL) : NULL;
 	bad = !pipe || pclose(pipe) ||

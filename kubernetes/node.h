@@ -16,7 +16,7 @@ extern struct node {
 	const char *config;	/* the path of the file with the settings */
 	uint64_t memory_per_tpc;	/* memory quota for each TPC in bytes; 0: no quota */
 	bool mps;		/* the pods are clients of the node's MPS daemon */
-	unsigned int uid;	/* the pods use the state directory of this user */
+	unsigned long uid;	/* the pods use the state directory of this user */
 	/* the source of the driver's files for a container */
 	enum { NODE_DRIVER_FILES, NODE_DRIVER_CDI, NODE_DRIVER_RUNTIME } driver;
 	struct node_gpus boards;
@@ -26,8 +26,8 @@ extern struct node {
 } node;
 
 /*
- * Reads the settings and the GPUs. The file with the settings need not exist. If the GPUs are not
- * simulated, 'gpupart slurm-node' examines the GPUs. Returns 0 or an error.
+ * Reads the settings and the GPUs. The default file with the settings need not exist. If the GPUs
+ * are not simulated, 'gpupart slurm-node' examines the GPUs. Returns 0 or an error.
  */
 int node_open(void);
 

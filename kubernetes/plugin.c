@@ -35,8 +35,7 @@
 static const char help[] =
 "Usage: gpupart-device-plugin [--kubelet DIR] [--config FILE]\n"
 "Offers the TPCs of this node's GPUs to kubelet as " NODE_RESOURCE ", and allocates\n"
-"them to containers. Runs as root, as a service: Documentation/user/kubernetes.md.\n"
-"\n"
+"them to containers. Runs as root, as a service: Documentation/user/kubernetes.md.\n\n"
 "      --kubelet DIR   kubelet's folder (" NODE_KUBELET ")\n"
 "      --config FILE   the settings (" NODE_CONFIG ")\n"
 "  -h, --help\n";
@@ -311,13 +310,13 @@ static const struct grpc_method methods[] = {
 };
 
 /*
- * Registers the plugin with kubelet. The plugin listens at ENDPOINT. If registration fails, prints
- * a message and returns false.
+ * Registers the plugin with kubelet. The plugin listens at ENDPOINT. If registration fails, returns
+ * false, and prints a message unless it is the same as for the last attempt.
  */
 static bool register_plugin(void)
 {
 	Kubelet__RegisterRequest request = KUBELET__REGISTER_REQUEST__INIT;
-	struct grpc_status status;
+	static struct grpc_status status, last;
 	Kubelet__Empty *reply;
 
 	request.version = (char *)"v1beta1";
@@ -327,8 +326,9 @@ static bool register_plugin(void)
 	/* Before its reply to this request, kubelet may call the plugin. */
 	reply = grpc_call(server, registry, "/v1beta1.Registration/Register", &request,
 			  &kubelet__empty__descriptor, REGISTER_MS, &status);
-	if (!reply)
+	if (!reply && (status.code != last.code || strcmp(status.why, last.why)))
 		remark("kubelet does not register the plugin: %s: %s", registry, status.why);
+	last = status;
 	kubelet__options__free_unpacked(request.options, NULL);
 	kubelet__empty__free_unpacked(reply, NULL);
 	return reply;
@@ -341,16 +341,16 @@ static bool register_plugin(void)
 static void watch_sockets(void)
 {
 	static uint64_t registered;
-	static bool waits, is_known;
-	bool waited = waits;
-	int made = grpc_listen(server, endpoint);
+	static bool is_known;
+	static int waits;	/* the errno that the plugin waits for, or 0 */
+	int waited = waits, made = grpc_listen(server, endpoint);
 	struct stat st;
 	uint64_t before = registered;
 
-	if (made < 0 && made != -ENOENT)
-		remark("%s: %s", endpoint, strerror(-made));
-	waits = made < 0 || stat(registry, &st);
-	if (waits != waited)
+	waits = made < 0 ? -made : stat(registry, &st) ? errno : 0;
+	if (waits && waits != waited && waits != ENOENT)
+		remark("%s: %s", endpoint, strerror(waits));
+	if (!waits != !waited)
 		remark(waits ? "there is no kubelet at %s: waiting until it starts"
 			     : "kubelet is at %s", registry);
 	if (waits)
@@ -383,17 +383,20 @@ int main(int argc, char **argv)
 	char why[256];
 	int fd;
 
-	cmd_name = "device-plugin";
+	cmd_program = "gpupart-device-plugin";
 	for (int i = 1; i < argc; i++) {
-		const char **value = !strcmp(argv[i], "--kubelet") ? &node.kubelet :
-				     !strcmp(argv[i], "--config") ? &node.config : NULL;
+		char *value = alloc_text("%s", argv[i]), *name = strsep(&value, "=");
+		const char **option = !strcmp(name, "--kubelet") ? &node.kubelet :
+				      !strcmp(name, "--config") ? &node.config : NULL;
 
 		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
 			return printf("%s", help) < 0;
-		if (!value || i + 1 == argc)
-			return usage_error("%s: %s; see --help", argv[i],
-					   value ? "needs a value" : "unknown option");
-		*value = argv[++i];
+		if (!option || !(*option = value ?: argv[++i]) || !**option)
+			return usage_error("%s: %s; see --help", name,
+					   option ? "needs a value" : "unknown option");
+		/* Only the default file may be absent. */
+		if (option == &node.config && access(*option, F_OK))
+			return failure("--config %s: %s", *option, strerror(errno));
 	}
 	if (geteuid())
 		return usage_error("must run as root: it writes the node's grants");
@@ -409,12 +412,10 @@ int main(int argc, char **argv)
 	cmd_gp = alloc_gpupart();
 	/* Two plugins would remove each other's grants. The lock is held until the process ends. */
 	fd = node_lock(LOCK, LOCK_SECONDS, why, sizeof(why));
-	if (fd == -EBUSY)
-		return failure(
+	if (fd < 0)
+		return failure("%s", fd != -EBUSY ? why :
 			"another gpupart-device-plugin runs on this node and holds " LOCK
 			": stop it first; lslocks(8) shows its process");
-	if (fd < 0)
-		return failure("%s", why);
 	if (node_open())
 		return EXIT_FAILED;
 	/* Before this, there is no socket. So a signal ends the plugin during node_open(). */

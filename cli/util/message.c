@@ -8,7 +8,7 @@
 #include <string.h>
 #include "cli/util/message.h"
 
-const char *cmd_name;
+const char *cmd_program = "gpupart", *cmd_name;
 
 /*
  * Returns the length, in bytes, of the UTF-8 character at @c. If the character is invalid or a
@@ -76,9 +76,9 @@ static void say(const char *cmd, const char *fmt, va_list ap)
 	/* A message must be one line without escape sequences. So replace control characters. */
 	out_clean(line);
 	if (cmd)
-		fprintf(stderr, "gpupart %s: %s\n", cmd, line);
+		fprintf(stderr, "%s %s: %s\n", cmd_program, cmd, line);
 	else
-		fprintf(stderr, "gpupart: %s\n", line);
+		fprintf(stderr, "%s: %s\n", cmd_program, line);
 	if (line != short_line)
 		free(line);
 }

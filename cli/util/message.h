@@ -22,15 +22,19 @@ enum {
 /* Returns the exit status for @result. If the command starts a program, @starts is true. */
 int cmd_exit_status(int result, bool starts);
 
+/* The name of the program, with which all messages begin: "gpupart" unless main() changes it. */
+extern const char *cmd_program;
+
 /*
- * The name of the command. All messages of the command begin with this name. Before main() sets the
- * name, it is NULL.
+ * The name of the command. It follows in all messages of the command. Before main() sets the name,
+ * it is NULL.
  */
 extern const char *cmd_name;
 
 /*
- * Prints one line on stderr. The line begins with "gpupart CMD: ". If @cmd is NULL, the line begins
- * with "gpupart: ". Replaces control characters in values. Returns @error.
+ * Prints one line on stderr. The line begins with "gpupart CMD: ", where gpupart is cmd_program.
+ * If @cmd is NULL, the line begins with "gpupart: ". Replaces control characters in values. Returns
+ * @error.
  */
 __attribute__((format(printf, 3, 4)))
 int cmd_fail(const char *cmd, int error, const char *fmt, ...);

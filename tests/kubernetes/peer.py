@@ -44,7 +44,7 @@ class Plugin:
     def __init__(self, folder, config=None):
         self.folder, self.log = folder, folder + "/plugin.log"
         self.words = [build + "/bin/gpupart-device-plugin", "--kubelet", folder]
-        self.words += ["--config", config or "/nonexistent"]
+        self.words += ["--config", config] if config else []
         self.process = None
 
     def start(self, **env):

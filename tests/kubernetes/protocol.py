@@ -65,6 +65,35 @@ def write_config(text):
 
 # ---------------------------------------------------------------- without kubelet
 write_config("memory-per-tpc = 1G\n")
+with open(tmp + "/file", "w") as file:
+    file.write("")
+deaf = socket.socket(socket.AF_UNIX)
+os.makedirs(tmp + "/deaf/device-plugins")
+deaf.bind(tmp + "/deaf/device-plugins/kubelet.sock")
+for path, part in (
+    (tmp + "/file", "Not a directory"),
+    (tmp + "/" + "x" * 100, "File name too long"),
+    (tmp + "/deaf", "Connection refused"),
+):
+    plugin = peer.Plugin(path, config)
+    plugin.log = tmp + "/log"
+    plugin.start()
+    until(lambda: part in plugin.said())
+    time.sleep(2)
+    plugin.stop()
+    ok(
+        plugin.said().count(part) == 1,
+        "kubelet's folder: it says only once %r" % part,
+        plugin.said(),
+    )
+    said = [line for line in plugin.said().splitlines() if path in line]
+    ok(
+        said and all(line.startswith("gpupart-device-plugin: ") for line in said),
+        "and its lines begin with its name",
+        plugin.said(),
+    )
+    os.unlink(plugin.log)
+deaf.close()
 plugin = peer.Plugin(folder, config)
 plugin.start()
 ok(until(lambda: "no kubelet at" in plugin.said()), "without a kubelet it says so", plugin.said())
@@ -756,6 +785,10 @@ for text, part in (
     ("mps = maybe\n", ":1: 'mps = maybe'"),
     ("memory-per-tpc = 1T\n", "memory-per-tpc"),
     ("uid = x\n", "uid = x"),
+    ("uid = -1\n", ":1: 'uid = -1'"),
+    ("uid = 4294967295\n", ":1: 'uid = 4294967295'"),
+    ("uid = 4294967296\n", ":1: 'uid = 4294967296'"),
+    ("uid = 18446744073709551617\n", ":1: 'uid = 18446744073709551617'"),
     ("driver = both\n", ":1: 'driver = both'"),
     ("driver = files\nmps = both\n", ":2: 'mps = both'"),
     ("driver = cdi\nmps = both\n", ":2: 'mps = both'"),
@@ -765,6 +798,26 @@ for text, part in (
     write_config(text)
     status = subprocess.run(plugin.words, capture_output=True, text=True)
     ok(status.returncode == 1 and part in status.stderr, "settings %r are refused" % text, status)
+write_config("colour = red\n")
+for words, code, part in (
+    (["--config", tmp + "/absent"], 1, "--config %s/absent: No such file" % tmp),
+    (["--config=%s/absent" % tmp], 1, "--config %s/absent: No such file" % tmp),
+    (["--kubelet=" + folder, "--config=" + config], 1, config + ":1: 'colour = red'"),
+    (["--kubelet="], 2, "--kubelet: needs a value"),
+    (["--kubelet", ""], 2, "--kubelet: needs a value"),
+    (["--kubelet"], 2, "--kubelet: needs a value"),
+    (["--config", ""], 2, "--config: needs a value"),
+    (["--colour=red"], 2, "--colour: unknown option"),
+    (["here"], 2, "here: unknown option"),
+):
+    status = subprocess.run(
+        ["timeout", "20", plugin.words[0]] + words, capture_output=True, text=True
+    )
+    ok(
+        status.returncode == code and part in status.stderr,
+        "options %s" % " ".join(words).replace(tmp, "TMP"),
+        status,
+    )
 # A plugin beside a `gpupart` whose edits have a mount without a path in the container.
 os.makedirs(tmp + "/other/bin")
 os.symlink(peer.build + "/lib", tmp + "/other/lib")
@@ -784,7 +837,8 @@ for part in ("containerPath", "hostPath", "options", "mounts"):
     status = other_plugin("%s \"$@\" | sed 's/\"%s\"/\"x\"/'" % (gpupart, part))
     said = status.communicate()[1]
     ok(
-        status.returncode == 1 and "or its output is not complete" in said,
+        status.returncode == 1 and "or its output is not complete" in said
+        and "--device pod failed" in said,
         "the plugin does not start if edits have no %s" % part,
         said,
     )
