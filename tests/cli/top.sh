@@ -141,6 +141,8 @@ is "$(jq -c '[.processes[].pid]' "$tmp/out")" "$("$gpupart" top --json -n 1 | jq
 	"the programs of ps"
 try top -n 2 -d 0.1
 is "$status $(grep -c '/S' "$tmp/out") $(grep -c "^ *$a $name-a" "$tmp/out")" "0 2 2" "in a pipe: what ps prints, with launches a second"
+is "$(awk -v pid=$a '$1 == pid { print ($6 == "-" ? "-" : $6 > 0) }' "$tmp/out" | tr '\n' ' ')" "- 1 " \
+	"which are not known at the first look"
 refused 2 "one of them" top --once -n 3
 refused 2 extra top extra
 refused 2 nosuch top -i sample:nosuch
