@@ -84,7 +84,7 @@ static int change_set(const struct top *top, struct top_view *view, const char *
 		lseek(2, start, SEEK_SET);
 	say(view, "%.500s", err ? why : status ? said : "");
 	for (line = strtok(said, "\n"); line && !status; line = strtok(NULL, "\n"))
-		if (strstr(line, " new set: ") || !*view->footer)
+		if (strstr(line, "'s new ") || !*view->footer)
 			say(view, "%.500s", line);
 	view->footer[strcspn(view->footer, "\n")] = 0;
 	return err ?: status;

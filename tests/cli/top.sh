@@ -296,6 +296,15 @@ wait $b
 is $? 143 "it was ended by SIGTERM"
 keys Escape
 shows "^[A-C]  *$name-a" "Escape: all rows"
+keys / "$name-a" Enter
+shows "only '$name-a'" "a job with a quota"
+keys Down s
+shows "Set of $name-a" "s: asks"
+keys -- "--mem 3G" Enter
+shows "tenant $name-a's new quota on .*: 3 GiB" "--mem: the new quota, not the old one"
+is "$("$gpupart" ps --json | jq -c "[.tenants[] | select(.tenant == \"$name-a\") | .quota_bytes]")" "[3221225472]" "it is set"
+keys Escape
+shows "^[A-C]  *$name-c" "Escape: all rows again"
 keys '>'
 shows "by busy time" ">: another order"
 keys I
