@@ -61,7 +61,9 @@ on_two top --once -d 0.1 >"$tmp/out"
 on_two top --json -n 1 >"$tmp/json"
 is "$(grep -c "^A $name-two .* $two " "$tmp/out") $(grep -c 'GPU [12] of 2$' "$tmp/out")" "2 2" \
 	"a program on two GPUs: a frame of each"
-is "$(grep -c '0B of 140G used  412 W  SM 1980 MHz  memory ? MHz' "$tmp/out")" 2 "with memory, power and clocks"
+is "$(grep -c '^? of 140G used  412 W  SM 1980 MHz  memory ? MHz' "$tmp/out")" 2 "with memory, power and clocks"
+is "$(jq -c '[.gpus[].memory_used_bytes]' "$tmp/json")" "[null,null]" \
+	"the used memory of a simulated GPU is not known"
 is "$(jq -c '[.jobs[] | .set.list] | sort' "$tmp/json")" \
 	'["4,12,20,28,35,42,49,56,63","6,14,22,30,37,44,51,58,60"]' "with its set on each"
 is "$(jq -c '[.jobs[] | .launches > 0] | sort' "$tmp/json") $(jq '[.jobs[].job] | unique | length' "$tmp/json")" "[false,true] 1" \
