@@ -305,6 +305,20 @@ shows "Set of $name-a" "s: asks"
 keys -- "--mem 3G" Enter
 shows "tenant $name-a's new quota on .*: 3 GiB" "--mem: the new quota, not the old one"
 is "$("$gpupart" ps --json | jq -c "[.tenants[] | select(.tenant == \"$name-a\") | .quota_bytes]")" "[3221225472]" "it is set"
+keys s
+shows "Set of $name-a" "s: asks"
+# Cut at 159 characters, 40 would be 4.
+keys -- " -t $(printf '4,%.0s' $(seq 77))40"
+soon joined "4,4,4_"
+ok $? "an answer that is too long"
+keys Enter
+shows "too long, at most 159 characters: nothing was changed" "is refused"
+is "$("$gpupart" ps --json | jq -r ".processes[] | select(.pid == $a) | .set.list")" 0-7 "and not cut and set"
+keys s
+shows "Set of $name-a" "s: asks"
+keys -- "$(printf -- '-t 8 %.0s' $(seq 30))-t 9"
+keys Enter
+shows "new set: 8-9" "all words of an answer count"
 keys Escape
 shows "^[A-C]  *$name-c" "Escape: all rows again"
 keys '>'
