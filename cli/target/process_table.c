@@ -124,8 +124,8 @@ static const char *memory_text(char *text, size_t len, const struct gpupart_proc
 }
 
 /*
- * Returns the launches per second since @before. If @before does not contain the process, returns
- * 0.
+ * Returns the launches per second since @before. If @before does not contain the process, returns a
+ * value below 0.
  */
 static double rate_of(const struct gpupart_process *p, const struct process_table *now,
 		      const struct process_table *before)
@@ -136,7 +136,7 @@ static double rate_of(const struct gpupart_process *p, const struct process_tabl
 		if (before->list[i].pid == p->pid && !strcmp(before->list[i].job, p->job) &&
 		    p->counters.launches >= before->list[i].counters.launches && seconds > 0)
 			return (p->counters.launches - before->list[i].counters.launches) / seconds;
-	return 0;
+	return -1;
 }
 
 /*

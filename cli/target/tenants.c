@@ -281,6 +281,34 @@ static const struct gpupart_tenant *find(const struct tenants *tenants, const ch
 }
 
 /*
+ * Returns the first row of the tenant of the job @id of this user. If the job has no tenant,
+ * returns NULL.
+ */
+static const struct gpupart_tenant *find_job(const struct tenants *tenants, const char *id)
+{
+	const struct gpupart_tenant *found = NULL;
+	const struct gpupart_job *job = NULL, *on;
+	struct gpupart_process *list;
+	struct gpupart_job *jobs;
+	int nr_jobs = shown_jobs(cmd_gp, &jobs), nr = shown_processes(cmd_gp, &list);
+
+	for (int i = 0; !job && i < nr_jobs; i++)
+		if (jobs[i].uid == geteuid() && !strcmp(jobs[i].id, id))
+			job = &jobs[i];
+	if (job)
+		found = find(tenants, job->name, 0);
+	/* Without a name, or inside another job, its programs may be in another tenant. */
+	for (int i = 0; job && !found && i < nr; i++) {
+		on = shown_job_on(jobs, nr_jobs, list[i].job, job->pci);
+		if (on && !strcmp(on->id, id) && list[i].uid == job->uid && list[i].pid)
+			found = find(tenants, "", list[i].pid);
+	}
+	free(list);
+	free(jobs);
+	return found;
+}
+
+/*
  * Returns whether process @pid uses another version of gpupart. In this case the tenant of the
  * process is not known.
  */
@@ -382,6 +410,8 @@ int tenants_set(const struct args *args, const char *name, const char *pid, uint
 	if (status)
 		return status;
 	meant = find(&tenants, name, number);
+	if (!meant && !pid)
+		meant = find_job(&tenants, name);
 	if (meant && meant->other_version)
 		status = failure(
 			"tenant %s was created by another version of gpupart: only 'gpupart set' of that version can change its quota",

@@ -10,18 +10,18 @@
 #include "cli/util/child.h"
 
 #define SET_SECONDS	20
-#define MAX_WORDS	64
+#define MAX_WORDS	((int)sizeof(answer) / 2 + 4)	/* more than an answer can have */
 
 /* Shows a question or a message instead of the list of keys. */
 #define say(view, ...) snprintf((view)->footer, sizeof((view)->footer), __VA_ARGS__)
 
 static enum { ASK_NOTHING, ASK_FILTER, ASK_SET, ASK_END } question;
-static char answer[160];
 /*
- * The row that was chosen when the question was asked. During the answer, another row may be the
- * chosen row.
+ * @asked is the row that was chosen when the question was asked. During the answer, another row may
+ * be the chosen row.
  */
-static char asked[MODEL_KEY_STRLEN];
+static char answer[160], asked[MODEL_KEY_STRLEN];
+static bool cut;	/* @answer had no room for a character */
 
 /* ------------------------------------------------------------------- choosing */
 
@@ -84,7 +84,7 @@ static int change_set(const struct top *top, struct top_view *view, const char *
 		lseek(2, start, SEEK_SET);
 	say(view, "%.500s", err ? why : status ? said : "");
 	for (line = strtok(said, "\n"); line && !status; line = strtok(NULL, "\n"))
-		if (strstr(line, " new set: ") || !*view->footer)
+		if (strstr(line, "'s new ") || !*view->footer)
 			say(view, "%.500s", line);
 	view->footer[strcspn(view->footer, "\n")] = 0;
 	return err ?: status;
@@ -176,7 +176,7 @@ static void answer_key(const struct top *top, struct top_view *view, int key)
 		*answer = 0;
 	else if ((key == KEY_BACKSPACE || key == 127 || key == '\b') && len)
 		answer[len - 1] = 0;
-	else if (key >= ' ' && key <= '~' && len + 1 < room)
+	else if (key >= ' ' && key <= '~' && !(cut = (cut && len) || len + 1 >= room))
 		memcpy(answer + len, (char[]){ key, 0 }, 2);
 	if (what == ASK_FILTER)
 		strcpy(view->filter, answer);
@@ -189,8 +189,9 @@ static void answer_key(const struct top *top, struct top_view *view, int key)
 	if (key == 27 || what == ASK_FILTER || (what == ASK_SET && !*answer))
 		return;
 	view->stale = true;
-	if (!row)
-		say(view, "It has ended.");
+	if (!row || (what == ASK_SET && cut))
+		say(view, row ? "This is too long, at most %zu characters: nothing was changed" :
+		    "It has ended.", sizeof(answer) - 1);
 	else if (what == ASK_SET)
 		set_all(top, view, row);
 	else if (key == 'y' || key == 'K')

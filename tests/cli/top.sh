@@ -61,7 +61,9 @@ on_two top --once -d 0.1 >"$tmp/out"
 on_two top --json -n 1 >"$tmp/json"
 is "$(grep -c "^A $name-two .* $two " "$tmp/out") $(grep -c 'GPU [12] of 2$' "$tmp/out")" "2 2" \
 	"a program on two GPUs: a frame of each"
-is "$(grep -c '0B of 140G used  412 W  SM 1980 MHz  memory ? MHz' "$tmp/out")" 2 "with memory, power and clocks"
+is "$(grep -c '^? of 140G used  412 W  SM 1980 MHz  memory ? MHz' "$tmp/out")" 2 "with memory, power and clocks"
+is "$(jq -c '[.gpus[].memory_used_bytes]' "$tmp/json")" "[null,null]" \
+	"the used memory of a simulated GPU is not known"
 is "$(jq -c '[.jobs[] | .set.list] | sort' "$tmp/json")" \
 	'["4,12,20,28,35,42,49,56,63","6,14,22,30,37,44,51,58,60"]' "with its set on each"
 is "$(jq -c '[.jobs[] | .launches > 0] | sort' "$tmp/json") $(jq '[.jobs[].job] | unique | length' "$tmp/json")" "[false,true] 1" \
@@ -141,6 +143,8 @@ is "$(jq -c '[.processes[].pid]' "$tmp/out")" "$("$gpupart" top --json -n 1 | jq
 	"the programs of ps"
 try top -n 2 -d 0.1
 is "$status $(grep -c '/S' "$tmp/out") $(grep -c "^ *$a $name-a" "$tmp/out")" "0 2 2" "in a pipe: what ps prints, with launches a second"
+is "$(awk -v pid=$a '$1 == pid { print ($6 == "-" ? "-" : $6 > 0) }' "$tmp/out" | tr '\n' ' ')" "- 1 " \
+	"which are not known at the first look"
 refused 2 "one of them" top --once -n 3
 refused 2 extra top extra
 refused 2 nosuch top -i sample:nosuch
@@ -294,6 +298,29 @@ wait $b
 is $? 143 "it was ended by SIGTERM"
 keys Escape
 shows "^[A-C]  *$name-a" "Escape: all rows"
+keys / "$name-a" Enter
+shows "only '$name-a'" "a job with a quota"
+keys Down s
+shows "Set of $name-a" "s: asks"
+keys -- "--mem 3G" Enter
+shows "tenant $name-a's new quota on .*: 3 GiB" "--mem: the new quota, not the old one"
+is "$("$gpupart" ps --json | jq -c "[.tenants[] | select(.tenant == \"$name-a\") | .quota_bytes]")" "[3221225472]" "it is set"
+keys s
+shows "Set of $name-a" "s: asks"
+# Cut at 159 characters, 40 would be 4.
+keys -- " -t $(printf '4,%.0s' $(seq 77))40"
+soon joined "4,4,4_"
+ok $? "an answer that is too long"
+keys Enter
+shows "too long, at most 159 characters: nothing was changed" "is refused"
+is "$("$gpupart" ps --json | jq -r ".processes[] | select(.pid == $a) | .set.list")" 0-7 "and not cut and set"
+keys s
+shows "Set of $name-a" "s: asks"
+keys -- "$(printf -- '-t 8 %.0s' $(seq 30))-t 9"
+keys Enter
+shows "new set: 8-9" "all words of an answer count"
+keys Escape
+shows "^[A-C]  *$name-c" "Escape: all rows again"
 keys '>'
 shows "by busy time" ">: another order"
 keys I
