@@ -48,10 +48,11 @@ static bool has_report(int pid)
 	struct stat st;
 
 	snprintf(path, sizeof(path), "/proc/%d/environ", pid);
-	if (!report || !*report || stat(path, &st) || st.st_uid != geteuid())
+	if (!report || !*report || !is_same(pid, "ns/pid") || stat(path, &st) ||
+	    st.st_uid != geteuid())
 		return false;
 	process_variable(pid, "GPUPART_REPORT", found, sizeof(found));
-	return !strcmp(found, report) && is_same(pid, "ns/pid");
+	return !strcmp(found, report);
 }
 
 bool witness_is_below(int pid, int root)

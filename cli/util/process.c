@@ -93,22 +93,31 @@ bool process_lives(const struct process *process)
 	return process_find(process->pid, &found) && found.start == process->start;
 }
 
+/*
+ * A process can declare any part of its memory as its environment. The kernel starts no program
+ * with a larger environment than this.
+ */
+#define ENVIRON_MOST	(8u << 20)
+
 void process_variable(int pid, const char *name, char *value, size_t len)
 {
+	char path[32], *text = malloc(ENVIRON_MOST + 1);
 	const size_t name_len = strlen(name);
-	char path[32], *text = NULL;
-	size_t room = 0;
+	size_t nr = 0;
 	FILE *file;
 
 	*value = 0;
 	snprintf(path, sizeof(path), "/proc/%d/environ", pid);
-	file = fopen(path, "re");
-	while (file && !*value && getdelim(&text, &room, 0, file) > 0)
-		if (!strncmp(text, name, name_len) && text[name_len] == '=')
-			snprintf(value, len, "%s", text + name_len + 1);
-	free(text);
-	if (file)
+	file = text ? fopen(path, "re") : NULL;
+	if (file) {
+		nr = fread(text, 1, ENVIRON_MOST, file);
+		text[nr] = 0;
 		fclose(file);
+	}
+	for (const char *at = text; nr && at < text + nr && !*value; at += strlen(at) + 1)
+		if (!strncmp(at, name, name_len) && at[name_len] == '=')
+			snprintf(value, len, "%s", at + name_len + 1);
+	free(text);
 }
 
 int process_signal(const struct process *process, int signal)
