@@ -70,9 +70,9 @@ int top_take(struct top *top, double age)
 		if (!gpu->reported)
 			continue;
 		nvml_state(of->pci, &gpu->state);
+		nvml_gpu_memory(of->pci, &gpu->memory_used, &gpu->memory);
 		/* A simulated library knows only the memory of this process. */
-		nvml_gpu_memory(of->pci, of->simulated ? &(int64_t){ 0 } : &gpu->memory_used,
-				&gpu->memory);
+		gpu->memory_used = of->simulated ? -1 : gpu->memory_used;
 	}
 	top->nr_gpus = top->model.nr_gpus;
 	return 0;
