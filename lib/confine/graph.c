@@ -463,7 +463,8 @@ static struct graph_build *pick(const struct cuda_api *cuda, struct executable *
 	 * In the usual case, nothing changed since the last launch, and this build ran last. Then
 	 * a capture makes no difference.
 	 */
-	if (b == builds->last && !builds->event && graph_builds_in(builds, &now.stream) &&
+	if (b == builds->last && !graph_builds_record(builds) &&
+	    graph_builds_in(builds, &now.stream) &&
 	    graph_build_is_for(b, now.print) && !b->partial) {
 		b->used = ++builds->nr_used;
 		return b;
@@ -565,7 +566,7 @@ void *graph_launch_end(const struct cuda_api *cuda, int result)
 		b->print = now.print;
 	if (now.rebuilt)
 		b->partial = now.partial;
-	recorded = launched && e->builds.event &&
+	recorded = launched && graph_builds_record(&e->builds) &&
 		   !cuda->event_record(e->builds.event, now.stream.handle);
 	FORK_HOLD(&graph_lock);
 	if (launched) {
@@ -589,24 +590,13 @@ unsigned int graph_sets(const void *exec)
 
 /* ----------------------------------------------------------------------- changes */
 
-/* Replaces the clone of @exec. After an update to a graph, @graph is this graph, or else NULL. */
-static void clone_replace(void *exec, void *clone, const void *graph)
+static void clone_replace(const struct cuda_api *cuda, struct graph_builds *builds, void *clone)
 {
-	struct executable *e;
-
-	FORK_HOLD(&graph_lock);
-	e = executable_of(exec);
-	if (e) {
-		graph_throw_away(GARBAGE_GRAPH, e->builds.clone);
-		e->builds.clone = clone;
-		e->builds.version++;
-		if (!clone)
-			graph_builds_drop(&e->builds);
-		if (graph)
-			e->origin = origin_of(graph);
-	} else {
-		graph_throw_away(GARBAGE_GRAPH, clone);
-	}
+	graph_throw_away(GARBAGE_GRAPH, builds->clone);
+	builds->clone = clone;
+	builds->version++;
+	if (!clone)
+		graph_builds_drop(cuda, builds);
 }
 
 void graph_changes_unseen(void)
@@ -616,16 +606,16 @@ void graph_changes_unseen(void)
 
 void graph_updated(const struct cuda_api *cuda, void *exec, void *graph)
 {
-	struct executable *e;
+	struct executable *e = executable_use(exec);
 	void *clone = NULL;
 
-	if (graph_can_rebuild(cuda) && cuda->graph_clone(&clone, graph))
+	if (e && graph_can_rebuild(cuda) && cuda->graph_clone(&clone, graph))
 		clone = NULL;
-	clone_replace(exec, clone, graph);
-	e = executable_use(exec);
 	if (e) {
+		clone_replace(cuda, &e->builds, clone);
 		records_mark_updated(e->mark, cuda, graph);
 		FORK_HOLD(&graph_lock);
+		e->origin = origin_of(graph);
 		executable_unuse(e);
 	}
 	graph_collect(cuda);
@@ -663,18 +653,18 @@ void graph_changed(const struct cuda_api *cuda, void *exec, void *node, enum gra
 			result = cuda->memcpy_set(copy, params);
 	}
 	if (e && what == GRAPH_ENABLED) {
-		graph_builds_drop(&e->builds);
+		graph_builds_drop(cuda, &e->builds);
 		e->builds.most = 1;
 	} else if (e && !same) {
 		records_mark_unknown(e->mark);
 	}
 	if (e) {
 		e->builds.version++;
+		/* A clone that differs from the graph would undo the program's changes. */
+		if (result)
+			clone_replace(cuda, &e->builds, NULL);
 		FORK_HOLD(&graph_lock);
 		executable_unuse(e);
 	}
-	/* A clone that differs from the graph would undo the program's changes. */
-	if (result)
-		clone_replace(exec, NULL, NULL);
 	graph_collect(cuda);
 }

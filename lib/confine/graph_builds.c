@@ -43,6 +43,7 @@ void graph_collect(const struct cuda_api *cuda)
 
 /* ------------------------------------------------------------------- when builds have ended */
 
+/* Forgets a build. If @b was launched last, nothing shows the end of this launch. */
 static void drop(struct graph_builds *builds, struct graph_build *b)
 {
 	if (builds->last == b)
@@ -52,10 +53,43 @@ static void drop(struct graph_builds *builds, struct graph_build *b)
 	memset(b, 0, sizeof(*b));
 }
 
-void graph_builds_drop(struct graph_builds *builds)
+static void drop_variants(struct graph_builds *builds)
 {
 	for (unsigned int n = 1; n < GRAPH_MAX_BUILDS; n++)
 		drop(builds, &builds->build[n]);
+}
+
+/*
+ * Records an event in the stream of the last launch. This is not possible if this stream may have
+ * been destroyed, if it is captured, or if it may be the default stream of another thread.
+ */
+static void record_end(const struct cuda_api *cuda, struct graph_builds *builds)
+{
+	void *stream = builds->stream.handle;
+
+	if (builds->recorded || stream == CUDA_STREAM_PER_THREAD ||
+	    atomic_load_explicit(&builds->stream_gone, memory_order_relaxed) ||
+	    cuda->ctx_push(builds->ctx))
+		return;
+	if (!stream_is_captured(cuda, stream) &&
+	    (builds->event || !cuda->event_create(&builds->event, CUDA_EVENT_NO_TIMING)))
+		builds->recorded = !cuda->event_record(builds->event, stream);
+	cuda->ctx_pop(&(void *){ NULL });
+}
+
+/* Removes a variant. Later launches of other builds must still wait for its last launch. */
+static void remove_build(const struct cuda_api *cuda, struct graph_builds *builds,
+			 struct graph_build *b)
+{
+	if (builds->last == b)
+		record_end(cuda, builds);
+	drop(builds, b);
+}
+
+void graph_builds_drop(const struct cuda_api *cuda, struct graph_builds *builds)
+{
+	for (unsigned int n = 1; n < GRAPH_MAX_BUILDS; n++)
+		remove_build(cuda, builds, &builds->build[n]);
 }
 
 void graph_builds_lost(struct graph_builds *builds, const void *ctx)
@@ -65,7 +99,7 @@ void graph_builds_lost(struct graph_builds *builds, const void *ctx)
 	/* The driver has already destroyed these variants, so do not use their handles. */
 	for (unsigned int n = 1; n < GRAPH_MAX_BUILDS; n++)
 		builds->build[n].exec = NULL;
-	graph_builds_drop(builds);
+	drop_variants(builds);
 	builds->event = builds->ctx = NULL;
 	builds->recorded = false;
 	builds->stream = (struct scope_id){ 0 };	/* there is no launch to wait for */
@@ -74,7 +108,7 @@ void graph_builds_lost(struct graph_builds *builds, const void *ctx)
 
 void graph_builds_free(struct graph_builds *builds)
 {
-	graph_builds_drop(builds);
+	drop_variants(builds);
 	free(builds->build[0].nodes);
 	graph_throw_away(GARBAGE_GRAPH, builds->clone);
 	graph_throw_away(GARBAGE_EVENT, builds->event);
@@ -108,18 +142,6 @@ static bool has_context(const struct cuda_api *cuda, struct graph_builds *builds
 	return builds->ctx == ctx;
 }
 
-/*
- * Records the event in the stream of the last launch. This is not possible if this stream may have
- * been destroyed, if it is captured, or if it may be the default stream of another thread.
- */
-static bool record_late(const struct cuda_api *cuda, struct graph_builds *builds)
-{
-	return builds->event && !atomic_load_explicit(&builds->stream_gone, memory_order_relaxed) &&
-	       builds->stream.handle != CUDA_STREAM_PER_THREAD &&
-	       !stream_is_captured(cuda, builds->stream.handle) &&
-	       !cuda->event_record(builds->event, builds->stream.handle);
-}
-
 /* Waits on the CPU until all launches have ended. */
 static void wait_for_all(const struct cuda_api *cuda, const struct graph_builds *builds)
 {
@@ -148,8 +170,8 @@ static bool follows(const struct cuda_api *cuda, struct graph_builds *builds,
 		cuda->event_create(&builds->event, CUDA_EVENT_NO_TIMING);
 	if (builds->last && !builds->recorded)
 		return false;
-	/* The build of the last launch was removed before its end was recorded. */
-	if (!builds->last && !builds->recorded && !record_late(cuda, builds)) {
+	/* The build of the last launch was removed, and its end could not be recorded. */
+	if (!builds->recorded) {
 		wait_for_all(cuda, builds);
 		return true;
 	}
@@ -183,7 +205,7 @@ static bool is_current(const struct cuda_api *cuda, struct graph_builds *builds,
 	b->version = builds->version;
 	if (!cuda->graph_update(b->exec, builds->clone, &info))
 		return true;
-	drop(builds, b);
+	remove_build(cuda, builds, b);
 	return false;
 }
 
@@ -278,7 +300,7 @@ struct graph_build *graph_builds_pick(const struct cuda_api *cuda, struct graph_
 	/* An event of one context cannot be recorded in a stream of another context. */
 	if (want->launch && builds->ctx && !graph_builds_in(builds, want->stream) &&
 	    context_of(cuda, want->stream) != builds->ctx) {
-		graph_builds_drop(builds);
+		graph_builds_drop(cuda, builds);
 		builds->most = 1;
 	}
 	if (builds->most < 2 || !builds->clone)

@@ -56,7 +56,7 @@ struct graph_builds {
 	atomic_bool stream_gone;
 	/*
 	 * Launches into one stream run in order. So there is an event only after the graph was
-	 * launched into a second stream. If @event is not NULL, each launch records it.
+	 * launched into a second stream, or after the build of the last launch was removed.
 	 */
 	void *event;
 	void *ctx;			/* the context of @event and of the variants, or NULL */
@@ -80,6 +80,12 @@ static inline bool graph_build_is_for(const struct graph_build *b, uint64_t prin
 /* Returns true if the last launch was into @stream and @stream still exists. */
 bool graph_builds_in(const struct graph_builds *builds, const struct scope_id *stream);
 
+/* Returns true if each launch must record the event. */
+static inline bool graph_builds_record(const struct graph_builds *builds)
+{
+	return builds->event && builds->most > 1;
+}
+
 /*
  * Chooses the build for a launch, and makes the launch wait for the last launch of any build. The
  * stream of the launch must not be in a capture. Usually the nodes of the chosen build are
@@ -88,8 +94,8 @@ bool graph_builds_in(const struct graph_builds *builds, const struct scope_id *s
 struct graph_build *graph_builds_pick(const struct cuda_api *cuda, struct graph_builds *builds,
 				      struct graph_want *want);
 
-/* Removes all variants. Does not call the driver. */
-void graph_builds_drop(struct graph_builds *builds);
+/* Removes all variants. Calls the driver, so the caller must not hold a lock. */
+void graph_builds_drop(const struct cuda_api *cuda, struct graph_builds *builds);
 
 /*
  * Called when the context @ctx is destroyed. The variants in @ctx are destroyed with the

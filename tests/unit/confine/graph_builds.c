@@ -168,7 +168,7 @@ static long launch(struct graph_builds *builds, int stream, uint64_t print)
 
 	b->built = b->settled = true;
 	b->print = print;
-	builds->recorded = builds->event;
+	builds->recorded = graph_builds_record(builds);
 	nr_recorded += builds->recorded;
 	builds->last = b;
 	builds->stream = id;
@@ -235,40 +235,57 @@ static void removed(void)
 
 	launch(builds, 0, 1);
 	launch(builds, 0, 2);
-	graph_builds_drop(builds);
-	tap_ok(launch(builds, 0, 1) == 0 && calls(0, 0, 0, 0),
+	graph_builds_drop(&api, builds);
+	tap_ok(launch(builds, 0, 1) == 0 && calls(1, 1, 0, 0),
 	       "the last build is removed: a launch into the same stream waits for nothing");
 	end(builds);
 
-	builds = begin();
-	launch(builds, 0, 1);
-	launch(builds, 0, 2);
-	graph_builds_drop(builds);
-	tap_ok(launch(builds, 1, 1) == 0 && nr_late == 1 && calls(1, 1, 1, 0),
-	       "into another: it waits for an event that is recorded now");
-	end(builds);
+	/* What happens to the old stream after the removal makes no difference. */
+	for (int way = 0; way < 3; way++) {
+		builds = begin();
+		launch(builds, 0, 1);
+		launch(builds, 0, 2);
+		graph_builds_drop(&api, builds);
+		captured = way == 1;
+		atomic_store(&builds->stream_gone, way == 2);
+		tap_ok(launch(builds, 1, 1) == 0 && nr_late == 1 && calls(1, 1, 1, 0),
+		       "into another: it waits for an event%s", way == 0 ? "" : way == 1 ?
+		       ", although the old stream is captured now" :
+		       ", although the old stream was destroyed");
+		end(builds);
+	}
 
 	for (int way = 0; way < 3; way++) {
 		builds = begin();
 		launch(builds, 0, 1);
 		launch(builds, 0, 2);
-		graph_builds_drop(builds);
 		captured = way == 0;
 		atomic_store(&builds->stream_gone, way == 1);
 		if (way == 2)
 			builds->stream.handle = CUDA_STREAM_PER_THREAD;
+		graph_builds_drop(&api, builds);
 		tap_ok(launch(builds, 1, 1) == 0 && !nr_late && calls(1, 1, 0, 1),
-		       "%s: the CPU waits", way == 0 ? "its stream is captured" : way == 1 ?
-		       "its stream was destroyed" : "a thread's default stream");
+		       "%s: the CPU waits", way == 0 ? "its stream was captured" : way == 1 ?
+		       "its stream was destroyed before" : "a thread's default stream");
 		end(builds);
 	}
 
 	builds = begin();
 	launch(builds, 0, 1);
 	launch(builds, 0, 2);
+	graph_builds_drop(&api, builds);
+	builds->most = 1;
+	launch(builds, 1, 1);
+	tap_ok(launch(builds, 0, 1) == 0 && calls(1, 0, 1, 0),
+	       "a graph that keeps one build records no event");
+	end(builds);
+
+	builds = begin();
+	launch(builds, 0, 1);
+	launch(builds, 0, 2);
 	builds->version++;
 	refuses_updates = true;
-	tap_ok(launch(builds, 1, 2) == 0 && nr_late == 1 && calls(1, 1, 1, 0),
+	tap_ok(launch(builds, 1, 2) == 0 && nr_late == 1 && calls(1, 0, 1, 0),
 	       "also if an update removed it");
 	end(builds);
 
@@ -277,7 +294,7 @@ static void removed(void)
 	launch(builds, 0, 2);
 	launch(builds, 1, 1);
 	launch(builds, 1, 2);
-	graph_builds_drop(builds);
+	graph_builds_drop(&api, builds);
 	tap_ok(launch(builds, 0, 1) == 0 && calls(1, 3, 1, 0), "if there is an event, for this");
 	end(builds);
 }
@@ -314,8 +331,8 @@ static void another_context(void)
 
 	launch(builds, 0, 1);
 	launch(builds, 0, 2);
-	tap_ok(launch(builds, 2, 1) == 0 && builds->most == 1 && calls(0, 0, 0, 1),
-	       "a stream of another context: the variants are removed, and the CPU waits");
+	tap_ok(launch(builds, 2, 1) == 0 && builds->most == 1 && calls(1, 0, 1, 0),
+	       "a stream of another context: the variants are removed, and it waits for an event");
 	end(builds);
 }
 
