@@ -180,22 +180,24 @@ static bool nearest_set(const struct bench *b, enum gpupart_shape shape, unsigne
 }
 
 /*
- * Fixed sets of four sizes in each shape. The option --sm-count reports the number of SMs in the
+ * Fixed sets of several sizes in each shape. The smallest size leaves nearly the whole GPU to B, as
+ * plain MPS does if B's kernels are large. The option --sm-count reports the number of SMs in the
  * set. MPS percentages and green contexts also report this number.
  */
 static void add_sets(struct peers *p)
 {
-	static const unsigned int eighths[] = { 2, 3, 4, 6 };
+	static const unsigned int sixteenths[] = { 1, 4, 6, 8, 11 };
+	const unsigned int nr_sizes = sizeof(sixteenths) / sizeof(sixteenths[0]);
 	const struct gpupart_tpcset all = gpupart_topology_all(p->b->topo);
 	char list[GPUPART_TPCSET_STRLEN], name[48];
 	struct gpupart_tpcset sets[2];
 	struct way *way;
 
-	for (unsigned int i = 0; i < GPUPART_NR_SHAPES * 4; i++) {
-		const char *shape = gpupart_shape_name(i / 4);
+	for (unsigned int i = 0; i < GPUPART_NR_SHAPES * nr_sizes; i++) {
+		const char *shape = gpupart_shape_name(i / nr_sizes);
 
-		if (!nearest_set(p->b, i / 4, gpupart_tpcset_count(&all) * eighths[i % 4] / 8,
-				 &sets[0]))
+		if (!nearest_set(p->b, i / nr_sizes, gpupart_tpcset_count(&all) *
+						     sixteenths[i % nr_sizes] / 16, &sets[0]))
 			continue;
 		sets[1] = gpupart_tpcset_andnot(&all, &sets[0]);
 		snprintf(name, sizeof(name), "%s %u / %u", shape,

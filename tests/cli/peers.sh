@@ -21,7 +21,7 @@ is "$status" 0 "it runs"
 has "$out" "(simulated): times mean nothing" "it says simulated"
 ask() { python3 -c 'import json, sys; d = json.load(open(sys.argv[1])); print(eval(sys.argv[2]))' "$@"; }
 rows='{r[0]: r[1:] for t in d["tables"] for r in t["rows"] if len(r) > 4}'
-names='A alone,B alone,MPS,MPS 30% / 70%,MPS 50% / 50%,MPS 70% / 30%,packed 16 / 50,packed 24 / 42,packed 33 / 33,packed 49 / 17,time slices'
+names='A alone,B alone,MPS,MPS 30% / 70%,MPS 50% / 50%,MPS 70% / 30%,packed 16 / 50,packed 24 / 42,packed 33 / 33,packed 4 / 62,packed 45 / 21,time slices'
 if python3 -c '' 2>/dev/null; then
 	is "$(ask "$tmp/results/peers.json" "','.join(sorted($rows))")" "$names" "all ways"
 	is "$(ask "$tmp/results/peers.json" "[k for k, r in $rows.items() if k != 'B alone' and not (4 < r[0] < 25 and r[4] == r[5] == 2.5)]")" "[]" \
@@ -32,7 +32,7 @@ if python3 -c '' 2>/dev/null; then
 else
 	skip "peers.json: no python3"
 fi
-is "$(grep -c . "$tmp/log.a") $(grep -c '^$' "$tmp/log.a")" "16 4" "A was started twice a way; alone and in time slices with nothing"
+is "$(grep -c . "$tmp/log.a") $(grep -c '^$' "$tmp/log.a")" "18 4" "A was started twice a way; alone and in time slices with nothing"
 is "$(grep -c 'GPUPART_SET=0-65' "$tmp/log.a")" "8" "under MPS gpupart only starts the daemon"
 is "$(grep 'GPUPART_DISABLE=1' "$tmp/log.a" | sed 's/ GPUPART_SET.*//' | sort | uniq -c | xargs)" \
 	"2 CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=30 GPUPART_DISABLE=1 2 CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=50 GPUPART_DISABLE=1 2 CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=70 GPUPART_DISABLE=1 2 GPUPART_DISABLE=1" \
