@@ -64,29 +64,19 @@ static int refuse_outside(const char *rule, const struct gpupart_topology *topo,
 }
 
 /*
- * Computes the set from options. Checks the explicit TPCs first, so that the error message names
+ * Computes the set from options. Checks the listed TPCs first, so that the error message names
  * the rule.
  */
 static int set_of_options(const char *rule, char *words, const struct args *run,
 			  const struct gpupart_topology *topo, const char *pci,
 			  const struct gpupart_tpcset *within, struct gpupart_tpcset *set)
 {
-	struct args args = { .ignored_name = run->ignored_name, .ignored_pid = run->ignored_pid },
-		    named;
-	int status = read_options(rule, words, &args);
+	struct args args = { .ignored_name = run->ignored_name, .ignored_pid = run->ignored_pid };
 
-	if (status)
-		return status;
-	named = args;
-	named.nr_terms = 0;
-	named.shape = NULL;
-	for (unsigned int i = 0; i < args.nr_terms; i++)
-		if (strcmp(args.terms[i].option, "-n") && strcmp(args.terms[i].option, "--sms"))
-			named.terms[named.nr_terms++] = args.terms[i];
-	if (named.nr_terms)
-		status = args_set(&named, topo, pci, NULL, set) ?:
-			 refuse_outside(rule, topo, set, within);
-	return status ?: args_set(&args, topo, pci, within, set);
+	return read_options(rule, words, &args) ?:
+	       args_set_listed(&args, topo, set) ?:
+	       refuse_outside(rule, topo, set, within) ?:
+	       args_set(&args, topo, pci, within, set);
 }
 
 static int work_out(const char *rule, const struct args *args, const struct gpupart_topology *topo,

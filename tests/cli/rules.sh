@@ -156,6 +156,9 @@ bad_file "'ok=-n 1', '=-n 4'" "'=-n 4': must be PATTERN=SET, such as '*copy*=-n 
 bad_file 3 "'3': must be PATTERN=SET, such as '*copy*=-n 4'"
 bad_file "$(seq -s, -f "'k%g=-n 1'" 33)" "'k33=-n 1': at most 32 rules are possible"
 
+try run -i $b -t 0-15 --rule 'x=--hex 3' -- true
+is "$status $(grep -c '^gpupart run: TPCs 0-1 have room' "$tmp/err")" "0 1" "a remark on a rule's set is printed once"
+
 # Kernels whose blocks wait for each other without being cooperative launches: this cannot be
 # detected.
 BLOCKS=16 kernels -t 0-31 -- "$tmp/kernels" gpupart_barrier
