@@ -1383,6 +1383,8 @@ KB, MB, .. (powers of 1000), or no unit for bytes
         CUgraphExec, an int, a ctypes pointer, a captured torch.cuda.CUDAGraph (PyTorch 2.9) or a
         cupy.cuda.Graph.
         """
+        if isinstance(sets, (str, TpcSet)):
+            raise TypeError(f"graph_prepare() needs a list of sets, not one set: {sets!r}")
         given = [tpcs if isinstance(tpcs, TpcSet) else self.topology.set(tpcs) for tpcs in sets]
         of_c = (_CTpcSet * len(given))(*(tpcs._c for tpcs in given))
         _done(_lib.gpupart_graph_prepare(_thread.context, self._pointer, _graph_handle(graph),

@@ -198,9 +198,25 @@ def draw(made):
     return "\n".join([*out, "</svg>"]) + "\n"
 
 
+def read(runs):
+    """The lines of a file. Reports and ignores other lines, such as the last of a killed run."""
+    lines = []
+    try:
+        with open(runs, encoding="utf-8", errors="replace") as file:
+            for nr, line in enumerate(file, 1):
+                try:
+                    lines.append(dict(json.loads(line)))
+                except (TypeError, ValueError):
+                    print(f"{runs}:{nr}: ignored: {line[:60]!r}", file=sys.stderr)
+    except OSError as error:
+        sys.exit(f"{runs}: {error.strerror}")
+    return lines
+
+
 def main(runs, folder):
-    with open(runs, encoding="utf-8") as file:
-        made = make_map(json.loads(line) for line in file if line.endswith("}\n"))
+    made = make_map(read(runs))
+    if not made["points"]:
+        sys.exit(f"{runs}: there are no runs in this file")
     os.makedirs(folder, exist_ok=True)
     with open(os.path.join(folder, "map.json"), "w", encoding="utf-8") as file:
         json.dump(made, file, indent=1)

@@ -12,6 +12,7 @@
 #include "lib/private.h"
 
 #define NONE ((size_t)-1)
+#define MAX_PATTERN	255 /* the limit of gpupart_rule_set() */
 
 enum form { NUMBER, FLAG, UNFLAG, NAMES, SIZE, SHAPE };
 
@@ -330,21 +331,34 @@ static int take_value(struct file *f, const struct key *key, const yaml_node_t *
 	return take_key(f->demands, key->name, strlen(key->name), text, &f->where);
 }
 
+const char *demands_rule_fault(const char *rule)
+{
+	const char *end = strchr(rule, '=');
+
+	if (!end || end == rule || !end[1 + strspn(end + 1, " ")])
+		return "must be PATTERN=SET, such as '*copy*=-n 4'";
+	if (end - rule > MAX_PATTERN || memchr(rule, '\n', end - rule))
+		return "a pattern must have at most 255 characters and no line feed";
+	return NULL;
+}
+
 /* Reads "rules: [PATTERN=SET, ..]", in the syntax of 'run --rule'. */
 static int take_rules(struct file *f, const yaml_node_t *value)
 {
 	struct args_texts *rules = &f->demands->rules[f->demands->nr - 1];
 	yaml_node_t *none, *item;
-	const char *text;
+	const char *text, *fault;
 
 	if (value->type != YAML_SEQUENCE_NODE)
 		return wrong(&f->where, "the value must be a list of rules such as '*copy*=-n 4'");
 	for (unsigned int i = 0; yaml_entry(&f->yaml, value, i, &none, &item); i++) {
-		text = yaml_scalar(item);
-		if (!text || !strchr(text, '=') || rules->nr == ARGS_MAX_TERMS)
-			return wrong(&f->where,
-				     "each rule must have a form like '*copy*=-n 4', and a list has at most %d rules",
-				     ARGS_MAX_TERMS);
+		text = yaml_scalar(item) ?: "";
+		fault = demands_rule_fault(text);
+		if (fault)
+			return wrong(&f->where, "rule '%.80s': %s", text, fault);
+		if (rules->nr == DEMANDS_MAX_RULES)
+			return wrong(&f->where, "rule '%.80s': at most %d rules are possible", text,
+				     DEMANDS_MAX_RULES);
 		rules->texts[rules->nr++] = alloc_text("%s", text);
 	}
 	return 0;

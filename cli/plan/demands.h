@@ -6,6 +6,7 @@
 #include <gpupart_manage.h>
 #include "cli/util/options.h"
 
+#define DEMANDS_MAX_RULES 32	/* the limit of gpupart_rule_set() */
 #define DEMANDS_TEXT 1088	/* enough for 16 joined names of 63 characters each */
 
 struct demands {
@@ -29,5 +30,8 @@ int demands_add(struct demands *demands, const char *text);
  * status.
  */
 int demands_read(struct demands *demands, const char *path);
+
+/* Returns what is wrong with the syntax of @rule, which must be PATTERN=SET, or NULL. */
+const char *demands_rule_fault(const char *rule);
 
 #endif

@@ -5,13 +5,12 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include "cli/plan/demands.h"
 #include "cli/start/rules.h"
 #include "cli/util/alloc.h"
 #include "cli/util/message.h"
 #include "cli/util/out.h"
 
-#define MAX_RULES	32 /* the limits of gpupart_rule_set() */
-#define MAX_PATTERN	255
 #define MAX_WORDS	32
 
 static const char *set_of(const char *rule)
@@ -22,19 +21,15 @@ static const char *set_of(const char *rule)
 int rules_check(const struct args_texts *texts)
 {
 	for (unsigned int i = 0; i < texts->nr; i++) {
-		const char *rule = texts->texts[i], *end = strchr(rule, '=');
+		const char *rule = texts->texts[i], *fault = demands_rule_fault(rule);
 
-		if (!end || end == rule || !end[1 + strspn(end + 1, " ")])
-			return usage_error(
-				"--rule '%s': must be PATTERN=SET, such as '*copy*=-n 4'", rule);
-		if (end - rule > MAX_PATTERN || memchr(rule, '\n', end - rule))
-			return usage_error(
-				"--rule '%.40s..': a pattern must have at most %d characters and no line feed",
-				rule, MAX_PATTERN);
+		if (fault)
+			return usage_error("--rule '%.80s%s': %s", rule,
+					   strlen(rule) > 80 ? ".." : "", fault);
 	}
-	if (texts->nr > MAX_RULES)
+	if (texts->nr > DEMANDS_MAX_RULES)
 		return usage_error("--rule '%s': at most %d rules are possible",
-				   texts->texts[MAX_RULES], MAX_RULES);
+				   texts->texts[DEMANDS_MAX_RULES], DEMANDS_MAX_RULES);
 	return 0;
 }
 
@@ -69,29 +64,19 @@ static int refuse_outside(const char *rule, const struct gpupart_topology *topo,
 }
 
 /*
- * Computes the set from options. Checks the explicit TPCs first, so that the error message names
+ * Computes the set from options. Checks the listed TPCs first, so that the error message names
  * the rule.
  */
 static int set_of_options(const char *rule, char *words, const struct args *run,
 			  const struct gpupart_topology *topo, const char *pci,
 			  const struct gpupart_tpcset *within, struct gpupart_tpcset *set)
 {
-	struct args args = { .ignored_name = run->ignored_name, .ignored_pid = run->ignored_pid },
-		    named;
-	int status = read_options(rule, words, &args);
+	struct args args = { .ignored_name = run->ignored_name, .ignored_pid = run->ignored_pid };
 
-	if (status)
-		return status;
-	named = args;
-	named.nr_terms = 0;
-	named.shape = NULL;
-	for (unsigned int i = 0; i < args.nr_terms; i++)
-		if (strcmp(args.terms[i].option, "-n") && strcmp(args.terms[i].option, "--sms"))
-			named.terms[named.nr_terms++] = args.terms[i];
-	if (named.nr_terms)
-		status = args_set(&named, topo, pci, NULL, set) ?:
-			 refuse_outside(rule, topo, set, within);
-	return status ?: args_set(&args, topo, pci, within, set);
+	return read_options(rule, words, &args) ?:
+	       args_set_listed(&args, topo, set) ?:
+	       refuse_outside(rule, topo, set, within) ?:
+	       args_set(&args, topo, pci, within, set);
 }
 
 static int work_out(const char *rule, const struct args *args, const struct gpupart_topology *topo,

@@ -16,7 +16,7 @@ struct rules {
 	char *sets[ARGS_MAX_TERMS];
 };
 
-/* Checks the syntax of all rules. Returns 0 or an error. */
+/* Checks the number of rules, and the syntax of all rules. Returns 0 or an error. */
 int rules_check(const struct args_texts *texts);
 
 /*

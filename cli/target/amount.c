@@ -118,7 +118,8 @@ int amount_choose(const struct gpupart_topology *topo, enum gpupart_shape shape,
 		err = gpupart_set_shape(cmd_gp, topo, shape, from, nr, &part);
 	}
 	if (err)
-		return error_of(err, "--shape with -n %u: %s", nr, gpupart_error(cmd_gp));
+		return error_of(err, "--shape %s with -n %u: %s", gpupart_shape_name(shape), nr,
+				gpupart_error(cmd_gp));
 	/*
 	 * Do not call clusters_add() here. Whole GPCs have room for clusters, and more TPCs would
 	 * change the shape.

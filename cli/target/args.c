@@ -600,23 +600,16 @@ int args_inside(const struct args *args, const struct gpupart_topology *topo,
 			   args->job ? "of the outer run" : "of this process (GPUPART_SET)");
 }
 
-int args_set(const struct args *args, const struct gpupart_topology *topo, const char *pci,
-	     const struct gpupart_tpcset *within, struct gpupart_tpcset *set)
+int args_set_listed(const struct args *args, const struct gpupart_topology *topo,
+		    struct gpupart_tpcset *set)
 {
 	static const struct { const char *option, *word; } words[] = {
 		{ "-t", "tpc" }, { "-g", "gpc" }, { "-u", "ugpu" }, { "--hex", "hex" },
 	};
-	const struct gpupart_tpcset around = within ? *within : gpupart_topology_all(topo);
-	struct gpupart_tpcset part = { { 0 } }, others, free_tpcs;
-	char *text;
-	enum gpupart_shape shape = GPUPART_SHAPE_PACKED;
-	unsigned int nr = 0, more = 0;
-	char asked[128] = "";
+	struct gpupart_tpcset part = { { 0 } };
 	int status = 0;
+	char *text;
 
-	settings_note();
-	if (!args->nr_terms)
-		return usage_error("no set: use -t, -g, -u, -n, --sms or --hex");
 	memset(set, 0, sizeof(*set));
 	for (unsigned int i = 0; !status && i < args->nr_terms; i++) {
 		const char *option = args->terms[i].option, *value = args->terms[i].text;
@@ -625,13 +618,8 @@ int args_set(const struct args *args, const struct gpupart_topology *topo, const
 		for (size_t j = 0; j < sizeof(words) / sizeof(words[0]); j++)
 			if (!strcmp(words[j].option, option))
 				word = words[j].word;
-		if (!word) {
-			status = amount_parse(option, value, topo, &around, &more);
-			nr += more;
-			snprintf(asked + strlen(asked), sizeof(asked) - strlen(asked), "%s%s %s",
-				 *asked ? " " : "", option, value);
+		if (!word)
 			continue;
-		}
 		/* Reject "+", because it would begin another term in the library. */
 		if (strchr(value, '+') || strchr(value, ' ') || !*value) {
 			status = usage_error("%s '%s': must be %s", option, value,
@@ -644,6 +632,33 @@ int args_set(const struct args *args, const struct gpupart_topology *topo, const
 			status = usage_error("%s %s: %s", option, value, gpupart_error(cmd_gp));
 		free(text);
 		*set = gpupart_tpcset_or(set, &part);
+	}
+	return status;
+}
+
+int args_set(const struct args *args, const struct gpupart_topology *topo, const char *pci,
+	     const struct gpupart_tpcset *within, struct gpupart_tpcset *set)
+{
+	const struct gpupart_tpcset around = within ? *within : gpupart_topology_all(topo);
+	struct gpupart_tpcset others, free_tpcs;
+	enum gpupart_shape shape = GPUPART_SHAPE_PACKED;
+	unsigned int nr = 0, more = 0;
+	char asked[128] = "";
+	int status;
+
+	settings_note();
+	if (!args->nr_terms)
+		return usage_error("no set: use -t, -g, -u, -n, --sms or --hex");
+	status = args_set_listed(args, topo, set);
+	for (unsigned int i = 0; !status && i < args->nr_terms; i++) {
+		const char *option = args->terms[i].option, *value = args->terms[i].text;
+
+		if (strcmp(option, "-n") && strcmp(option, "--sms"))
+			continue;
+		status = amount_parse(option, value, topo, &around, &more);
+		nr += more;
+		snprintf(asked + strlen(asked), sizeof(asked) - strlen(asked), "%s%s %s",
+			 *asked ? " " : "", option, value);
 	}
 	if (status && args->named)
 		remark("the set includes %s%s = %s", args->named->from, args->named->key,

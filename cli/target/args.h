@@ -77,6 +77,10 @@ int args_topology(struct args *args, struct gpupart_topology **topo);
  */
 int args_gpu(struct args *args, const char **gpu);
 
+/* Computes the set that -t, -g, -u and --hex select together. Returns 0 or an error. */
+int args_set_listed(const struct args *args, const struct gpupart_topology *topo,
+		    struct gpupart_tpcset *set);
+
 /*
  * Computes the set that -t, -g, -u, -n, --sms and --hex select together. The set must be inside
  * @within. If @within is NULL, all TPCs are allowed. For -n and --sms, chooses TPCs that the other

@@ -97,8 +97,8 @@ static int shape_balanced(struct gpupart *gp, const struct gpupart_topology *top
 	else if (below || above <= most)
 		snprintf(would, sizeof(would), ": %u would do", below ? below : above);
 	return ctx_fail(gp, -ENOSPC,
-			"no choice of equally many whole GPCs from each uGPU has %u TPCs in total%s",
-			nr, would);
+			"no choice of equally many whole GPCs from each uGPU has %u TPC%s in total%s",
+			nr, nr == 1 ? "" : "s", would);
 }
 
 /*

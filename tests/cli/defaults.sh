@@ -223,7 +223,8 @@ refused 125 "-n 67: 67 TPCs: only 66 TPCs are left to choose from" run $h200 -n 
 is "$(set_of $h200 -n 20 --shape packed)" "$(set_of $h200 -n 20)" "--shape packed is what -n does"
 is "$(set_of $h200 -n 34 --shape gpcs)" "$(set_of $h200 -g 0-2,7)" "--shape gpcs: four whole GPCs of both uGPUs"
 is "$(set_of $h200 -n 33 --shape balanced)" "$(set_of $h200 -g 0-3)" "--shape balanced: two of each uGPU"
-refused 125 "has 30 TPCs in total: 18 or 32 would do" run $h200 -n 30 --shape balanced -- true
+refused 125 "--shape balanced with -n 30: no choice of equally many whole GPCs from each uGPU has 30 TPCs in total: 18 or 32 would do" run $h200 -n 30 --shape balanced -- true
+refused 125 "has 1 TPC in total: 16 would do" run $h200 -n 1 --shape balanced -- true
 is "$(set_of $h200 -n 8 --shape spread | tr ',-' '\n\n' | wc -l)" 7 "--shape spread: 4 TPCs of one GPC, and the rest elsewhere"
 refused 125 "--shape round: the shape must be packed, gpcs, balanced or spread" run $h200 -n 4 --shape round -- true
 refused 125 "--shape spread: needs -n or --sms" run $h200 -t 4 --shape spread -- true

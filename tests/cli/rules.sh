@@ -145,6 +145,20 @@ bad_rule 'census=-n 17' "-n 17"
 bad_rule 'census=-x 3' "SET must be -t, -g, -u, -n, --sms or --hex"
 bad_rule "$(printf '%0256d' 0)=-n 1" "at most 255"
 
+# A file of tenants is refused with the line and the rule.
+bad_file() {	# bad_file RULES WORDS
+	printf 'tenants:\n  a:\n    tpcs: 8\n    rules: [%s]\n' "$1" >"$tmp/bad.yaml"
+	try plan -i $b -f "$tmp/bad.yaml"
+	is "$status $err" "2 gpupart plan: $tmp/bad.yaml:4: a: rule $2" "plan -f: rule $2"
+}
+bad_file "'x='" "'x=': must be PATTERN=SET, such as '*copy*=-n 4'"
+bad_file "'ok=-n 1', '=-n 4'" "'=-n 4': must be PATTERN=SET, such as '*copy*=-n 4'"
+bad_file 3 "'3': must be PATTERN=SET, such as '*copy*=-n 4'"
+bad_file "$(seq -s, -f "'k%g=-n 1'" 33)" "'k33=-n 1': at most 32 rules are possible"
+
+try run -i $b -t 0-15 --rule 'x=--hex 3' -- true
+is "$status $(grep -c '^gpupart run: TPCs 0-1 have room' "$tmp/err")" "0 1" "a remark on a rule's set is printed once"
+
 # Kernels whose blocks wait for each other without being cooperative launches: this cannot be
 # detected.
 BLOCKS=16 kernels -t 0-31 -- "$tmp/kernels" gpupart_barrier

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: MIT
 """The example engine's load, objectives, intervals and choice of a split, without torch."""
 import os
+import shutil
+import subprocess
 import sys
+import tempfile
 
 from tap import ROOT, done, ok, same
 
-sys.path.insert(0, os.path.join(ROOT, "share/examples/engine"))
+ENGINE = os.path.join(ROOT, "share/examples/engine")
+sys.path.insert(0, ENGINE)
 sys.path.insert(0, os.path.join(ROOT, "scripts"))
 import inference_map  # noqa: E402
 import policy  # noqa: E402
@@ -126,8 +130,38 @@ def split():
     same((estimate.decode_per_byte, estimate.step), (1.2, 3.0), "estimates follow")
 
 
+def bad_options():
+    place = tempfile.mkdtemp()
+    for words, wanted in (
+            ("--ways chunked,foo", "--ways: 'foo': must be one of chunked, streams"),
+            ("--rates 4,x", "--rates: 'x': must be a number from 0.001 to"),
+            ("--rates -1", "--rates: '-1': must be a number"),
+            ("--seeds 1.5", "--seeds: '1.5': must be a number"),
+            ("--shares 50,100", "--shares: '100': must be a number from 1 to 99"),
+            ("--shape foo", "--shape: invalid choice: 'foo'"),
+            ("--device foo", "--device: invalid choice: 'foo'"),
+            ("--ttft -1", "--ttft: -1.0: must be at least 0"),
+            ("--seconds nan", "--seconds: nan: must be at least 0"),
+            (f"--out {place}/no/x", f"--out {place}/no/x: No such file or directory")):
+        got = subprocess.run([sys.executable, f"{ENGINE}/run.py", "--slice", "--out",
+                              f"{place}/runs", *words.split()], capture_output=True, text=True)
+        ok(got.returncode == 2 and wanted in got.stderr, f"run.py {words}: {got.stderr[-90:]!r}")
+    for name, text, wanted in (("none", None, ": No such file or directory"),
+                               ("bad", '{"way": "chunked"}\nfoo\n3\n', ":2: ignored: 'foo"),
+                               ("empty", "", ": there are no runs in this file")):
+        if text is not None:
+            with open(f"{place}/{name}", "w", encoding="utf-8") as file:
+                file.write(text)
+        got = subprocess.run([sys.executable, os.path.join(ROOT, "scripts/inference_map.py"),
+                              f"{place}/{name}", f"{place}/map"], capture_output=True, text=True)
+        ok(got.returncode == 1 and f"{place}/{name}{wanted}" in got.stderr and
+           not os.path.exists(f"{place}/map"), f"inference_map.py: {name}: {got.stderr[-90:]!r}")
+    shutil.rmtree(place)
+
+
 load()
 objectives()
 intervals()
 split()
+bad_options()
 done()

@@ -66,6 +66,8 @@ driver("cuGraphLaunch", ctypes.c_void_p(exec_), None)
 same(gpupart.counters().graphs_reapplied, reapplied + 1, "another set is built for")
 gpu.process = None
 raises(TypeError, "executable", lambda: gpu.graph_prepare("graph", [1]), "no graph")
+for one_set in ("3", TpcSet(3)):
+    raises(TypeError, repr(one_set), lambda: gpu.graph_prepare(exec_, one_set), "one set, no list")
 for graph, words, part, number in ((4096, [1], "0x1000", errno.EINVAL),
                                    (exec_, range(5), "at most 4 sets, not", errno.EOPNOTSUPP),
                                    (exec_, ["66"], "66", errno.EINVAL)):

@@ -28,9 +28,35 @@ OPTIONS = (("out", "runs.jsonl", "the JSON lines file to continue"),
            ("ttft", 1.0, "goal, s"), ("tbt", 0.03, "goal, s"), ("model", "8b", None),
            ("device", "cuda", "or cpu"), ("shares", "75,50,25", "of decode, per cent"),
            ("shape", "balanced", None), ("chunk", 512, "the most prompt tokens of a step"))
+CHOICES = {"device": ("cuda", "cpu"), "shape": ("packed", "gpcs", "balanced", "spread")}
+# The types and limits of the numbers in lists.
+LISTS = {"rates": (float, 0.001, 1e6), "prompts": (float, 1, 1e6), "seeds": (int, 0, 1e9),
+         "shares": (int, 1, 99)}
 # The values for --slice and --map.
 DEFAULTS = {"rates": ("6,9,12", "4,6,8,10,12,14"), "prompts": ("1020", "512,1020,2048,4096"),
             "time": (475.0, 1e9), "seconds": (5.0, 12.0), "warm": (1.5, 3.0), "drain": (1.1, 2.0)}
+
+
+def check(parse: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    """Ends the program if a value is impossible, because a model needs minutes to start."""
+    for name, (kind, least, most) in LISTS.items():
+        for word in getattr(options, name).split(","):
+            try:
+                good = least <= kind(word) <= most
+            except ValueError:
+                good = False
+            if not good:
+                parse.error(f"--{name}: {word!r}: must be a number from {least:g} to {most:g}")
+    for way in options.ways.split(","):
+        if way not in policy.WAYS:
+            parse.error(f"--ways: {way!r}: must be one of {', '.join(policy.WAYS)}")
+    for name, default, _ in OPTIONS:
+        if not isinstance(default, str) and not 0 <= getattr(options, name) < float("inf"):
+            parse.error(f"--{name}: {getattr(options, name)}: must be at least 0")
+    try:
+        open(options.out, "a", encoding="utf-8").close()
+    except OSError as error:
+        parse.error(f"--out {options.out}: {error.strerror}")
 
 
 def arguments() -> argparse.Namespace:
@@ -40,13 +66,15 @@ def arguments() -> argparse.Namespace:
     for name in ("slice", "map", "check-decode"):
         what.add_argument(f"--{name}", dest="what", action="store_const", const=name)
     for name, default, words in OPTIONS:
-        parse.add_argument(f"--{name}", default=default, type=type(default), help=words)
+        parse.add_argument(f"--{name}", default=default, type=type(default), help=words,
+                           choices=CHOICES.get(name))
     parse.add_argument("--trace", choices=policy.TRACES, default="conversation")
     parse.add_argument("--eager", dest="mode", action="store_const", const="eager",
                        default="compiled", help="without torch.compile")
     options = parse.parse_args()
     for name, values in DEFAULTS.items():
         setattr(options, name, getattr(options, name) or values[options.what == "map"])
+    check(parse, options)
     options.each = options.warm + options.seconds + options.drain
     options.machine = {name: getattr(options, name) for name in policy.MACHINE}
     return options
@@ -96,6 +124,8 @@ def main(options: argparse.Namespace) -> None:
 
     from engine import Cpu, Cuda, Engine, Graphs, check_decode, gpupart_module
     from model import SHAPES, Model
+    if options.model not in SHAPES:
+        sys.exit(f"--model {options.model}: must be one of {', '.join(SHAPES)}")
     torch.set_grad_enabled(False)
     device = {"cuda": Cuda, "cpu": Cpu}[options.device]()
     stage("import")
