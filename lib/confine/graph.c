@@ -231,6 +231,23 @@ static void origin_gone(struct origin *origin, uint64_t object, const void *ctx,
 	origin->gone = true;
 }
 
+/*
+ * Returns true if the stream of the last launch may be one of the destroyed streams. Until the
+ * driver has destroyed a stream that the program created, the word at its handle is its object.
+ */
+static bool is_destroyed(const struct scope_id *stream, uint64_t object, const void *ctx,
+			 const void *thread)
+{
+	const struct gpupart_gpu *gpu = scope_gpu(0);
+	uint64_t its_object;
+
+	if (stream->ctx || stream->thread)
+		return (ctx && stream->ctx == ctx) || (thread && stream->thread == thread);
+	if (!object || !gpu || !gpu->stream_tmd_offset)
+		return object || ctx;
+	return !peek_word(stream->handle, &its_object) || its_object == object;
+}
+
 void graph_stream_destroyed(uint64_t object, const void *ctx, const void *thread)
 {
 	FORK_HOLD(&graph_lock);
@@ -241,8 +258,10 @@ void graph_stream_destroyed(uint64_t object, const void *ctx, const void *thread
 			struct executable *e = (struct executable *)at;
 
 			origin_gone(&e->origin, object, ctx, thread);
-			/* The last launch may have used this stream. Its handle may be reused. */
-			atomic_store_explicit(&e->builds.stream_gone, true, memory_order_relaxed);
+			/* The handle of the stream may be reused. */
+			if (is_destroyed(&e->builds.stream, object, ctx, thread))
+				atomic_store_explicit(&e->builds.stream_gone, true,
+						      memory_order_relaxed);
 			graph_builds_lost(&e->builds, ctx);
 		}
 	}

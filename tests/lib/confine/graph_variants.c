@@ -531,6 +531,36 @@ static void order_removed(void)
 	tap_ok(last_end(1) <= first_start(2), "and one after the other");
 }
 
+/*
+ * A launch into a second stream would use the build of the last launch, and build it again. If
+ * another stream is destroyed, a launch into the first stream must not count as such a launch.
+ */
+static void another_destroyed(bool is_default)
+{
+	P stream, other;
+
+	if (!begin())
+		return;
+	stream = is_default ? NULL : streams[0];
+	tap_ok(!gpupart_process_set(gp, gpu, &a) && !launch(exec, stream) &&
+		       !gpupart_process_set(gp, gpu, &b) && !launch(exec, stream) &&
+		       !cuStreamCreate(&other, 0) && !stream_destroy(other) &&
+		       !gpupart_process_set(gp, gpu, &a) && nr_reapplied() == 1,
+	       "two builds, and another stream is destroyed");
+	tap_ok(!launch(exec, stream) && !nr_reapplied() && begun == exec,
+	       "nothing is built again for a launch into the first stream");
+}
+
+static void order_destroyed(void)
+{
+	another_destroyed(false);
+}
+
+static void order_default(void)
+{
+	another_destroyed(true);
+}
+
 static P prepared_between(int n)
 {
 	if (n && gpupart_graph_prepare(gp, gpu, exec, streams[1], &b, 1))
@@ -648,6 +678,8 @@ static const struct scenario scenarios[] = {
 	{ "disabled", disabled, "@b", { "GPUPART_SIM_FAULTS=subscribers=2" }, NULL },
 	{ "order", order, "@b", { "GPUPART_SIM_FAULTS=subscribers=2" }, NULL },
 	{ "order-at-first", order_at_first, "@b", { "GPUPART_SIM_FAULTS=subscribers=2" }, NULL },
+	{ "order-destroyed", order_destroyed, "@b", { "GPUPART_SIM_FAULTS=subscribers=2" }, NULL },
+	{ "order-default", order_default, "@b", { "GPUPART_SIM_FAULTS=subscribers=2" }, NULL },
 	{ "order-removed", order_removed, "@b", { "GPUPART_SIM_FAULTS=subscribers=2" }, NULL },
 	{ "order-prepared", order_prepared, "@b", { "GPUPART_SIM_FAULTS=subscribers=2" }, NULL },
 	{ "prepared", prepared, "@b", { "GPUPART_SIM_FAULTS=subscribers=2" }, NULL },
