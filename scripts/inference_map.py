@@ -5,7 +5,8 @@
 RUNS is its JSON lines file. Writes map.json and map.svg to FOLDER and prints the tables of a page.
 Intervals are 95 % confidence intervals over seeds: Student's t of the seeds' values, or for two
 ways of the differences at equal seeds, which have equal requests. A point is small if it has fewer
-than three seeds or 100 counted requests.
+than three seeds or 100 counted requests. If a way was run with several chunk sizes, its best chunk
+size is compared with the other ways.
 """
 import html
 import itertools
@@ -68,6 +69,20 @@ def verdict(by_seed):
             "gpupart_below": [w for w in WAYS if w != "gpupart" and better(w, "gpupart")]}
 
 
+def with_chunk(run):
+    """@run with the chunk size separate from the rest of the setting."""
+    setting, _, chunk = run.get("setting", "").partition(" chunk ")
+    return {**run, "setting": setting, "chunk": chunk}
+
+
+def best_chunk(runs):
+    """The runs with the chunk size at which most requests met the objectives."""
+    by_chunk = {}
+    for run in runs:
+        by_chunk.setdefault(run["chunk"], []).append(run)
+    return max(by_chunk.values(), key=lambda of: mean([mean(run["met_by_second"]) for run in of]))
+
+
 def make_map(lines):
     """Converts the lines of a file to points (over all seeds), pairs of ways, and verdicts."""
     lines = list(lines)
@@ -78,17 +93,18 @@ def make_map(lines):
 
     def place(run):
         return [run.get(name) for name in PLACE]
-    runs = sorted((line for line in lines if "met_by_second" in line), key=lambda r: str(place(r)))
+    runs = sorted((with_chunk(line) for line in lines if "met_by_second" in line),
+                  key=lambda run: str(place(run)))
     for where, here in itertools.groupby(runs, place):
         where, here, by_seed = dict(zip(PLACE, where)), list(here), {}
         parts = [c["part"] for c in checks if all(c.get(n) == where[n] for n in MACHINE)]
         for way in [w for w in WAYS if any(run["way"] == w for run in here)]:
-            of = [run for run in here if run["way"] == way]
+            of = best_chunk([run for run in here if run["way"] == way])
             goodput = by_seed[way] = {
                 run["seed"]: sum(run["met_by_second"]) / len(run["met_by_second"]) for run in of}
             counted = sum(round(run["offered"] * len(run["met_by_second"])) for run in of)
             low, high = interval(list(goodput.values())) or (None, None)
-            point = {**where, "way": way, "goodput": mean(list(goodput.values())), "low": low,
+            point = {**where, "way": way, "chunk": of[0]["chunk"], "goodput": mean(list(goodput.values())), "low": low,
                      "high": high, "by_seed": goodput, "seeds": sorted(goodput),
                      "offered": mean([run["offered"] for run in of]), "counted": counted,
                      "small": len(goodput) < 3 or counted < 100,
