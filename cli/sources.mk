@@ -38,6 +38,7 @@ CLI_BENCH_SRC := \
 	cli/bench/peers.c \
 	cli/bench/peers_check.c \
 	cli/bench/peers_figures.c \
+	cli/bench/peers_report.c \
 	cli/bench/protect.c \
 	cli/bench/report.c \
 	cli/bench/report_svg.c \

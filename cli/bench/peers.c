@@ -31,26 +31,11 @@
 #define SECOND_NS	1000000000
 #define LEAST_SECONDS	10		/* with fewer seconds, the interval is useless */
 
-enum kind { ALONE, PEER, OURS };
-
-struct way {
-	char name[48];
-	const char *family;		/* in the picture, a line connects ways of a family */
-	enum kind kind;
-	char *command[2];		/* command lines of A and of B; NULL: not started */
-	bool has_tenants;		/* the command of A is `qos run`, which starts A and B */
-	uint64_t warm_ns;
-	struct peers_second *seconds;
-	unsigned int nr_seconds;
-	char why[200];			/* the reason why the way could not be measured, or "" */
-	struct peers_value figures[PEERS_NR];
-};
-
 struct peers {
 	struct bench *b;
 	const struct peers_options *options;
 	char dir[512];			/* directory of the pipes and of the qos file */
-	struct way ways[MAX_WAYS];
+	struct peers_way ways[MAX_WAYS];
 	unsigned int nr;
 };
 
@@ -62,13 +47,14 @@ static uint64_t warm(const struct peers *p, uint64_t ns)
 	return p->b->simulated ? ns / 10 : ns;
 }
 
-static struct way *add_way(struct peers *p, enum kind kind, const char *family, const char *name)
+static struct peers_way *add_way(struct peers *p, enum peers_kind kind, const char *family,
+				 const char *name)
 {
-	struct way *way = &p->ways[p->nr];
+	struct peers_way *way = &p->ways[p->nr];
 
 	if (p->nr == MAX_WAYS || (p->options->only && !peers_is_in(p->options->only, family)))
 		return NULL;
-	*way = (struct way){ .family = family, .kind = kind, .warm_ns = warm(p, WARM_NS) };
+	*way = (struct peers_way){ .family = family, .kind = kind, .warm_ns = warm(p, WARM_NS) };
 	snprintf(way->name, sizeof(way->name), "%s", name);
 	p->nr++;
 	return way;
@@ -115,7 +101,7 @@ static char *command_with_prefix(unsigned int n, const char *fmt, ...)
 static void add_alone(struct peers *p)
 {
 	for (unsigned int n = 0; n < 2; n++) {
-		struct way *way = add_way(p, ALONE, "alone", n ? "B alone" : "A alone");
+		struct peers_way *way = add_way(p, PEERS_ALONE, "alone", n ? "B alone" : "A alone");
 
 		if (way)
 			way->command[n] = plain_command(n);
@@ -125,9 +111,11 @@ static void add_alone(struct peers *p)
 /* MPS without sets. `gpupart run` starts the daemon and does not confine the programs. */
 static void add_mps(struct peers *p, const char *name, unsigned int percent)
 {
-	struct way *way = add_way(p, PEER, percent ? "mps-percent" : "mps", name);
+	struct peers_way *way = add_way(p, PEERS_PEER, percent ? "mps-percent" : "mps", name);
 	char words[64] = "";
 
+	if (way && percent)
+		snprintf(way->size, sizeof(way->size), "%u%%", percent);
 	for (unsigned int n = 0; way && n < 2; n++) {
 		if (percent)
 			snprintf(words, sizeof(words), "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=%u ",
@@ -143,7 +131,7 @@ static void add_mps(struct peers *p, const char *name, unsigned int percent)
 static void add_peers(struct peers *p)
 {
 	static const unsigned int percents[] = { 30, 50, 70 };
-	struct way *way = add_way(p, PEER, "slices", "time slices");
+	struct peers_way *way = add_way(p, PEERS_PEER, "slices", "time slices");
 	char name[48];
 
 	for (unsigned int n = 0; way && n < 2; n++)
@@ -156,7 +144,7 @@ static void add_peers(struct peers *p)
 	for (unsigned int i = 0; p->options->both && i < 2; i++) {
 		const char *how = i ? "green" : "priority";
 
-		way = add_way(p, PEER, how, i ? "green contexts" : "priorities");
+		way = add_way(p, PEERS_PEER, how, i ? "green contexts" : "priorities");
 		if (way)
 			way->command[0] = alloc_text("exec %s %s \"$PEERS_DIR/a\" "
 						     "\"$PEERS_DIR/b\"", p->options->both, how);
@@ -191,7 +179,7 @@ static void add_sets(struct peers *p)
 	const struct gpupart_tpcset all = gpupart_topology_all(p->b->topo);
 	char list[GPUPART_TPCSET_STRLEN], name[48];
 	struct gpupart_tpcset sets[2];
-	struct way *way;
+	struct peers_way *way;
 
 	for (unsigned int i = 0; i < GPUPART_NR_SHAPES * nr_sizes; i++) {
 		const char *shape = gpupart_shape_name(i / nr_sizes);
@@ -202,7 +190,10 @@ static void add_sets(struct peers *p)
 		sets[1] = gpupart_tpcset_andnot(&all, &sets[0]);
 		snprintf(name, sizeof(name), "%s %u / %u", shape,
 			 gpupart_tpcset_count(&sets[0]), gpupart_tpcset_count(&sets[1]));
-		way = add_way(p, OURS, shape, name);
+		way = add_way(p, PEERS_OURS, shape, name);
+		if (way)
+			snprintf(way->size, sizeof(way->size), "%u",
+				 gpupart_tpcset_count(&sets[0]));
 		for (unsigned int n = 0; way && n < 2; n++) {
 			gpupart_tpcset_format_list(&sets[n], list, sizeof(list));
 			way->command[n] = command_with_prefix(
@@ -217,7 +208,7 @@ static void add_sets(struct peers *p)
  */
 static void add_qos(struct peers *p, const char *family, const char *keys)
 {
-	struct way *way = p->options->goal ? add_way(p, OURS, family, family) : NULL;
+	struct peers_way *way = p->options->goal ? add_way(p, PEERS_OURS, family, family) : NULL;
 	char *a, *b, *path;
 	FILE *file;
 
@@ -253,7 +244,7 @@ struct stream {
 /* One measurement of one way. */
 struct round {
 	struct peers *p;
-	struct way *way;
+	struct peers_way *way;
 	struct stream streams[2];
 	pid_t pids[2];
 	uint64_t begin;			/* start of the measurement; 0: not started */
@@ -457,7 +448,7 @@ static void watch(struct round *r)
 			 r->seen[0] >= r->wanted[0] ? "B" : "A", (int)(BEGIN_NS / SECOND_NS));
 }
 
-static void measure(struct peers *p, struct way *way)
+static void measure(struct peers *p, struct peers_way *way)
 {
 	struct round r = { .p = p, .way = way, .first = way->nr_seconds };
 	char path[PATH_LEN];
@@ -469,7 +460,7 @@ static void measure(struct peers *p, struct way *way)
 		 */
 		snprintf(path, sizeof(path), "%s/%c", p->dir, 'a' + n);
 		r.streams[n].fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
-		r.wanted[n] = way->command[n] || way->kind != ALONE;
+		r.wanted[n] = way->command[n] || way->kind != PEERS_ALONE;
 		snprintf(path, sizeof(path), "%s/ended-%c", p->dir, 'a' + n);
 		unlink(path);
 	}
@@ -485,94 +476,6 @@ static void measure(struct peers *p, struct way *way)
 	stop(&r);
 	for (unsigned int n = 0; n < 2; n++)
 		close(r.streams[n].fd);
-}
-
-/* Returns the solo speed of program @n, or 0 if it was not measured. */
-static double solo(const struct peers *p, unsigned int n)
-{
-	for (unsigned int i = 0; i < p->nr; i++)
-		if (p->ways[i].kind == ALONE && p->ways[i].command[n] && !*p->ways[i].why)
-			return p->ways[i].figures[n ? PEERS_OTHER : PEERS_RATE].value;
-	return 0;
-}
-
-static json_t *part(double speed, double solo)
-{
-	return solo > 0 ? json_real(speed / solo) : json_null();
-}
-
-static void report_ways(struct peers *p, json_t *report)
-{
-	json_t *table = report_table(report, "Ways to share the GPU", "way|A a second|from|to|"
-				     "of solo|p50 ms|p99 ms|from|to|p99.9 ms|B a second|from|to|"
-				     "of alone");
-	json_t *chart = report_chart(report, "peers.svg", REPORT_LINES, "Speed of A and of B "
-				     "when they share the GPU",
-				     "A, fraction of solo speed",
-				     "B, fraction of solo speed", false);
-	double a = solo(p, 0), b = solo(p, 1);
-	const char *family = "";
-	json_t *series = NULL;
-
-	for (unsigned int i = 0; i < p->nr; i++) {
-		struct way *way = &p->ways[i];
-		const struct peers_value *f = way->figures;
-
-		if (*way->why) {
-			report_note(report, "Not measured: %s: %s.", way->name,
-				    out_clean(way->why));
-			continue;
-		}
-		report_row(table, "[s,f,f,f,o,f,f,f,f,f,f,f,f,o]", way->name, f[PEERS_RATE].value,
-			   f[PEERS_RATE].low, f[PEERS_RATE].high, part(f[PEERS_RATE].value, a),
-			   f[PEERS_P50].value, f[PEERS_P99].value, f[PEERS_P99].low,
-			   f[PEERS_P99].high, f[PEERS_P999].value, f[PEERS_OTHER].value,
-			   f[PEERS_OTHER].low, f[PEERS_OTHER].high, part(f[PEERS_OTHER].value, b));
-		if (way->kind == ALONE || !(a > 0 && b > 0))
-			continue;
-		if (strcmp(family, way->family))
-			series = report_series(chart, way->family);
-		family = way->family;
-		report_point(series, f[PEERS_RATE].value / a, f[PEERS_OTHER].value / b);
-	}
-}
-
-static void judge(struct peers *p, json_t *report)
-{
-	json_t *table = report_table(report, "Peers", "peer|not worse|10% better");
-	unsigned int nr = 0, nr_held = 0, nr_better = 0;
-
-	for (unsigned int i = 0; i < p->nr; i++) {
-		const struct way *peer = &p->ways[i], *best[PEERS_BETTER + 1] = { NULL };
-
-		if (peer->kind != PEER || *peer->why)
-			continue;
-		for (unsigned int k = 0; k < p->nr; k++)
-			if (p->ways[k].kind == OURS && !*p->ways[k].why)
-				best[peers_compare(p->ways[k].figures, peer->figures)] =
-					&p->ways[k];
-		if (!best[PEERS_EQUAL])
-			best[PEERS_EQUAL] = best[PEERS_BETTER];
-		report_row(table, "[s,s,s]", peer->name,
-			   best[PEERS_EQUAL] ? best[PEERS_EQUAL]->name : "none",
-			   best[PEERS_BETTER] ? best[PEERS_BETTER]->name : "none");
-		nr++;
-		nr_held += best[PEERS_EQUAL] != NULL;
-		nr_better += best[PEERS_BETTER] != NULL;
-	}
-	if (!nr)
-		return;
-	if (p->options->rounds * p->options->seconds < LEAST_SECONDS) {
-		report_note(
-			report,
-			"If a way to share the GPU was measured for less than %d s, it is not judged.",
-			LEAST_SECONDS);
-		return;
-	}
-	report_check(report, !p->b->simulated, "share of the peers for which a way of gpupart is "
-		     "not worse in either program", (double)nr_held / nr, REPORT_AT_LEAST, 1);
-	report_check(report, !p->b->simulated, "share for which one is 10% better in one program "
-		     "and not worse in the other", (double)nr_better / nr, REPORT_AT_LEAST, 0.5);
 }
 
 static int make_pipes(struct peers *p)
@@ -686,7 +589,12 @@ int bench_peers(struct bench *b, json_t *report)
 		    "are the bounds of the 95%% interval of the figure to their left.",
 		    p.options->programs[0], p.options->programs[1], p.options->rounds,
 		    p.options->seconds);
-	report_ways(&p, report);
-	judge(&p, report);
+	peers_report(report, p.ways, p.nr, p.options->rounds * p.options->seconds >= LEAST_SECONDS,
+		     !b->simulated);
+	if (p.options->rounds * p.options->seconds < LEAST_SECONDS)
+		report_note(
+			report,
+			"If a way to share the GPU was measured for less than %d s, it is not judged.",
+			LEAST_SECONDS);
 	return 0;
 }

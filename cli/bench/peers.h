@@ -7,6 +7,8 @@
 #define GPUPART_CLI_BENCH_PEERS_H
 
 #include <stdbool.h>
+#include <stdint.h>
+#include "cli/bench/report.h"
 
 /* Returns true if @word is in @list, whose words are separated by commas. */
 bool peers_is_in(const char *list, const char *word);
@@ -45,6 +47,29 @@ void peers_figures(const struct peers_second *seconds, unsigned int nr,
  */
 double peers_quantile(const float *sorted, unsigned int nr, unsigned int milli);
 
+enum peers_kind { PEERS_ALONE, PEERS_PEER, PEERS_OURS };
+
+struct peers_way {
+	char name[48];
+	const char *family;		/* in the picture, ways of a family have one letter */
+	char size[16];			/* A's TPCs or percentage, for the picture; "": no size */
+	enum peers_kind kind;
+	char *command[2];		/* command lines of A and of B; NULL: not started */
+	bool has_tenants;		/* the command of A is `qos run`, which starts A and B */
+	uint64_t warm_ns;
+	struct peers_second *seconds;
+	unsigned int nr_seconds;
+	char why[200];			/* the reason why the way could not be measured, or "" */
+	struct peers_value figures[PEERS_NR];
+};
+
+/*
+ * Reports the figures of @nr ways as tables and a picture. If @compares, also compares each peer
+ * with the ways of gpupart. On the simulated GPU, @is_judged is false.
+ */
+void peers_report(json_t *report, const struct peers_way *ways, unsigned int nr, bool compares,
+		  bool is_judged);
+
 enum peers_verdict {
 	PEERS_WORSE,	/* significantly worse for A or for B */
 	PEERS_EQUAL,	/* worse for neither program, and less than 10% better for both */
@@ -53,9 +78,11 @@ enum peers_verdict {
 
 /*
  * Compares @ours with @peer. Compares the 99% latency of A, A's rate, and B's rate. If the
- * intervals of two figures overlap, neither figure counts as worse.
+ * intervals of two figures overlap, neither figure counts as worse. If @ours is worse, stores the
+ * figure with the largest factor between @ours and @peer in *worst, and this factor in *loss.
  */
 enum peers_verdict peers_compare(const struct peers_value ours[PEERS_NR],
-				 const struct peers_value peer[PEERS_NR]);
+				 const struct peers_value peer[PEERS_NR],
+				 enum peers_figure *worst, double *loss);
 
 #endif

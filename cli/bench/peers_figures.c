@@ -111,21 +111,27 @@ static bool is_better(const struct peers_value *ours, const struct peers_value *
 }
 
 enum peers_verdict peers_compare(const struct peers_value ours[PEERS_NR],
-				 const struct peers_value peer[PEERS_NR])
+				 const struct peers_value peer[PEERS_NR],
+				 enum peers_figure *worst, double *loss)
 {
 	static const struct {
 		enum peers_figure figure;
 		int sign;
 	} judged[] = { { PEERS_P99, -1 }, { PEERS_RATE, 1 }, { PEERS_OTHER, 1 } };
-	bool better = false;
+	bool better = false, worse = false;
+	double factor;
 
 	for (unsigned int i = 0; i < sizeof(judged) / sizeof(judged[0]); i++) {
 		const struct peers_value a = judged_value(ours, judged[i].figure),
 					 b = judged_value(peer, judged[i].figure);
 
-		if (is_worse(&a, &b, judged[i].sign))
-			return PEERS_WORSE;
 		better |= is_better(&a, &b, judged[i].sign);
+		factor = judged[i].sign > 0 ? b.value / a.value : a.value / b.value;
+		if (!is_worse(&a, &b, judged[i].sign) || (worse && factor <= *loss))
+			continue;
+		worse = true;
+		*loss = factor;
+		*worst = judged[i].figure;
 	}
-	return better ? PEERS_BETTER : PEERS_EQUAL;
+	return worse ? PEERS_WORSE : better ? PEERS_BETTER : PEERS_EQUAL;
 }

@@ -28,7 +28,7 @@ static const struct yaml_key goal_keys[] = {
 	{ "alpha", YAML_DECIMAL, ENTRY(tenant.alpha), 1, 1000,
 	  ": must be a share, more than 0 and up to 1" },
 	{ "rate", YAML_DECIMAL, ENTRY(tenant.rate), 1, 0, UNITS },
-	{ "latency", YAML_TIME, ENTRY(tenant.latency_ns), 1, 0, "0: must be a time such as 20ms" },
+	{ "latency", YAML_TIME, ENTRY(tenant.latency_ns), 1, 0, "must be a time such as 20ms" },
 	{ "alone", YAML_DECIMAL, ENTRY(tenant.alone), 1, 0, UNITS },
 	{ "percentile", YAML_DECIMAL, ENTRY(spec.percentile), 10, 999,
 	  ": must be 1 to 99.9, with at most one decimal", .unit = 100 },

@@ -282,7 +282,7 @@ static void take_gpu_name(struct yaml *yaml, const struct yaml_key *key, yaml_no
 	s->gpu_names[s->pipe.nr_gpus] = copy_name(s, node, key->name);
 }
 
-#define TOO_LONG "is longer than 1s"
+#define TOO_LONG "must be at most 1s"
 #define GPU(member) YAML_AT(struct pipe_gpu, member)
 
 static const struct yaml_key gpu_keys[] = {
@@ -364,7 +364,7 @@ static void take_gpus(struct yaml *yaml, const struct yaml_key *key, yaml_node_t
 #define KERNEL(member) YAML_AT(struct pipe_kernel, member)
 
 static const struct yaml_key kernel_keys[] = {
-	{ "blocks", YAML_NUMBER, KERNEL(blocks), 1, MOST_BLOCKS, "0: must be at least 1" },
+	{ "blocks", YAML_NUMBER, KERNEL(blocks), 1, MOST_BLOCKS, "must be at least 1" },
 	{ "threads", YAML_NUMBER, KERNEL(threads), 1, 65536 },
 	{ "registers", YAML_NUMBER, KERNEL(registers), 1, 255 },
 	{ "shared", YAML_BYTES, KERNEL(shared), 0, 1 << 30 },
@@ -558,8 +558,7 @@ static const struct yaml_key scenario_keys[] = {
 	{ "streams", .take = take_section, .with = &scenario_streams },
 	{ "programs", .take = take_section, .with = &scenario_program_list, .always = true },
 	{ "stop",
-		YAML_TIME, YAML_AT(struct scenario, pipe.stop_ns), 1, 0, "0: must be more than "
-				     "0" },
+		YAML_TIME, YAML_AT(struct scenario, pipe.stop_ns), 1, 0, "must be more than 0" },
 	/* Other functions read the following sections. */
 	{ .name = "title" }, { .name = "about" }, { .name = "gpus" }, { .name = "runs" },
 	{ .name = "expect" }, { .name = "qos" },

@@ -418,8 +418,8 @@ static void refuse(struct yaml *yaml, const struct yaml_key *key, const yaml_nod
 	unsigned long long most = key->most;
 
 	if (key->form == YAML_NUMBER)
-		yaml_fail(yaml, node, "%s: '%.60s' is not a whole number from 0 to %llu%s",
-			  key->name, text, most, zero);
+		yaml_fail(yaml, node, "%s: '%.60s' is not a whole number from %llu to %llu%s",
+			  key->name, text, (unsigned long long)key->least, most, zero);
 	else if (key->form == YAML_TIME)
 		yaml_fail(yaml, node, "%s: '%.60s' is not a time such as 10us (ns, us, ms, s)",
 			  key->name, text);
@@ -460,7 +460,7 @@ static void read_scalar(struct yaml *yaml, const struct yaml_key *key, const yam
 	else if (value >= key->least && (!key->most || value <= key->most))
 		memcpy(to, &value, key->size);
 	else if (key->wants)
-		yaml_fail(yaml, node, "%s: %s", key->name, key->wants);
+		yaml_fail(yaml, node, "%s: %.60s: %s", key->name, text, key->wants);
 	else
 		yaml_fail(yaml, node, "%s: %llu is too small: must be at least %llu", key->name,
 			  (unsigned long long)value, (unsigned long long)key->least);

@@ -175,12 +175,12 @@ $(cat "$tmp/base2")
   main: [ { launch: K, on: S } ]
 END
 }
-value "'-1' is not a whole number from 0 to 2147483647" blocks -1
+value "'-1' is not a whole number from 1 to 2147483647" blocks -1
 value "'18446744073709551616' is not a whole number" blocks 18446744073709551616
 value "'1.5' is not a whole number" blocks 1.5
 value "'0x10' is not a whole number" blocks 0x10
 value "'.nan' is not a whole number" blocks .nan
-value "'010' is not a whole number from 0 to 2147483647 without a leading 0" blocks 010
+value "'010' is not a whole number from 1 to 2147483647 without a leading 0" blocks 010
 value "'' is not a whole number" blocks ""
 value "must be a single value" blocks "[1]"
 value "must be a single value" blocks "{ a: 1 }"
@@ -307,7 +307,7 @@ gpu: h200
 runs: {}
 programs: {}
 END
-refused_file 2 ":3: stop: 0: must be more than 0" "a stop at once" <<'END'
+refused_file 2 ":3: stop: 0ns: must be more than 0" "a stop at once" <<'END'
 gpu: h200
 programs: {}
 stop: 0ns

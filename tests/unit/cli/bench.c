@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include "tests/tap.h"
 #include "cli/bench/peers_figures.c"
+#include "cli/bench/peers_report.c"
 #include "cli/bench/report.c"
 #include "cli/bench/report_svg.c"
 #include "cli/bench/sets.c"
@@ -309,6 +310,15 @@ static void figures_for(unsigned int rate, float ms, unsigned int other,
 	free(seconds);
 }
 
+static enum peers_verdict compared(const struct peers_value ours[PEERS_NR],
+				   const struct peers_value peer[PEERS_NR])
+{
+	enum peers_figure worst;
+	double loss;
+
+	return peers_compare(ours, peer, &worst, &loss);
+}
+
 static void test_peers(void)
 {
 	static const float values[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 };
@@ -326,24 +336,129 @@ static void test_peers(void)
 	       peer[PEERS_RATE].low > 200 && peer[PEERS_RATE].high < 202,
 	       "peers: the rate's interval is within those of the seconds (%g to %g)",
 	       peer[PEERS_RATE].low, peer[PEERS_RATE].high);
-	tap_ok(peers_compare(peer, peer) == PEERS_EQUAL, "peers: the same is equal");
+	tap_ok(compared(peer, peer) == PEERS_EQUAL, "peers: the same is equal");
 	figures_for(200, 2, 56, ours);
-	tap_ok(peers_compare(ours, peer) == PEERS_BETTER, "peers: B 12%% faster is better");
-	tap_ok(peers_compare(peer, ours) == PEERS_WORSE, "peers: and the other way round worse");
+	tap_ok(compared(ours, peer) == PEERS_BETTER, "peers: B 12%% faster is better");
+	tap_ok(compared(peer, ours) == PEERS_WORSE, "peers: and the other way round worse");
 	figures_for(200, 2, 54, ours);
-	tap_ok(peers_compare(ours, peer) == PEERS_EQUAL, "peers: 8%% is not 10%%");
+	tap_ok(compared(ours, peer) == PEERS_EQUAL, "peers: 8%% is not 10%%");
 	figures_for(200, 3, 70, ours);
-	tap_ok(peers_compare(ours, peer) == PEERS_WORSE,
+	tap_ok(compared(ours, peer) == PEERS_WORSE,
 	       "peers: A slower is worse, whatever B gains");
 	figures_for(150, 2, 70, ours);
-	tap_ok(peers_compare(ours, peer) == PEERS_WORSE, "peers: so is a lower rate of A");
+	tap_ok(compared(ours, peer) == PEERS_WORSE, "peers: so is a lower rate of A");
 	figures_for(0, 2, 50, none);
 	none[PEERS_RATE] = none[PEERS_P99] = (struct peers_value){ 0, 0, 0 };
-	tap_ok(peers_compare(peer, none) == PEERS_BETTER &&
-	       peers_compare(none, peer) == PEERS_WORSE,
+	tap_ok(compared(peer, none) == PEERS_BETTER &&
+	       compared(none, peer) == PEERS_WORSE,
 	       "peers: an A that does nothing is worse, though it has no latency");
 	peers_figures(NULL, 0, none);
 	tap_ok(none[PEERS_RATE].value == 0 && none[PEERS_P99].high == 0, "peers: of nothing 0");
+}
+
+static const char *cell(const json_t *report, const char *title, size_t row, size_t column,
+			char text[32])
+{
+	const json_t *rows = json_object_get(report_find_table(report, title), "rows"),
+		     *value = json_array_get(json_array_get(rows, row), column);
+
+	if (json_is_string(value))
+		return json_string_value(value);
+	return json_is_real(value) ? report_number(json_real_value(value), text) : "-";
+}
+
+static bool is_cell(const json_t *report, const char *title, size_t row, size_t column,
+		    const char *wanted)
+{
+	char text[32];
+	const char *got = cell(report, title, row, column, text);
+
+	if (strcmp(got, wanted))
+		printf("# %s, row %zu, column %zu: %s, wanted %s\n", title, row, column, got,
+		       wanted);
+	return !strcmp(got, wanted);
+}
+
+static size_t nr_rows(const json_t *report, const char *title)
+{
+	return json_array_size(json_object_get(report_find_table(report, title), "rows"));
+}
+
+/* The point of a chart's series: "LABEL X Y WORDS", or "". */
+static const char *point_of(const json_t *report, size_t series, size_t point, char text[128])
+{
+	const json_t *chart = json_array_get(json_object_get(report, "charts"), 0),
+		     *of = json_array_get(json_object_get(chart, "series"), series),
+		     *at = json_array_get(json_object_get(of, "points"), point);
+
+	*text = 0;
+	if (at)
+		snprintf(text, 128, "%s %.3f %.3f %s", report_at(of, "label"),
+			 json_number_value(json_array_get(at, 0)),
+			 json_number_value(json_array_get(at, 1)),
+			 json_string_value(json_array_get(at, 2)));
+	return text;
+}
+
+/* Alone, A has a p99 latency of 10 ms and B has 100 units a second. */
+static void test_peers_report(void)
+{
+	static struct peers_way ways[] = {
+		{ .name = "A alone", .family = "alone", .command = { "a" } },
+		{ .name = "B alone", .family = "alone", .command = { NULL, "b" } },
+		{ .name = "MPS", .family = "mps", .kind = PEERS_PEER },
+		{ .name = "starved", .family = "starved", .kind = PEERS_PEER },
+		{ .name = "broken", .family = "packed", .size = "9", .kind = PEERS_OURS,
+		  .why = "A ended" },
+		{ .name = "packed 24", .family = "packed", .size = "24", .kind = PEERS_OURS },
+		{ .name = "packed 33", .family = "packed", .size = "33", .kind = PEERS_OURS },
+		{ .name = "qos", .family = "qos", .kind = PEERS_OURS },
+	};
+	static const double values[][PEERS_NR] = {
+		{ 250, 8, 10, 11, 0 }, { 0, 0, 0, 0, 100 }, { 250, 12, 20, 40, 50 },
+		{ 0, 0, 0, 0, 90 }, { 0 }, { 250, 14, 25, 30, 60 }, { 250, 10, 16, 18, 45 },
+		{ 250, 9, 12, 13, 10 },
+	};
+	json_t *report = report_new("peers", "x", false), *few = report_new("peers", "x", false);
+	char text[128];
+
+	for (unsigned int i = 0; i < 8; i++)
+		for (unsigned int f = 0; f < PEERS_NR; f++)
+			ways[i].figures[f] = (struct peers_value){
+				values[i][f], 0.99 * values[i][f], 1.01 * values[i][f],
+			};
+	peers_report(report, ways, 8, true, true);
+	tap_ok(nr_rows(report, "Speed") == 7 && is_cell(report, "Speed", 2, 0, "MPS") &&
+	       is_cell(report, "Speed", 2, 5, "50.00") && is_cell(report, "Speed", 2, 6, "49.50") &&
+	       is_cell(report, "Speed", 2, 7, "50.50") && is_cell(report, "Speed", 2, 8, "0.500"),
+	       "peers: speeds with intervals, and as a part of the solo speed");
+	tap_ok(nr_rows(report, "Latency of A") == 5 &&
+	       is_cell(report, "Latency of A", 1, 0, "MPS") &&
+	       is_cell(report, "Latency of A", 1, 2, "11.88") &&
+	       is_cell(report, "Latency of A", 1, 7, "2.000") &&
+	       is_cell(report, "Latency of A", 1, 8, "40.00") &&
+	       is_cell(report, "Latency of A", 1, 9, "39.60") &&
+	       is_cell(report, "Latency of A", 1, 10, "40.40"),
+	       "peers: each percentile with its interval; an A that does nothing has no latency");
+	tap_ok(nr_rows(report, "Peers") == 2 && is_cell(report, "Peers", 0, 1, "none") &&
+	       is_cell(report, "Peers", 0, 2, "none") &&
+	       is_cell(report, "Peers", 0, 3, "packed 33: B a second 45.00, peer 50.00"),
+	       "peers: none is as good as MPS, and the table has the nearest and what is worse");
+	for (unsigned int f = 0; f < PEERS_NR; f++)
+		ways[6].figures[f].high += ways[6].figures[f].value / 5;
+	peers_report(few, ways, 8, false, true);
+	tap_ok(!report_find_table(few, "Peers") && !json_array_size(json_object_get(few, "checks")),
+	       "peers: if it was measured for a short time, nothing is compared");
+	peers_report(few, ways, 8, true, true);
+	tap_ok(is_cell(few, "Peers", 0, 1, "packed 33") && is_cell(few, "Peers", 0, 3, ""),
+	       "peers: if the intervals overlap, packed 33 is not worse");
+	tap_ok(!strcmp(point_of(report, 0, 0, text), "MPS 0.500 0.500 ") &&
+	       !strcmp(point_of(report, 1, 0, text), "packed 0.400 0.600 24") &&
+	       !strcmp(point_of(report, 1, 1, text), "packed 0.625 0.450 33") &&
+	       !strcmp(point_of(report, 2, 0, text), "qos 0.833 0.100 "),
+	       "peers: the picture has A's latency and B's speed, by family (%s)", text);
+	json_decref(report);
+	json_decref(few);
 }
 
 int main(void)
@@ -359,6 +474,7 @@ int main(void)
 	test_axes();
 	test_charts();
 	test_peers();
+	test_peers_report();
 	for (int i = 0; i < 3; i++)
 		test_board(gp, boards[i]);
 	gpupart_close(gp);
