@@ -515,6 +515,21 @@ static void remove_all(const struct peers *p)
 	rmdir(p->dir);
 }
 
+/* Prints the figures of the last round of a way, which remain if the user stops the command. */
+static void tell_round(const struct peers *p, const struct peers_way *way)
+{
+	unsigned int nr = p->options->seconds;
+	struct peers_value figures[PEERS_NR];
+	char a[32], ms[32], b[32];
+
+	peers_figures(way->seconds + way->nr_seconds - nr, nr, figures);
+	remark("peers%s: %s: A %s a second, p99 %s ms; B %s a second",
+	       p->b->simulated ? " (simulated)" : "", way->name,
+	       report_number(figures[PEERS_RATE].value, a),
+	       report_number(figures[PEERS_P99].value, ms),
+	       report_number(figures[PEERS_OTHER].value, b));
+}
+
 /*
  * Runs the ways in a different order in each round. Then a drift of a clock affects all ways
  * equally.
@@ -539,6 +554,8 @@ static void measure_all(struct peers *p)
 			if (*p->ways[way].why)
 				remark("peers: %s is not measured: %s", p->ways[way].name,
 				       out_clean(p->ways[way].why));
+			else if (!is_stopped)
+				tell_round(p, &p->ways[way]);
 		}
 }
 

@@ -40,6 +40,8 @@ is "$(grep -c 'GPUPART_SET=0-65' "$tmp/log.a")" "8" "under MPS gpupart only star
 is "$(grep 'GPUPART_DISABLE=1' "$tmp/log.a" | sed 's/ GPUPART_SET.*//' | sort | uniq -c | xargs)" \
 	"2 CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=30 GPUPART_DISABLE=1 2 CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=50 GPUPART_DISABLE=1 2 CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=70 GPUPART_DISABLE=1 2 GPUPART_DISABLE=1" \
 	"and is off in the programs"
+is "$(grep -c '^gpupart bench: peers (simulated): packed 33 / 33: A [0-9.]* a second, p99 2.5[0]* ms; B [0-9.]* a second$' "$tmp/err")" \
+	2 "the figures of each round are printed at once"
 try bench peers -i sample:h200 --a "$tmp/a" --b "$tmp/b" --seconds 1 --rounds 1 --only slices
 is "$(awk '$1 == "time" && $2 == "slices" && NF == 10 { print $6, $NF }' "$tmp/out")" "- -" "without solo speeds there is no part of them"
 grep -q '>simulated</text>' "$tmp/results/peers.svg"
