@@ -172,6 +172,8 @@ def draw(made):
     text(16, 26, title, 'font-size="15" font-weight="bold"')
     place = 16
     for i, way in enumerate(WAYS):
+        if not any(p["way"] == way for p in points):
+            continue
         out.append(f'<rect x="{place}" y="40" width="24" height="12" fill="{COLOURS[i]}" '
                    f'stroke="{palette.INK}" stroke-width="0.5"/>{palette.tag(place + 12, 46, i)}')
         text(place + 30, 50, way)
