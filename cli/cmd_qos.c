@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* gpupart qos: parses the options, prints the help, and calls the subcommand. */
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -192,8 +191,6 @@ static int run_command(const struct command *command, int argc, char **argv)
 int cmd_qos(int argc, char **argv)
 {
 	const struct command *command = NULL;
-	char **words;
-	int status;
 
 	if (argc < 2)
 		return usage_error("no command: see 'gpupart qos --help'");
@@ -203,14 +200,6 @@ int cmd_qos(int argc, char **argv)
 	if (!command && strcmp(argv[1], "--help"))
 		return usage_error("'%s' is not a subcommand of qos: see 'gpupart qos --help'",
 				   argv[1]);
-	/*
-	 * Do not change argv, because the command may be executed again with argv. This happens for
-	 * the simulated GPU.
-	 */
-	words = alloc_zeroed(argc, sizeof(*words));
-	memcpy(words, argv + 1, (argc - 1) * sizeof(*words));
-	words[0] = argv[0];
-	status = run_command(command ? command : commands, argc - 1, words);
-	free(words);
-	return status;
+	argv[1] = argv[0];
+	return run_command(command ? command : commands, argc - 1, argv + 1);
 }

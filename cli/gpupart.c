@@ -75,7 +75,7 @@ int main(int argc, char **argv)
 	 * Without this call, ps would print "exe" as the name.
 	 */
 	prctl(PR_SET_NAME, "gpupart");
-	paths_set_argv(argv);
+	paths_set_argv(argc, argv);
 	if (argc < 2) {
 		cmd_gp = alloc_gpupart();
 		return cmd_exit_status(overview(), false);

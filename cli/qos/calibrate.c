@@ -34,7 +34,6 @@ static int calibrate_one(struct control *c, unsigned int i, struct alone *alone)
 		for (unsigned int look = 1; look <= LOOKS && !c->ended_by; look++) {
 			control_wait(c, from + c->number * 500000000ull / LOOKS * look);
 			live_find(&c->live, true);
-			live_listen(&c->live);
 			live_read(&c->live);
 		}
 		live_take(&c->live, i, &c->setup.tenants[i], &c->setup.specs[i],
@@ -104,14 +103,9 @@ static int calibrate_all(struct control *c, const struct args *args)
 {
 	struct alone alone[QOS_MAX_TENANTS] = { 0 };
 	unsigned int nr = 0;
-	int status = 0;
+	int status = control_begin(c, "these programs also use TPCs, so the solo speeds may be "
+				   "too low:");
 
-	live_open_socket(&c->live);
-	live_find(&c->live, true);
-	if (c->live.others.nr)
-		live_print_others(&c->live,
-				 "these programs also use TPCs, so the solo speeds may be too "
-				 "low:");
 	for (unsigned int i = 0; i < c->setup.nr && !status; i++)
 		if (c->setup.specs[i].program) {
 			status = calibrate_one(c, i, &alone[i]);
@@ -125,9 +119,7 @@ static int calibrate_all(struct control *c, const struct args *args)
 int qos_calibrate(const struct args *args, const struct qos_options *options)
 {
 	static struct control c = { .calibrating = true, .number = 10 };
-	int status = control_open(&c, args, options) ?:
-		     control_take_signals(&c) ?:
-		     calibrate_all(&c, args);
+	int status = control_open(&c, args, options) ?: calibrate_all(&c, args);
 
 	control_close(&c);
 	return status;

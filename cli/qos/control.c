@@ -427,6 +427,18 @@ int control_take_signals(struct control *c)
 	return c->signals >= 0 ? 0 : failure("cannot create a signalfd: %s", strerror(errno));
 }
 
+int control_begin(struct control *c, const char *others)
+{
+	int status = control_take_signals(c);
+
+	if (status)
+		return status;
+	live_open_socket(&c->live);
+	live_find(&c->live, true);
+	live_print_new_others(&c->live, others);
+	return 0;
+}
+
 void control_reap(struct control *c)
 {
 	int wstatus;

@@ -53,6 +53,12 @@ int control_adopt(struct control *c);
 int control_take_signals(struct control *c);
 
 /*
+ * For `calibrate` and `gpupart tune`. Calls control_take_signals(), opens the socket for reports
+ * and finds running programs. If some are not tenants, prints @others and lists them.
+ */
+int control_begin(struct control *c, const char *others);
+
+/*
  * Starts the program of tenant @i in @set. If the program cannot be started, returns an exit
  * status. Otherwise returns 0.
  */

@@ -64,6 +64,15 @@ static bool read_lending(const struct live_tenant *t, struct gpupart_lending *le
 	return *id && !gpupart_lending_get(NULL, id, lending);
 }
 
+bool lend_borrows(const struct live_tenant *t, struct gpupart_lending *lending)
+{
+	for (unsigned int m = 0; m < t->nr_members; m++)
+		if (*t->members[m].report &&
+		    !gpupart_lending_get(NULL, t->members[m].report, lending) && *lending->lender)
+			return true;
+	return false;
+}
+
 /*
  * A running program cannot begin to borrow. To borrow, a program must observe each launch from its
  * start.
@@ -72,7 +81,7 @@ static void begin_adopted(struct live_tenant *t, const char *lender)
 {
 	struct gpupart_lending lending;
 
-	if (read_lending(t, &lending) && *lending.lender)
+	if (lend_borrows(t, &lending))
 		t->borrowed = lending.counts.lent;
 	else
 		remark(

@@ -19,6 +19,11 @@ void lend_open(struct control *c, unsigned int i);
  * message.
  */
 void lend_begin(struct control *c);
+/*
+ * Returns whether the running program @t borrows TPCs, and reads how. All processes of one run have
+ * the same report, but a run inside a job has its own report.
+ */
+bool lend_borrows(const struct live_tenant *t, struct gpupart_lending *lending);
 /* Carries out the decision about lending. */
 void lend_order(struct control *c, const struct qos_decision *decision);
 /*

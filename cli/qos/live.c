@@ -235,6 +235,7 @@ void live_read(struct live *live)
 {
 	struct gpupart_progress now;
 
+	live_listen(live);
 	live->read_ns = process_now_ns();
 	for (unsigned int i = 0; i < live->nr; i++) {
 		struct live_tenant *t = &live->tenants[i];
@@ -381,7 +382,6 @@ static void forget_paces(struct pace *paces, uint64_t now_ns)
 
 void live_restart(struct live *live)
 {
-	live_listen(live);
 	live_read(live);
 	for (unsigned int i = 0; i < live->nr; i++) {
 		struct live_tenant *t = &live->tenants[i];

@@ -132,9 +132,10 @@ void live_find(struct live *live, bool now);
  */
 void live_find_others(struct live *live, const struct gpupart_process *processes,
 		      int nr_processes, const struct gpupart_job *jobs, int nr_jobs);
-/* Prints @what, then the programs that are not tenants and their TPCs. */
-void live_print_others(const struct live *live, const char *what);
-/* If these programs or their TPCs changed since the last call, prints them and returns true. */
+/*
+ * If these programs or their TPCs changed since the last call, prints @what, then the programs and
+ * their TPCs, and returns true.
+ */
 bool live_print_new_others(struct live *live, const char *what);
 
 /*
@@ -146,7 +147,7 @@ struct gpupart_tpcset live_available(const struct live *live, unsigned int i);
 /* Reads the lines that arrived on the socket. */
 void live_listen(struct live *live);
 
-/* Adds the work that each program did since the last read. Sets live->read_ns. */
+/* Calls live_listen(). Adds the work of each program since the last read. Sets live->read_ns. */
 void live_read(struct live *live);
 
 /*

@@ -297,11 +297,14 @@ struct gpupart_tpcset live_available(const struct live *live, unsigned int i)
 	return room;
 }
 
-void live_print_others(const struct live *live, const char *what)
+bool live_print_new_others(struct live *live, const char *what)
 {
 	char text[2 * GPUPART_TPCSET_STRLEN] = "", list[GPUPART_TPCSET_STRLEN], pid[24];
 	size_t len = 0;
 
+	if (!live->others_changed)
+		return false;
+	live->others_changed = false;
 	for (unsigned int i = 0; i < live->others.nr && len < 400; i++) {
 		const struct qos_other *o = &live->others.list[i];
 
@@ -313,13 +316,5 @@ void live_print_others(const struct live *live, const char *what)
 				list, *o->name ? o->name : "a program", pid);
 	}
 	remark("%s %s", what, *text ? text : "none");
-}
-
-bool live_print_new_others(struct live *live, const char *what)
-{
-	if (!live->others_changed)
-		return false;
-	live->others_changed = false;
-	live_print_others(live, what);
 	return true;
 }

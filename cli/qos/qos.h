@@ -302,7 +302,11 @@ const char *qos_format_thousandths(uint64_t thousandths, char *text, size_t len)
 struct qos_options {
 	const char *of, *log, *file, *epoch, *epochs, *seconds;
 	struct args_texts tenants;	/* --tenant, instead of a file */
-	const char *words_from;	/* the option with which the user gave tenants; NULL: --tenant */
+	/*
+	 * For `gpupart tune`: the value of --goal. The tenants are running jobs, and have no keys
+	 * but those of the goal. NULL: the user gave tenants with --tenant.
+	 */
+	const char *goal;
 	bool dry_run, mps;
 	bool *started;			/* true after a program was started or adopted */
 };
@@ -315,8 +319,6 @@ struct qos_options {
 int qos_options_open(struct yaml *yaml, const struct qos_options *options, char **program);
 /* Copies the arguments of @program into @setup. An argument may contain any bytes. */
 void qos_options_program(struct qos_setup *setup, char **program);
-/* Returns whether @word begins with KEY=, where KEY is a key of a goal or "alone". */
-bool qos_is_goal_word(const char *word);
 
 int qos_replay(const struct args *args, const struct qos_options *options);
 int qos_sim(const struct args *args, const struct qos_options *options);

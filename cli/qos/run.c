@@ -146,7 +146,6 @@ static void measure_swap(struct run *run, struct qos_measured *measured)
 	memset(measured, 0, c->setup.nr * sizeof(*measured));
 	while (!any && !c->ended_by) {
 		control_wait(c, process_now_ns() + epoch_ns / SWAP_POLLS);
-		live_listen(&c->live);
 		live_read(&c->live);
 		for (unsigned int i = 0; i < c->setup.nr; i++) {
 			measured[i].gone = c->live.tenants[i].gone;
@@ -169,7 +168,6 @@ static void measure_epoch(struct run *run, struct qos_measured *measured)
 		run->forget = false;
 	}
 	control_wait(c, run->epoch_began_ns + c->setup.epoch_ns);
-	live_listen(&c->live);
 	live_read(&c->live);
 	/* Use the time of the read, because programs continue to run during the search. */
 	now = c->live.read_ns;

@@ -24,7 +24,8 @@ static bool print_string(FILE *to, const char *text, size_t len)
 	return good;
 }
 
-bool qos_is_goal_word(const char *word)
+/* Returns whether @word begins with KEY=, where KEY is a key of a goal or "alone". */
+static bool is_goal_word(const char *word)
 {
 	static const char *const keys[] = {
 		"alpha=", "rate=", "latency=", "percentile=", "alone=",
@@ -40,7 +41,8 @@ bool qos_is_goal_word(const char *word)
  * If @goal is true, prints the KEY=VALUE pairs of @demands that belong to the goal. Otherwise
  * prints all other pairs. Returns the number of printed pairs, or -1 if a pair is invalid.
  */
-static int print_demands(FILE *to, const char *option, const char *demands, bool goal)
+static int print_demands(FILE *to, const struct qos_options *options, const char *option,
+			 const char *demands, bool goal)
 {
 	bool good;
 	int nr = 0;
@@ -48,7 +50,14 @@ static int print_demands(FILE *to, const char *option, const char *demands, bool
 	for (size_t len, key; *demands; demands += len + (demands[len] == ',')) {
 		len = strcspn(demands, ",");
 		key = strcspn(demands, "=,");
-		if (!len || qos_is_goal_word(demands) != goal)
+		/* Other keys do not change a measurement, or would replace the program. */
+		if (len && options->goal &&
+		    (!is_goal_word(demands) || !strncmp(demands, "alone=", 6))) {
+			usage_error("--goal %s: must be alpha=, rate= or latency=; latency= can "
+				    "also have percentile=", options->goal);
+			return -1;
+		}
+		if (!len || is_goal_word(demands) != goal)
 			continue;
 		if (!key || key == len) {
 			usage_error("--tenant %s: '%.*s': must be KEY=VALUE", option, (int)len,
@@ -69,7 +78,8 @@ static int print_demands(FILE *to, const char *option, const char *demands, bool
 }
 
 /* Prints NAME:KEY=VALUE,.. as a line. Returns 0 or an exit status. */
-static int print_tenant(FILE *to, const char *option, bool *program)
+static int print_tenant(FILE *to, const struct qos_options *options, const char *option,
+			bool *program)
 {
 	const char *demands = option + strcspn(option, ":"), *word;
 	bool runs = false;
@@ -83,9 +93,11 @@ static int print_tenant(FILE *to, const char *option, bool *program)
 	for (word = demands; word; word = strchr(word, ',') ? strchr(word, ',') + 1 : NULL)
 		runs |= !strncmp(word, "job=", 4) || !strncmp(word, "pid=", 4);
 	fputs(": {", to);
-	if (print_demands(to, option, demands, false) < 0 ||
-	    print_demands(to, option, demands, true) < 0)
+	if (print_demands(to, options, option, demands, false) < 0 ||
+	    print_demands(to, options, option, demands, true) < 0)
 		return EXIT_USAGE;
+	if (options->goal)
+		fprintf(to, "job: '%.*s', ", (int)strcspn(option, ":"), option);
 	/*
 	 * YAML does not allow arbitrary bytes, so qos_options_program() copies the program's
 	 * arguments.
@@ -112,7 +124,7 @@ int qos_options_open(struct yaml *yaml, const struct qos_options *options, char 
 	}
 	fputs("tenants: {", to);
 	for (unsigned int i = 0; i < options->tenants.nr && !status; i++)
-		status = print_tenant(to, options->tenants.texts[i], &left);
+		status = print_tenant(to, options, options->tenants.texts[i], &left);
 	fputs("}}", to);
 	alloc_file_close(to);
 	if (!status && left)
@@ -121,7 +133,7 @@ int qos_options_open(struct yaml *yaml, const struct qos_options *options, char 
 				    "or a pid",
 				    program[0]);
 	if (!status)
-		status = yaml_open_text(yaml, options->words_from ?: "--tenant", text, len);
+		status = yaml_open_text(yaml, options->goal ? "--goal" : "--tenant", text, len);
 	free(text);
 	return status;
 }

@@ -1,183 +1,175 @@
 // SPDX-License-Identifier: MIT
 /* Prints the result of `gpupart tune` as a table, JSON, a picture or a plan. */
+#include <string.h>
 #include "cli/bench/report.h"
 #include "cli/plan/file.h"
 #include "cli/tune/tune.h"
 
 static const char *const states[] = {
-	"not measured", "", "stopped early: another one is better in everything",
-	"no progress: old sets restored", "a set was changed by another command",
+	[TUNE_MEASURED] = "",
+	[TUNE_DOMINATED] = "stopped early: another one is better in everything",
+	[TUNE_STALLED] = "no progress: old sets restored",
+	[TUNE_DISTURBED] = "a set was changed by another command",
 };
 
-static void add_row(const struct tune_run *run, json_t *table, json_t *series, const char *shape,
-		    const struct tune_candidate *x)
+/* Adds a candidate to the table, and if it was measured completely, to the picture. */
+static void add(const struct tune *tune, json_t *table, json_t *series, const char *shape,
+		const struct tune_candidate *x)
 {
-	json_t *row = json_pack("[s]", shape);
-	unsigned int last = run->tune.nr - 1;
-	char size[8];
+	unsigned int size = gpupart_tpcset_count(&x->sets[0]), last = tune->nr - 1;
+	json_t *row = json_pack("[s]", shape), *cells;
+	char text[8];
 
-	for (unsigned int i = 0; i < run->tune.nr; i++) {
-		json_array_append_new(row, json_integer(gpupart_tpcset_count(&x->sets[i])));
-		json_array_append_new(row, json_real(x->speed[i]));
-		json_array_append_new(row, tune_is_valid(x, i) ?
-				      json_real(100 * tune_share(&run->tune, x, i)) : json_null());
-		json_array_append_new(row, json_real(100 * x->noise[i]));
-		json_array_append_new(row, x->again && x->time_ns[i] > 0 ?
-				      json_real(x->time_ns[i] / 1e6) : json_null());
-		json_array_append_new(row, x->again ? json_integer(x->nr_times[i]) : json_null());
+	for (unsigned int i = 0; i <= last; i++) {
+		bool has_times = x->again && x->nr_times[i];
+
+		cells = json_pack("[i, f, o, f, o, o]", gpupart_tpcset_count(&x->sets[i]),
+			x->speed[i], tune_is_valid(x, i) ?
+			json_real(100 * tune_share(tune, x, i)) : json_null(), 100 * x->noise[i],
+			has_times ? json_real(x->time_ns[i] / 1e6) : json_null(),
+			has_times ? json_integer(x->nr_times[i]) : json_null());
+		json_array_extend(row, cells);
+		json_decref(cells);
 	}
-	json_array_append_new(row, json_string(x == run->tune.best ? "the best" :
-					       states[x->state]));
+	json_array_append_new(row, json_string(x == tune->best ? "the best" : states[x->state]));
 	report_add(table, "rows", "o", row);
-	snprintf(size, sizeof(size), "%u", gpupart_tpcset_count(&x->sets[0]));
+	snprintf(text, sizeof(text), "%u", size);
 	if (x->state == TUNE_MEASURED)
-		report_mark(series, last ? x->speed[0] : gpupart_tpcset_count(&x->sets[0]),
-			    x->speed[last], size);
+		report_mark(series, last ? x->speed[0] : size, x->speed[last], text);
+}
+
+static void add_all(const struct tune_run *run, json_t *report, const char *title)
+{
+	const struct tune *tune = &run->tune;
+	char columns[256] = "shape", x[96], y[96];
+	json_t *table, *chart, *series[GPUPART_NR_SHAPES], *best;
+
+	for (unsigned int i = 0; i < tune->nr; i++)
+		out_append(columns, sizeof(columns),
+			   "|%c TPCs|%c/s|%% alone|noise %%|ms at %g%%|of", 'A' + i, 'A' + i,
+			   run->c.setup.specs[i].percentile / 10.0);
+	out_append(columns, sizeof(columns), "| ");
+	table = report_table(report, "Candidates", columns);
+	json_object_set_new(table, "whole", json_true());
+	snprintf(x, sizeof(x), tune->nr > 1 ? "%1$s, units a second (numbers: TPCs of %1$s)" :
+		 "TPCs of %s", run->names[0]);
+	snprintf(y, sizeof(y), "%s, units a second", run->names[tune->nr - 1]);
+	chart = report_chart(report, "tune.svg", REPORT_POINTS, title, x, y, false);
+	for (unsigned int s = 0; s < GPUPART_NR_SHAPES; s++)
+		series[s] = report_series(chart, gpupart_shape_name(s));
+	add(tune, table, report_series(chart, "before"), "before", &tune->before);
+	best = report_series(chart, "the best");
+	for (const struct tune_candidate *c = tune->list; c < tune->list + tune->nr_candidates; c++)
+		add(tune, table, c == tune->best ? best : series[c->shape],
+		    gpupart_shape_name(c->shape), c);
 }
 
 /* Makes the table, the picture and the sentences. They have the form of a report of bench. */
 static json_t *make_report(const struct tune_run *run)
 {
 	const struct tune *tune = &run->tune;
-	const char *names[] = { run->c.live.tenants[0].name, run->c.live.tenants[1].name };
-	char title[256], columns[512] = "shape", set[OUT_SET_STRLEN], x[96], y[96];
-	json_t *report, *table, *chart, *series[GPUPART_NR_SHAPES];
+	char title[256], set[OUT_SET_STRLEN];
 	unsigned int equal = 0;
+	json_t *report;
 
 	snprintf(title, sizeof(title), "%u candidates on %u TPCs of %.60s, %s%s, in %.1f s",
 		 tune->nr_candidates, tune->nr_tpcs,
 		 gpupart_topology_info(run->c.live.topo)->name, run->c.live.pci,
-		 run->args->simulated ? " (simulated)" : "", run->took_ns / 1e9);
+		 run->args->simulated ? " (simulated)" : "", run->took);
 	report = report_new("tune", title, run->args->simulated);
-	for (unsigned int i = 0; i < tune->nr; i++)
-		out_append(columns, sizeof(columns),
-			   "|%c TPCs|%c/s|%% alone|noise %%|ms at %g%%|of", 'A' + i, 'A' + i,
-			   run->c.setup.specs[i].percentile / 10.0);
-	out_append(columns, sizeof(columns), "| ");
-	snprintf(x, sizeof(x), tune->nr > 1 ? "%1$s, units a second (numbers: TPCs of %1$s)" :
-		 "TPCs of %s", names[0]);
-	snprintf(y, sizeof(y), "%s, units a second", names[tune->nr - 1]);
-	table = report_table(report, tune->nr > 1 ? "A and B under each candidate" :
-			     "A under each candidate", columns);
-	json_object_set_new(table, "whole", json_true());
-	chart = report_chart(report, "tune.svg", REPORT_POINTS, title, x, y, false);
-	for (unsigned int s = 0; s < GPUPART_NR_SHAPES; s++)
-		series[s] = report_series(chart, gpupart_shape_name(s));
-	add_row(run, table, report_series(chart, "before"), "before", &tune->before);
-	for (unsigned int n = 0; n < tune->nr_candidates; n++) {
-		const struct tune_candidate *c = &tune->list[n];
-
-		add_row(run, table, series[c->shape], gpupart_shape_name(c->shape), c);
-		equal += c != tune->best && c->state == TUNE_MEASURED && tune_is_close(tune, c);
-	}
-	report_mark(report_series(chart, "the best"), tune->nr > 1 ? tune->best->speed[0] :
-		    gpupart_tpcset_count(&tune->best->sets[0]), tune->best->speed[tune->nr - 1],
-		    "");
+	add_all(run, report, title);
 	for (unsigned int i = 0; i < tune->nr; i++)
 		report_mean(
 			report,
 			"Program %c is %s, measured by its %s: solo speed %.4g/s, noise %.1f%%. "
-			"With its old set it was %+.1f%% faster at the end than at the start.",
-			'A' + i, names[i],
+			"With its old set it was %+.1f%% faster at the end than at the start. "
+			"Its best set has %u TPCs: %s.",
+			'A' + i, run->names[i],
 			run->c.live.tenants[i].by_records ? "completed launches" : "reports",
-			tune->alone[i], 100 * tune->noise[i],
-			tune->before.speed[i] > 0
-				? 100 * (tune->after.speed[i] / tune->before.speed[i] - 1)
-				: 0);
+			tune->alone[i], 100 * tune->noise[i], tune->before.speed[i] > 0 ?
+			100 * (tune->after.speed[i] / tune->before.speed[i] - 1) : 0,
+			gpupart_tpcset_count(&tune->best->sets[i]),
+			out_set(set, sizeof(set), run->c.live.topo, &tune->best->sets[i]));
+	for (unsigned int n = 0; n < tune->nr_candidates; n++)
+		equal += &tune->list[n] != tune->best && tune->list[n].state == TUNE_MEASURED &&
+			 tune_is_close(tune, &tune->list[n]);
 	report_mean(
 		report,
 		"The best choice for the goal %s%s is %s. %u other candidates are worse by less than the noise.",
-		run->goal, tune_value(tune, tune->best) < 0 ? ", which no candidate reaches," : "",
+		run->qos.goal, run->met ? "" : ", which no candidate reaches,",
 		gpupart_shape_name(tune->best->shape), equal);
-	for (unsigned int i = 0; i < tune->nr; i++)
-		report_mean(report, "%s: %u TPCs: %s.", names[i],
-			    gpupart_tpcset_count(&tune->best->sets[i]),
-			    out_set(set, sizeof(set), run->c.live.topo, &tune->best->sets[i]));
 	report_mean(report, run->applied ? "Applied: the programs have these sets now." :
 		    "Not applied: the programs have their old sets again. Programs that tune "
 		    "started have been ended.");
 	return report;
 }
 
-/* Writes the best sets in the form of a plan. */
+static json_t *make_json(const struct tune_run *run, json_t *report)
+{
+	json_t *root = out_json_new("tune", run->args->simulated), *best = json_object();
+
+	for (unsigned int i = 0; i < run->tune.nr; i++)
+		json_object_set_new(best, run->names[i],
+				    out_json_set(run->c.live.topo, &run->tune.best->sets[i]));
+	json_object_update_new(root, json_pack("{s:s, s:b, s:b, s:o, s:O}", "goal", run->qos.goal,
+			       "met", run->met, "applied", run->applied, "best", best,
+			       "report", report));
+	return root;
+}
+
+/* Makes a plan with the best sets. It has no quotas and no rules. */
 static json_t *make_plan(const struct tune_run *run)
 {
+	static const uint64_t mem[TUNE_PROGRAMS];
+	static const struct args_texts rules[TUNE_PROGRAMS];
 	const struct gpupart_topology *topo = run->c.live.topo;
 	struct gpupart_tpcset all = gpupart_topology_all(topo);
-	const uint64_t mem[TUNE_PROGRAMS] = { 0 };
-	const struct args_texts rules[TUNE_PROGRAMS] = { 0 };
 	struct gpupart_plan plan = { gpupart_topology_hash(topo), .nr_tenants = run->tune.nr };
 
 	for (unsigned int i = 0; i < run->tune.nr; i++) {
-		plan.tenants[i] = (struct gpupart_plan_tenant){ .set = run->tune.best->sets[i],
-								.ugpu = -1 };
-		snprintf(plan.tenants[i].name, sizeof(plan.tenants[i].name), "%s",
-			 run->c.live.tenants[i].name);
+		plan.tenants[i].set = run->tune.best->sets[i];
+		plan.tenants[i].ugpu = -1;
+		strcpy(plan.tenants[i].name, run->names[i]);
 	}
 	return plan_file_json(topo, &plan, &all, NULL, mem, rules, run->args->simulated);
 }
 
-/* Describes what the program of the goal reached with the best candidate. */
-static const char *reached(const struct tune_run *run, char *text, size_t len)
+/* Writes to the file @path of -o, or to stdout if @path is NULL. Returns 0 or an error. */
+static int write_to(const struct tune_run *run, json_t *report, const char *path)
 {
-	const struct tune *tune = &run->tune;
-	const struct tune_candidate *best = tune->best;
-	const unsigned int of = tune->of;
-
-	if (tune->goal.goal == QOS_ALPHA)
-		snprintf(text, len, "%.4g of its solo speed", tune_share(tune, best, of));
-	else if (tune->goal.goal == QOS_RATE)
-		snprintf(text, len, "%.4g units per second", best->speed[of]);
-	else if (best->time_ns[of] > 0)
-		snprintf(text, len, "%.4g ms at %g%%", best->time_ns[of] / 1e6,
-			 run->c.setup.specs[of].percentile / 10.0);
-	else
-		snprintf(text, len, "no measured latency");
-	return text;
-}
-
-int tune_show(const struct tune_run *run, const struct args_texts *outputs)
-{
-	bool met = tune_value(&run->tune, run->tune.best) >= 0;
-	json_t *report = make_report(run), *best = json_object(), *root;
 	struct args args = *run->args;
 	struct out out;
-	char text[80];
-	int status = out_open(&out, &args);
+	int status;
 
-	for (unsigned int i = 0; i < run->tune.nr; i++)
-		json_object_set_new(best, run->c.live.tenants[i].name,
-				    out_json_set(run->c.live.topo, &run->tune.best->sets[i]));
-	if (!status && args.json) {
-		root = out_json_new("tune", args.simulated);
-		json_object_update_new(root, json_pack("{s:s, s:b, s:b, s:O, s:O}", "goal",
-				       run->goal, "met", met, "applied", run->applied, "best", best,
-				       "report", report));
-		out_json_write(&out, root);
-	} else if (!status) {
-		report_text(&out, report);
-	}
-	status = status ?: out_close(&out);
-	for (unsigned int i = 0; i < outputs->nr && !status; i++) {
-		bool svg = out_is_svg(outputs->texts[i]);
-
-		args.output = outputs->texts[i];
-		if (!met && !svg)
-			continue;
-		status = out_open(&out, &args);
-		if (!status && svg)
-			report_svg(out.file, json_array_get(json_object_get(report, "charts"), 0),
-				   args.simulated);
-		else if (!status)
-			out_json_write(&out, make_plan(run));
-		status = status ?: out_close(&out);
-	}
-	json_decref(best);
-	json_decref(report);
-	if (status || met)
+	args.output = path;
+	status = out_open(&out, &args);
+	if (status)
 		return status;
-	return failure("no candidate reaches %s: the best candidate gives %s %u TPCs and %s",
-		       run->goal, run->c.live.tenants[run->tune.of].name,
-		       gpupart_tpcset_count(&run->tune.best->sets[run->tune.of]),
-		       reached(run, text, sizeof(text)));
+	if (out_is_svg(path))
+		report_svg(out.file, json_array_get(json_object_get(report, "charts"), 0),
+			   args.simulated);
+	else if (path || args.json)
+		out_json_write(&out, path ? make_plan(run) : make_json(run, report));
+	else
+		report_text(&out, report);
+	return out_close(&out);
+}
+
+int tune_show(const struct tune_run *run)
+{
+	const struct tune *tune = &run->tune;
+	json_t *report = make_report(run);
+	int status = write_to(run, report, NULL);
+
+	/* If no candidate reaches the goal, writes no plan. */
+	for (unsigned int i = 0; i < run->outputs.nr && !status; i++)
+		if (run->met || out_is_svg(run->outputs.texts[i]))
+			status = write_to(run, report, run->outputs.texts[i]);
+	json_decref(report);
+	if (status || run->met)
+		return status;
+	return failure("no candidate reaches %s: the best candidate gives %s %u TPCs and %.4g "
+		       "units per second, and reaches %.3g%% of the goal", run->qos.goal,
+		       run->names[tune->of], gpupart_tpcset_count(&tune->best->sets[tune->of]),
+		       tune->best->speed[tune->of], 100 * (1 + tune_value(tune, tune->best)));
 }

@@ -9,7 +9,7 @@
 #include "cli/qos/control.h"
 
 #define TUNE_PROGRAMS	2
-#define TUNE_MOST	64	/* candidates */
+#define TUNE_MOST	40	/* candidates */
 #define TUNE_SLICES	10	/* the time of a candidate has this number of slices; each slice
 				 * has a speed */
 #define TUNE_BEST	3	/* this number of candidates is measured again */
@@ -53,22 +53,29 @@ struct tune {
 	struct tune_candidate *best;
 };
 
-/* One run of 'gpupart tune'. */
+/* One run of 'gpupart tune', and its options. */
 struct tune_run {
-	struct tune tune;
-	struct control c;
 	const struct args *args;
-	const char *goal;		/* as the user wrote it */
-	uint64_t budget_ns, wait_ns, took_ns;
+	struct qos_options qos;
+	double seconds, wait;
+	bool apply;
+	struct args_texts outputs;
+	const char *names[TUNE_PROGRAMS];
+	char **programs[TUNE_PROGRAMS];	/* command lines to start; NULL for a running job */
+	struct control c;
 	struct gpupart_tpcset room[TUNE_PROGRAMS];
 	uint64_t each_ns[TUNE_PROGRAMS];	/* report interval with the old sets */
-	bool applied;
+	uint64_t stall_ns[TUNE_PROGRAMS]; /* time without progress after which a program has
+					   * stalled with the present set */
+	struct tune tune;
+	double took;			/* seconds */
+	bool met, applied;		/* the best candidate reaches the goal; it was applied */
 };
 
 /*
  * Functions of choose.c. These functions do not measure. The function tune_list() makes about @nr
- * candidates from the TPCs in @room. It uses all shapes that the GPU has. The first candidates give
- * one program nearly all TPCs. Returns 0 or an exit status.
+ * candidates from the TPCs in @room. @nr is at most TUNE_MOST. It uses all shapes that the GPU has.
+ * The first candidates give one program nearly all TPCs. Returns 0 or an exit status.
  */
 int tune_list(struct tune *tune, const struct gpupart_topology *topo,
 	      const struct gpupart_tpcset room[TUNE_PROGRAMS], unsigned int nr);
@@ -99,10 +106,10 @@ double tune_value(const struct tune *tune, const struct tune_candidate *x);
  */
 bool tune_is_close(const struct tune *tune, const struct tune_candidate *x);
 /*
- * Stores at most @most measured candidates in @best, best candidate first. Returns the number of
- * candidates in @best.
+ * Returns the best measured candidate of those that were measured again, or if @again is false, of
+ * the others. If there is none, returns NULL.
  */
-unsigned int tune_best(struct tune *tune, struct tune_candidate **best, unsigned int most);
+struct tune_candidate *tune_best(struct tune *tune, bool again);
 
 /*
  * measure.c: measures all candidates and finds the best candidate. Restores the old sets at the
@@ -111,9 +118,9 @@ unsigned int tune_best(struct tune *tune, struct tune_candidate **best, unsigned
 int tune_measure(struct tune_run *run);
 
 /*
- * show.c: prints a table or JSON, and writes a plan or a picture to each of @outputs. Returns 0
- * or an exit status.
+ * show.c: prints a table or JSON, and writes a plan or a picture to each file of -o. Returns 0 or
+ * an exit status.
  */
-int tune_show(const struct tune_run *run, const struct args_texts *outputs);
+int tune_show(const struct tune_run *run);
 
 #endif

@@ -94,9 +94,10 @@ bool paths_is_live(const char *source)
 
 static char **main_argv;
 
-void paths_set_argv(char **argv)
+void paths_set_argv(int argc, char **argv)
 {
-	main_argv = argv;
+	main_argv = alloc_zeroed(argc + 1, sizeof(*argv));
+	memcpy(main_argv, argv, argc * sizeof(*argv));
 }
 
 int paths_enter_sim(const char *capture)

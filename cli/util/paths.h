@@ -41,8 +41,8 @@ bool paths_is_inject(const char *path);
 
 #define PATHS_SIM "sim"
 
-/* Stores the pointer @argv for paths_enter_sim(). The argument is main()'s argv. */
-void paths_set_argv(char **argv);
+/* Copies main()'s @argv for paths_enter_sim(). So a command may change its argv. */
+void paths_set_argv(int argc, char **argv);
 
 /*
  * Executes this command again with the simulated driver first on the loader's path. The GPU is

@@ -100,6 +100,9 @@ nr=$(jq --arg n "$b" '.best[$n].nr_tpcs' "$tmp/out")
 speed=$(column 8 '.[-1] == "the best"')
 is "$status $(echo "$err" | grep -c "no candidate reaches $b:rate=9000000: the best candidate gives $b $nr TPCs and $(printf %.4g "$speed") units per second")" \
 	"1 1" "a goal of the second program: its TPCs and its speed: $(echo "$err" | tail -1)"
+part=$(echo "$err" | sed -n 's/.* units per second, and reaches \([0-9.e-]*\)% of the goal$/\1/p')
+[ "$(echo "$part $speed" | awk '{ print ($1 > $2 / 9e4 * 0.99 && $1 < $2 / 9e4 * 1.01) }')" = 1 ]
+ok $? "and the part of the goal: $part%"
 
 # ------------------------------------------------------------------ however it ends
 # tuning ARGS..: in the background, until sets are changed.
@@ -269,13 +272,18 @@ ended "$a" "$b"
 
 # ----------------------------------------------------------------------------- refusals
 job "$a" 0-9 linear
-refused 2 "you have no running job named 'none$$'" tune "none$$"
+refused 2 "you have no running job named 'none$$' under this version of gpupart: see 'gpupart ps'" \
+	tune "none$$"
 refused 2 "no job was given: use the names of one or two jobs" tune
 refused 2 "tune can measure at most two jobs or programs" tune "$a" "$a" "$a"
 refused 2 "name two different jobs" tune "$a" "$a"
 refused 2 "cannot be used with a program after --" tune "$a" -- true
 refused 2 "one of the programs is missing" tune $e -- true :
-refused 2 "two programs are named true" tune $e -- true : true
+refused 2 "two programs are named true: name two different jobs, or use --name" tune $e -- true : true
+refused 2 "there are more names than programs" tune $e --name x --name y -- true
+refused 2 "no job was given" tune $e --
+refused 2 "one of the programs is missing" tune $e -- : true
+refused 2 "tune can measure at most two jobs or programs" tune $e -- true : false : sh
 refused 2 "--mps: needs a program after --" tune "$a" --mps
 for goal in sum fair; do
 	refused 2 "--goal $goal: the goals sum and fair need two programs: use alpha=, rate= or latency=" tune "$a" --goal $goal
@@ -304,6 +312,11 @@ for file in "$tmp/none/plan.json" "$tmp/none/tune.svg" "$tmp"; do
 done
 refused 2 "-o $tmp/new.png: a picture can only be .svg" tune "$a" --seconds 2 -o "$tmp/new.png"
 is "$(ls "$tmp"/new.* 2>/dev/null)" "" "a file that cannot be written: nothing is measured or written"
+job "$b" 10-65 linear
+try tune $e -- true
+is "$status $(echo "$err" | grep -c "true: the outer limit and other programs leave only 0 TPCs for this program")" \
+	"2 1" "no TPC is left: refused"
+ended "$b"
 try tune $e -- "$tmp/none"
 is "$status" 127 "a program that does not exist"
 is "$(set_of "$a")" 0-9 "the set is not changed"
