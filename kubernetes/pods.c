@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 #include "cli/target/state_dir.h"
@@ -16,6 +15,7 @@
 #include "cli/target/process_list.h"
 #include "cli/util/alloc.h"
 #include "cli/util/message.h"
+#include "cli/util/mounts.h"
 #include "cli/util/process.h"
 #include "kubernetes/pods.h"
 #include "lib/private.h"
@@ -125,32 +125,32 @@ static void read_notes(uint64_t kubelet_made)
 
 /*
  * Returns 1 if process @pid has mounted the folder of a grant, and marks the pod of this grant as
- * alive. A container can give its own folders any name. But it cannot put its folders on the device
- * of FOLDERS. It can also mount parts of its grant's folder. If there is no such mount, returns 0.
+ * alive. A container can also mount parts of its grant's folder. Other users cannot, because only
+ * root can enter FOLDERS. If there is no such mount, returns 0.
  * A user namespace can have many mounts, and a copy of it can have them before the grant's mount.
  * So after a limit, returns -1.
  */
 static int look_at_mounts(int pid, const struct cgroup_ids *ids)
 {
 	long *left = &pods.mounts_left[*ids->pod || *ids->container], end = *left - MOUNTS_ONE;
-	char path[32], root[4096], *id;
-	unsigned int major, minor;
-	int found = 0, len = 0;
-	struct stat folders;
+	static struct mounts_line folders;
+	struct mounts_line line;
+	const char *id;
+	char path[32];
+	int found = 0;
 	FILE *file;
 
 	snprintf(path, sizeof(path), "/proc/%d/mountinfo", pid);
-	file = stat(FOLDERS, &folders) ? NULL : fopen(path, "re");
-	while (file && !found && fscanf(file, "%*d %*d %u:%u %4095s%*[^\n]%n", &major, &minor,
-					root, &len) == 3) {
-		*left -= len;
-		id = strstr(root, "/" PREFIX);
-		if (id && makedev(major, minor) == folders.st_dev)
+	file = *folders.root || mounts_find(FOLDERS, &folders) ? fopen(path, "re") : NULL;
+	while (file && !found && mounts_next(file, &line)) {
+		*left -= line.len;
+		id = mounts_inside(&line, &folders);
+		if (id)
 			found = 1;
 		else if (*left < 0 || *left < end)
 			found = -1;
 		for (struct pod *p = pods.list; found > 0 && p < pods.list + pods.nr; p++)
-			p->lives |= !strncmp(id + 1, p->grant.id, strlen(p->grant.id));
+			p->lives |= !strncmp(id, p->grant.id, strlen(p->grant.id));
 	}
 	if (file)
 		fclose(file);
@@ -264,6 +264,7 @@ void pods_follow(void)
 	DIR *dir = opendir(FOLDERS);
 	unsigned int i;
 
+	chmod(FOLDERS, 0700);	/* earlier versions made it with mode 0755 */
 	for (const struct pod *pod = pods.list; pod < pods.list + pods.nr; pod++) {
 		snprintf(from, sizeof(from), GPUPART_GRANT_ROOT "/%s", pod->grant.id);
 		snprintf(to, sizeof(to), "%s/" GPUPART_GRANT_CONTAINER,
@@ -495,6 +496,7 @@ void pods_give(unsigned int gpu, const struct gpupart_tpcset *ids, struct gpupar
 		return;
 	known[gpu].seen = gpupart_tpcset_andnot(&known[gpu].seen, ids);
 	known[gpu].held = gpupart_tpcset_or(&known[gpu].held, ids);
+	mkdir(FOLDERS, 0700);
 	if (hold_container(folder_of(grant->id, folder), grant)) {
 		grpc_fail(status, GRPC_UNAVAILABLE, "%s cannot be written", folder);
 		gpupart_grant_drop(cmd_gp, grant->id);

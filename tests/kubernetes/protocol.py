@@ -687,6 +687,45 @@ ok(
     os.listdir("/run/gpupart/kubernetes"),
 )
 
+# Another user of the node, with a user namespace, mounts what has the name of a grant.
+kept = peer.variables(kubelet.give("kept", ids[1][50:52]))
+os.mkdir("/run/open")
+os.chmod("/run/open", 0o1777)
+MOUNTS = """
+job=$1 own=/run/open/gpupart/kubernetes/$1
+mkdir -p $own && mount -t tmpfs none /mnt && mkdir /mnt/1 /mnt/2 && touch /mnt/3 || exit 1
+mount --bind /run/gpupart/kubernetes/$job /mnt/1 && echo folder
+mount --bind $own /mnt/2 && echo own
+mount --bind /run/gpupart/jobs/$job /mnt/3 && echo file
+echo over
+exec sleep 1000 >&-
+"""
+other = subprocess.Popen(
+    ["setpriv", "--reuid=1234", "--clear-groups", "unshare", "-U", "-r", "-m"]
+    + ["sh", "-c", MOUNTS, "sh", kept["GPUPART_JOB"]],
+    text=True,
+    stdout=subprocess.PIPE,
+    stderr=subprocess.DEVNULL,
+)
+mounted = other.stdout.read().split()
+if "over" in mounted:
+    ok(
+        mounted == ["own", "file", "over"]
+        and os.stat("/run/gpupart/kubernetes").st_mode & 0o7777 == 0o700,
+        "another user cannot mount the folder of a container",
+        mounted,
+    )
+del kubelet.given["kept"]
+kubelet.note()
+ok(
+    until(lambda: kept["GPUPART_NAME"] not in held()) and other.poll() is None
+    or "over" not in mounted,
+    "and other mounts of this user do not keep the TPCs of an ended container",
+    held(),
+)
+other.kill()
+other.wait()
+
 # A pod that ends while kubelet is down stays in kubelet's checkpoint, but its directory goes.
 gone = peer.variables(kubelet.give("gone", ids[1][40:44]))["GPUPART_NAME"]
 kubelet.stop()
