@@ -772,6 +772,31 @@ refused(
 )
 ok(held() == before, "and no grant has the TPCs of another one", (held(), before))
 subprocess.check_call(["umount", path])
+
+# /run has few inodes left, so one of the writes of an Allocate fails. The writes of a grant need
+# two inodes, and a container's folder with its files needs six.
+jobs = sorted(os.listdir("/run/gpupart/jobs"))
+for free in range(9):
+    used = os.statvfs("/run")
+    room = used.f_files - used.f_ffree + free
+    subprocess.check_call(["mount", "-o", "remount,nr_inodes=%d" % room, "/run"])
+    try:
+        kubelet.allocate(ids[1][60:66])
+    except grpc.RpcError as error:
+        refusal = error.details()
+    else:
+        refusal = ""
+    subprocess.check_call(["mount", "-o", "remount,nr_inodes=100000", "/run"])
+    if not refusal:
+        break
+    ok(
+        "written" in refusal
+        and held() == before
+        and sorted(os.listdir("/run/gpupart/jobs")) == jobs,
+        "/run with %d free inodes: Allocate fails, and no grant changes" % free,
+        (refusal, held(), before, os.listdir("/run/gpupart/jobs")),
+    )
+ok(4 < free < 8, "with more free inodes Allocate succeeds", free)
 del kubelet.given["pod3"]
 kubelet.note()
 ok(until(lambda: init["GPUPART_NAME"] not in held()), "and nothing of it is left", held())
