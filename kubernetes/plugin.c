@@ -351,12 +351,13 @@ static void watch_sockets(void)
 	if (!waits != !waited)
 		remark(waits ? "there is no kubelet at %s: waiting until it starts"
 			     : "kubelet is at %s", registry);
+	is_known &= !made;
 	if (waits)
 		return;
 	registered = PODS_NS(st.st_ctim);
 	if (registered != before)
 		pods_forget_lists(registered);
-	is_known = (is_known && !made && registered == before) || register_plugin();
+	is_known = (is_known && registered == before) || register_plugin();
 }
 
 static void serve(void)

@@ -658,6 +658,21 @@ os.unlink(folder + "/device-plugins/gpupart.sock")
 kubelet.registered = []
 ok(until(lambda: kubelet.registered), "its own socket is deleted: it is made anew", plugin.said())
 
+# The plugin makes its socket anew while it waits for kubelet. Then the same kubelet is there again.
+path = folder + "/device-plugins/kubelet.sock"
+kubelet.registered = []
+os.rename(path, path + "-real")
+os.symlink(path + "-real", path)
+until(lambda: kubelet.registered)
+os.rename(path, path + "-link")
+os.unlink(folder + "/device-plugins/gpupart.sock")
+until(lambda: os.path.exists(folder + "/device-plugins/gpupart.sock"))
+kubelet.registered = []
+os.rename(path + "-link", path)
+ok(until(lambda: kubelet.registered), "also while kubelet's socket is away", plugin.said())
+os.rename(path + "-real", path)
+until(lambda: len(kubelet.registered) == 2)
+
 # ----------------------------------------------------------------- ended containers
 until(lambda: len(kubelet.devices) == 132)
 life = peer.container(second, ["sleep", "1000"])
