@@ -406,6 +406,10 @@ packages:
 messages:
 	@$(PYTHON) scripts/messages.py
 
+# The list in CONTRIBUTING.md.
+help:
+	@sed -n '/^make /p' CONTRIBUTING.md
+
 clean:
 	$(call say,CLEAN,$(B))
 	$(Q)rm -rf $(B)
@@ -414,5 +418,5 @@ clean:
 	$(NVML_OBJ:.o=.d) $(SIM_NVML_OBJ:.o=.d) $(SMCTRL_OBJ:.o=.d) \
 	$(CLI_OBJ:.o=.d) $(HTTP_OBJ:.o=.d) $(SPANK_OBJ:.o=.d) $(KUBERNETES_OBJ:.o=.d)
 
-.PHONY: all install install-python uninstall wheel packages clean check check-podman check-slurm check-gpu lint messages bench fuzz
+.PHONY: all help install install-python uninstall wheel packages clean check check-podman check-slurm check-gpu lint messages bench fuzz
 .DELETE_ON_ERROR:

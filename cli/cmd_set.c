@@ -571,7 +571,7 @@ static int change_all(struct targets *t)
 	if (root)
 		json_object_set_new(root, "changes", rows);
 	if (t->wait) {
-		fflush(out.file);
+		out_flush(&out);
 		drained_wait(&drained, t->wait_ns);
 		failed |= drained_report(&drained, &out, root);
 		drained_drop(&drained);

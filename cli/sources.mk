@@ -172,6 +172,7 @@ CLI_UTIL_SRC := \
 	cli/util/child.c \
 	cli/util/input.c \
 	cli/util/message.c \
+	cli/util/mounts.c \
 	cli/util/namespaces.c \
 	cli/util/number.c \
 	cli/util/out.c \

@@ -315,11 +315,6 @@ static struct connection *add(struct grpc_server *server, int fd, struct call *o
 	return connection;
 }
 
-void grpc_add(struct grpc_server *server, int fd)
-{
-	add(server, fd, NULL);
-}
-
 /* Sends queued data. If the connection has ended, or if @good is false, drops the connection. */
 static void flush(struct connection *connection, bool good)
 {

@@ -63,9 +63,6 @@ bool grpc_serve(struct grpc_server *server, int ms);
  */
 void grpc_refresh(struct grpc_server *server, const struct grpc_method *method);
 
-/* Serves the peer of @fd. The server owns @fd. */
-void grpc_add(struct grpc_server *server, int fd);
-
 /*
  * Calls @path of the server at @socket, and serves @server during the call. Returns the reply.
  * The caller must free the reply like an unpacked message. If the call fails or takes more than

@@ -222,9 +222,8 @@ static void add_node(Kubelet__ContainerEdits *edits, const char *path)
 /* Adds the same files as NVIDIA's container tools. Finds these files in the loader's list. */
 static void add_driver(Kubelet__ContainerEdits *edits)
 {
-	static const char *const names[] = {
-		"libcuda.so.1", "libnvidia-ml.so.1", "libnvidia-ptxjitcompiler.so.1",
-	};
+	static const char *const names[] = { "libcuda.so.1", "libnvidia-ml.so.1",
+					     "libnvidia-ptxjitcompiler.so.1" };
 	FILE *list = popen("/sbin/ldconfig -p", "re");
 	char line[1024], name[128], path[512], inside[192];
 

@@ -181,11 +181,9 @@ static bool one_gpu(const Kubelet__Ids *asked, unsigned int *gpu, struct gpupart
 	if (nr_gpus == 1 && gpupart_tpcset_count(ids) == asked->n_ids)
 		return true;
 	if (nr_gpus < 2)
-		return grpc_fail(status, GRPC_INVALID_ARGUMENT,
-				 nr_gpus ? "the request contains an id twice"
-					 : "the request has no TPC");
-	return grpc_fail(
-		status, GRPC_INVALID_ARGUMENT,
+		return grpc_fail(status, GRPC_INVALID_ARGUMENT, nr_gpus ?
+				 "the request contains an id twice" : "the request has no TPC");
+	return grpc_fail(status, GRPC_INVALID_ARGUMENT,
 		"the request has %zu TPCs of %u GPUs, but a container can have TPCs of only one GPU; %s",
 		asked->n_ids, nr_gpus, pods_most());
 }
@@ -353,12 +351,13 @@ static void watch_sockets(void)
 	if (!waits != !waited)
 		remark(waits ? "there is no kubelet at %s: waiting until it starts"
 			     : "kubelet is at %s", registry);
+	is_known &= !made;
 	if (waits)
 		return;
 	registered = PODS_NS(st.st_ctim);
 	if (registered != before)
 		pods_forget_lists(registered);
-	is_known = (is_known && !made && registered == before) || register_plugin();
+	is_known = (is_known && registered == before) || register_plugin();
 }
 
 static void serve(void)

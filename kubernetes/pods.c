@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 #include "cli/target/state_dir.h"
@@ -16,6 +15,7 @@
 #include "cli/target/process_list.h"
 #include "cli/util/alloc.h"
 #include "cli/util/message.h"
+#include "cli/util/mounts.h"
 #include "cli/util/process.h"
 #include "kubernetes/pods.h"
 #include "lib/private.h"
@@ -125,32 +125,29 @@ static void read_notes(uint64_t kubelet_made)
 
 /*
  * Returns 1 if process @pid has mounted the folder of a grant, and marks the pod of this grant as
- * alive. A container can give its own folders any name. But it cannot put its folders on the device
- * of FOLDERS. It can also mount parts of its grant's folder. If there is no such mount, returns 0.
+ * alive. A container can also mount parts of its grant's folder. Other users cannot, because only
+ * root can enter FOLDERS. If there is no such mount, returns 0.
  * A user namespace can have many mounts, and a copy of it can have them before the grant's mount.
  * So after a limit, returns -1.
  */
 static int look_at_mounts(int pid, const struct cgroup_ids *ids)
 {
 	long *left = &pods.mounts_left[*ids->pod || *ids->container], end = *left - MOUNTS_ONE;
-	char path[32], root[4096], *id;
-	unsigned int major, minor;
-	int found = 0, len = 0;
-	struct stat folders;
+	static struct mounts_line folders;
+	struct mounts_line line;
+	const char *id;
+	char path[32];
+	int found = 0;
 	FILE *file;
 
 	snprintf(path, sizeof(path), "/proc/%d/mountinfo", pid);
-	file = stat(FOLDERS, &folders) ? NULL : fopen(path, "re");
-	while (file && !found && fscanf(file, "%*d %*d %u:%u %4095s%*[^\n]%n", &major, &minor,
-					root, &len) == 3) {
-		*left -= len;
-		id = strstr(root, "/" PREFIX);
-		if (id && makedev(major, minor) == folders.st_dev)
-			found = 1;
-		else if (*left < 0 || *left < end)
-			found = -1;
+	file = *folders.root || mounts_find(FOLDERS, &folders) ? fopen(path, "re") : NULL;
+	while (file && !found && mounts_next(file, &line)) {
+		*left -= line.len;
+		id = mounts_inside(&line, &folders);
+		found = id ? 1 : *left < 0 || *left < end ? -1 : 0;
 		for (struct pod *p = pods.list; found > 0 && p < pods.list + pods.nr; p++)
-			p->lives |= !strncmp(id + 1, p->grant.id, strlen(p->grant.id));
+			p->lives |= !strncmp(id, p->grant.id, strlen(p->grant.id));
 	}
 	if (file)
 		fclose(file);
@@ -264,6 +261,7 @@ void pods_follow(void)
 	DIR *dir = opendir(FOLDERS);
 	unsigned int i;
 
+	chmod(FOLDERS, 0700);	/* earlier versions made it with mode 0755 */
 	for (const struct pod *pod = pods.list; pod < pods.list + pods.nr; pod++) {
 		snprintf(from, sizeof(from), GPUPART_GRANT_ROOT "/%s", pod->grant.id);
 		snprintf(to, sizeof(to), "%s/" GPUPART_GRANT_CONTAINER,
@@ -313,11 +311,10 @@ const char *pods_most(void)
 	pods_read();
 	for (unsigned int g = 0; g < node.boards.nr; g++) {
 		struct gpupart_tpcset left = pods_free(g);
+		unsigned int nr = gpupart_tpcset_count(&left);
 
-		if (gpupart_tpcset_count(&left) > most) {
-			most = gpupart_tpcset_count(&left);
-			best = g;
-		}
+		best = nr > most ? g : best;
+		most = nr > most ? nr : most;
 	}
 	snprintf(text, sizeof(text), "the most that one GPU of this node has free is %u, on GPU %s",
 		 most, node.boards.gpus[best].pci);
@@ -368,8 +365,8 @@ static bool is_reuse(const struct pod *pod, const struct gpupart_tpcset *ids)
 
 /*
  * Handles ids that kubelet allocates again. For each such id, a young grant passes one TPC to
- * *shared. The young grant keeps its other TPCs. If a container still runs, it keeps its TPCs. If
- * kubelet must not allocate the ids again, returns -EEXIST.
+ * *shared. The young grant keeps its other TPCs. Other grants give all their TPCs. If a container
+ * still runs, it keeps its TPCs. If kubelet must not allocate the ids again, returns -EEXIST.
  */
 static int take_ids_back(unsigned int gpu, const struct gpupart_tpcset *ids,
 			 struct gpupart_tpcset *shared)
@@ -389,23 +386,41 @@ static int take_ids_back(unsigned int gpu, const struct gpupart_tpcset *ids,
 		} else if (pod->lives) {
 			strcpy(pod->grant.asked, IDS "0");
 			err = gpupart_grant_put(cmd_gp, &pod->grant);
-		} else if (pod->is_young && gpupart_tpcset_count(&pod->grant.set) >= nr) {
+		} else if (pod->is_young) {
+			/* If the grant has fewer TPCs, this fails, and the grant keeps them. */
 			gpupart_set_shape(cmd_gp, node.boards.gpus[gpu].topo, GPUPART_SHAPE_PACKED,
-					  &pod->grant.set, nr, &both);
-			*shared = gpupart_tpcset_or(shared, &both);
-			pod->grant.set = gpupart_tpcset_andnot(&pod->grant.set, &both);
-			pod->gave_on = true;
+					  &pod->grant.set, nr, &pod->gave);
+			*shared = gpupart_tpcset_or(shared, &pod->gave);
+			pod->grant.set = gpupart_tpcset_andnot(&pod->grant.set, &pod->gave);
 		} else {
-			err = gpupart_grant_drop(cmd_gp, pod->grant.id);
+			pod->gave = pod->grant.set;
 			memset(&pod->grant.set, 0, sizeof(pod->grant.set));
 		}
 	}
 	return err;
 }
 
-/* The caller holds the locks. */
-static void place(unsigned int gpu, const struct gpupart_tpcset *ids,
-		  struct gpupart_grant *grant, struct grpc_status *status)
+/*
+ * Writes the young grants that gave TPCs to another one, and removes the old ones. If @back is
+ * true, all of them get their TPCs back.
+ */
+static int put_shared(bool back)
+{
+	int err = 0;
+
+	for (struct pod *pod = pods.list; !err && pod < pods.list + pods.nr; pod++) {
+		if (back)
+			pod->grant.set = gpupart_tpcset_or(&pod->grant.set, &pod->gave);
+		if (!gpupart_tpcset_empty(&pod->gave))
+			err = back || pod->is_young ? gpupart_grant_put(cmd_gp, &pod->grant) :
+						      gpupart_grant_drop(cmd_gp, pod->grant.id);
+	}
+	return err;
+}
+
+/* The caller holds the locks. If it fails, each other grant keeps its TPCs. */
+static void place(unsigned int gpu, const struct gpupart_tpcset *ids, struct gpupart_grant *grant,
+		  char folder[PODS_FOLDER_LEN], struct grpc_status *status)
 {
 	struct gpupart_tpcset shared = { 0 }, left;
 	unsigned int nr = gpupart_tpcset_count(ids), room;
@@ -420,15 +435,16 @@ static void place(unsigned int gpu, const struct gpupart_tpcset *ids,
 		gpupart_set_shape(cmd_gp, node.boards.gpus[gpu].topo, GPUPART_SHAPE_PACKED, &left,
 				  nr - gpupart_tpcset_count(&shared), &grant->set);
 		grant->set = gpupart_tpcset_or(&shared, &grant->set);
+		mkdir(FOLDERS, 0700);
 		/* In this order, no TPC is ever in two grants, even if the plugin is killed. */
-		for (unsigned int i = 0; !err && i < pods.nr; i++)
-			if (pods.list[i].gave_on)
-				err = gpupart_grant_put(cmd_gp, &pods.list[i].grant);
-		err = err ?: gpupart_grant_put(cmd_gp, grant);
+		err = put_shared(false) ?: gpupart_grant_put(cmd_gp, grant) ?:
+		      hold_container(folder_of(grant->id, folder), grant);
 	}
 	if (err == -EEXIST)
 		grpc_fail(status, GRPC_RESOURCE_EXHAUSTED,
 			  "kubelet has given an id of GPU %s to two containers", grant->pci);
+	else if (err > 0)
+		grpc_fail(status, GRPC_UNAVAILABLE, "%s cannot be written", folder);
 	else if (err)
 		grpc_fail(status, err == -ENOSPC ? GRPC_RESOURCE_EXHAUSTED : GRPC_UNAVAILABLE, "%s",
 			  gpupart_error(cmd_gp));
@@ -436,6 +452,9 @@ static void place(unsigned int gpu, const struct gpupart_tpcset *ids,
 		grpc_fail(status, GRPC_RESOURCE_EXHAUSTED,
 			  "no %u TPCs are free on GPU %s, whose ids kubelet chose: %u are; %s",
 			  nr, grant->pci, room, pods_most());
+	/* The removal makes room for the other writes if /run is full. */
+	if (status->code && (gpupart_grant_drop(cmd_gp, grant->id) || put_shared(true)))
+		remark("%s", gpupart_error(cmd_gp));
 }
 
 /*
@@ -488,15 +507,11 @@ void pods_give(unsigned int gpu, const struct gpupart_tpcset *ids, struct gpupar
 			  (unsigned long long)(grant->memory >> 20), grant->pci,
 			  (unsigned long long)(pods.memory[gpu] >> 20));
 	else
-		place(gpu, ids, grant, status);
+		place(gpu, ids, grant, folder, status);
 	close(fds[0]);
 	close(fds[1]);
 	if (status->code)
 		return;
 	known[gpu].seen = gpupart_tpcset_andnot(&known[gpu].seen, ids);
 	known[gpu].held = gpupart_tpcset_or(&known[gpu].held, ids);
-	if (hold_container(folder_of(grant->id, folder), grant)) {
-		grpc_fail(status, GRPC_UNAVAILABLE, "%s cannot be written", folder);
-		gpupart_grant_drop(cmd_gp, grant->id);
-	}
 }

@@ -24,7 +24,7 @@ struct pod {
 				 * kubelet has not restarted since */
 	bool lives;		/* a process of the container was found */
 	char uid[37];		/* the UID of its pod in Kubernetes, or "" if it is not known */
-	bool gave_on;		/* another grant has some of this grant's TPCs now */
+	struct gpupart_tpcset gave;	/* TPCs that another grant gets from this grant now */
 };
 
 /* The grants at the last call of pods_read(). */

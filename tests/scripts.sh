@@ -341,5 +341,15 @@ ok "messages takes files and folders"
 (cd "$top" && scripts/messages.py cli/cmd_run.c) >"$tmp/said" 2>&1 && grep -q '^cli/cmd_run.c:' "$tmp/said"
 ok "messages finds those of the command"
 
+# "make -j2" is the first target, and words with "=" are variables.
+(cd "$top" && make -s help) >"$tmp/said" 2>&1 && grep -q '^make check ' "$tmp/said" &&
+	(for target in $(sed 's/#.*//; s/^make//' "$tmp/said"); do
+		case $target in
+		-* | *=*) ;;
+		*) grep -q "^\([a-z-]* \)*$target\( [a-z-]*\)*:" "$top/Makefile" "$top"/*/*.mk "$top/tests/Makefile.inc" || exit 1 ;;
+		esac
+	done)
+ok "make help lists targets, and each one exists"
+
 echo "1..$count"
 [ $failed -eq 0 ]

@@ -115,7 +115,7 @@ void report_text(struct out *out, const json_t *report)
 		fputc('\n', out->file);
 	json_array_foreach(json_object_get(report, "checks"), i, item)
 		print_check(out, item);
-	fflush(out->file);
+	out_flush(out);
 }
 
 /* ------------------------------------------------------------------- Markdown */

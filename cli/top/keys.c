@@ -74,7 +74,6 @@ static int change_set(const struct top *top, struct top_view *view, const char *
 	strcpy(text, answer);
 	while (words.argc < MAX_WORDS - 1 && (words.argv[words.argc] = strsep(&rest, " ")))
 		words.argc += *words.argv[words.argc] != 0;
-	words.argv[words.argc] = NULL;
 	err = child_call(set_in_child, &words, &status, sizeof(status), SET_SECONDS, why,
 			 sizeof(why));
 	/* The child's messages are in a file, because screen.c has replaced stderr by this file. */
@@ -160,6 +159,7 @@ static void ask(const struct top *top, struct top_view *view, int what)
 		return;
 	}
 	question = what;
+	cut = false;
 	strcpy(asked, view->key);
 	strcpy(answer, what == ASK_FILTER ? view->filter : "");
 	show_question(top, view);

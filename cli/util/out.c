@@ -94,6 +94,7 @@ void out_use(struct out *out, const struct args *args, FILE *file)
 		out_json_alloc();
 	out->file = file;
 	out->path = args ? args->output : NULL;
+	out->err = 0;
 	out->utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
 	colour = isatty(fileno(out->file)) && !(no_color && *no_color) &&
 		 !(term && !strcmp(term, "dumb"));
@@ -114,23 +115,29 @@ static bool is_closed_by_reader(const struct out *out)
 	return !out->path && poll(&at, 1, 0) == 1 && (at.revents & POLLERR);
 }
 
+/* If a flush fails, the next one can succeed, because the C library drops the data. */
+void out_flush(struct out *out)
+{
+	if (fflush(out->file) && !out->err)
+		out->err = errno;
+}
+
 int out_close(struct out *out)
 {
-	bool bad = ferror(out->file);
-	int err;
+	bool bad;
 
-	errno = 0;
-	if (fflush(out->file))
+	out_flush(out);
+	bad = ferror(out->file);
+	if (out->path && fclose(out->file)) {
 		bad = true;
-	if (out->path && fclose(out->file))
-		bad = true;
+		out->err = out->err ?: errno;
+	}
 	if (!bad)
 		return 0;
-	err = errno;
 	if (is_closed_by_reader(out))
 		return EXIT_FAILED;
 	return failure("cannot write to %s: %s", out->path ? out->path : "standard output",
-		       err ? strerror(err) : "unknown error");
+		       out->err ? strerror(out->err) : "unknown error");
 }
 
 bool out_is_svg(const char *path)

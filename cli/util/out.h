@@ -16,6 +16,7 @@ struct args;
 struct out {
 	FILE *file;
 	const char *path;	/* -o, or NULL for stdout */
+	int err;		/* errno of the first failure of out_flush(), or 0 */
 	const char *bold, *dim, *red, *plain;	/* escape sequences; "" without colour */
 	bool utf8;
 };
@@ -31,6 +32,9 @@ int out_check(const char *path);
 
 /* Uses the open file @file for the output. */
 void out_use(struct out *out, const struct args *args, FILE *file);
+
+/* Writes the buffered output. An error is reported by out_close(). */
+void out_flush(struct out *out);
 
 /*
  * Closes the output. If a part of the output could not be written, returns an error. Otherwise

@@ -134,7 +134,7 @@ void out_row(struct out *out, const char *word, bool bad, const char *name, cons
 			fold(out, ROW_COLUMNS, ROW_INDENT, detail);
 		}
 	}
-	fflush(out->file);
+	out_flush(out);
 }
 
 void out_advice(struct out *out, const char *advice)

@@ -148,12 +148,15 @@ struct cuda_memcpy_node {
 	size_t width, height, depth;
 };
 
+/* CUmemLocation */
+struct cuda_location {
+	int type, id;
+};
+
 /* CUmemPoolProps */
 struct cuda_pool_props {
 	int type, handles;
-	struct {
-		int type, id;
-	} location;
+	struct cuda_location location;
 	void *security;
 	size_t most;
 	unsigned char reserved[56];

@@ -87,7 +87,8 @@
 	F(778, cuMemcpy3DBatchAsync) F(779, cuMemcpy3DBatchAsync_ptsz) \
 	F(796, cuMemcpyBatchAsync_v2) F(797, cuMemcpyBatchAsync_v2_ptsz) \
 	F(798, cuMemcpy3DBatchAsync_v2) F(799, cuMemcpy3DBatchAsync_v2_ptsz) \
-	F(800, cuCtxSynchronize_v2) F(803, cuMemSetMemPool)
+	F(800, cuCtxSynchronize_v2) F(801, cuMemGetDefaultMemPool) \
+	F(802, cuMemGetMemPool) F(803, cuMemSetMemPool)
 
 #define DRIVER_CBID(cbid, name) CBID_##name = cbid,
 enum { DRIVER_FUNCTIONS(DRIVER_CBID) };

@@ -319,17 +319,36 @@ static void end_async(struct memory_now *now)
 	memory_gpu_pool_undone(now->gpu);
 }
 
+/*
+ * Records the pool from the call if its memory is not on a GPU. Returns true if that is so. Since
+ * CUDA 13 the host has pools that no call creates.
+ */
+static bool is_host_pool(struct memory_now *now, const struct cuda_location *location)
+{
+	uint64_t pool = memory_now_out(now);
+
+	if (location->type == CUDA_LOCATION_DEVICE)
+		return false;
+	if (!memory_table_find(MEMORY_BY_HOST_POOL, pool))
+		memory_table_add(MEMORY_BY_HOST_POOL, pool);
+	return true;
+}
+
+static void end_pool_found(struct memory_now *now)
+{
+	const struct cuda_location *location = (const void *)(uintptr_t)now->words[1];
+
+	if (location)
+		is_host_pool(now, location);
+}
+
 static void end_pool_made(struct memory_now *now)
 {
 	const struct cuda_pool_props *props = (const void *)(uintptr_t)now->words[1];
 	struct memory_gpu *gpu;
 
-	if (!props)
+	if (!props || is_host_pool(now, &props->location))
 		return;
-	if (props->location.type != CUDA_LOCATION_DEVICE) {
-		memory_table_add(MEMORY_BY_HOST_POOL, memory_now_out(now));
-		return;
-	}
 	gpu = memory_now_device(props->location.id);
 	if (gpu)
 		memory_device_pool(gpu, (void *)(uintptr_t)memory_now_out(now));
@@ -470,6 +489,7 @@ static const struct memory_handler handlers[MEMORY_NR_KINDS] = {
 	[MEMORY_ASYNC] = ASYNC,
 	[MEMORY_ASYNC_POOL] = ASYNC,
 	[MEMORY_POOL_MADE] = END(end_pool_made),
+	[MEMORY_POOL_FOUND] = END(end_pool_found),
 	[MEMORY_POOL_GOES] = { begin_pool_destroyed, end_pools_changed, NULL, 0, false },
 	[MEMORY_POOL_CHANGED] = END(end_pools_changed),
 	[MEMORY_CTX_MADE] = OWN(memory_own_ctx_begins, undo_ctx),

@@ -35,6 +35,7 @@ const struct memory_call memory_calls[] = {
 	NOW(cuMemPoolCreate, POOL_MADE), NOW(cuMemPoolDestroy, POOL_GOES),
 	NOW(cuMemPoolTrimTo, POOL_CHANGED), NOW(cuMemPoolSetAttribute, POOL_CHANGED),
 	NOW(cuDeviceSetMemPool, POOL_CHANGED), NOW(cuMemSetMemPool, POOL_CHANGED),
+	NOW(cuMemGetDefaultMemPool, POOL_FOUND), NOW(cuMemGetMemPool, POOL_FOUND),
 	NOW_AT(cuCtxCreate, CTX_MADE, 12), NOW_AT(cuCtxCreate_v2, CTX_MADE, 12),
 	NOW_AT(cuCtxCreate_v3, CTX_MADE, 24), NOW_AT(cuCtxCreate_v4, CTX_MADE, 20),
 	NOW_AT(cuGLCtxCreate, CTX_MADE, 12), NOW_AT(cuGLCtxCreate_v2, CTX_MADE, 12),

@@ -543,10 +543,8 @@ static int read_file(struct gpupart *gp, const char *path, char **text, size_t *
 	return err;
 }
 
-int topo_file_open(struct gpupart *gp, const char *path, const char *gpu,
-		   struct gpupart_topology **topo)
+int topo_file_open(struct gpupart *gp, const char *path, struct gpupart_topology **topo)
 {
-	struct gpupart_topology *t;
 	char *text = NULL;
 	size_t len = 0;
 	int err;
@@ -554,18 +552,7 @@ int topo_file_open(struct gpupart *gp, const char *path, const char *gpu,
 	err = read_file(gp, path, &text, &len);
 	if (err)
 		return err;
-	err = topo_file_parse(gp, path, text, len, &t);
+	err = topo_file_parse(gp, path, text, len, topo);
 	free(text);
-	if (err)
-		return err;
-	if (gpu && !topo_selects(gpu, &t->info, 0)) {
-		err = ctx_fail(gp, -ENODEV,
-			       "the GPU in %s (PCI %s, UUID %s) is not \"%s\"", path,
-			       t->info.pci[0] ? t->info.pci : UNKNOWN,
-			       t->info.uuid[0] ? t->info.uuid : UNKNOWN, gpu);
-		gpupart_topology_close(t);
-		return err;
-	}
-	*topo = t;
-	return 0;
+	return err;
 }

@@ -60,12 +60,34 @@ static bool is_source(const char *name)
 	return false;
 }
 
+/* Opens the capture in a file, or "sample:NAME". A capture has one GPU, which has the index 0. */
+static int open_capture(struct gpupart *gp, const char *source, const char *gpu,
+			struct gpupart_topology **topo)
+{
+	static const char sample[] = "sample:";
+	struct gpupart_topology *t;
+	char path[4096];
+	bool shipped = !strncmp(source, sample, strlen(sample));
+	int err = shipped ? topo_file_sample(gp, source + strlen(sample), path, sizeof(path)) : 0;
+
+	err = err ? err : topo_file_open(gp, shipped ? path : source, &t);
+	if (err)
+		return err;
+	if (gpu && !topo_selects(gpu, &t->info, 0)) {
+		err = ctx_fail(gp, -ENODEV, "the GPU in %s (PCI %s, UUID %s) is not \"%s\"", source,
+			       t->info.pci[0] ? t->info.pci : "unknown",
+			       t->info.uuid[0] ? t->info.uuid : "unknown", gpu);
+		gpupart_topology_close(t);
+		return err;
+	}
+	*topo = t;
+	return 0;
+}
+
 int gpupart_topology_open(struct gpupart *gp, const char *source, const char *gpu,
 			  struct gpupart_topology **topo)
 {
-	static const char sample[] = "sample:";
 	struct gpupart_topology *rm;
-	char path[4096];
 	int err;
 
 	if (!source || is_source(source)) {
@@ -82,10 +104,7 @@ int gpupart_topology_open(struct gpupart *gp, const char *source, const char *gp
 		}
 		return err;
 	}
-	if (strncmp(source, sample, strlen(sample)))
-		return topo_file_open(gp, source, gpu, topo);
-	err = topo_file_sample(gp, source + strlen(sample), path, sizeof(path));
-	return err ? err : topo_file_open(gp, path, gpu, topo);
+	return open_capture(gp, source, gpu, topo);
 }
 
 static int list_gpus(struct gpupart *gp, const void *source, void *rows, unsigned int max)

@@ -132,8 +132,7 @@ GPUPART_PRIVATE
 int topo_rm_pids(struct rm_conn *conn, uint32_t class, struct rm_gpu_pids *pids);
 /* Stores the path of a file. If the path is too long, stores only the end of the path. */
 void topo_source_set(struct gpupart_gpu_info *info, const char *path);
-int topo_file_open(struct gpupart *gp, const char *path, const char *gpu,
-		   struct gpupart_topology **topo);
+int topo_file_open(struct gpupart *gp, const char *path, struct gpupart_topology **topo);
 /*
  * Does the same as topo_file_open(), but reads the capture from memory. The function uses @path
  * only in error messages.

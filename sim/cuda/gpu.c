@@ -201,7 +201,7 @@ static struct sim_gpu *gpu_open(const char *path)
 	gpu = calloc(1, sizeof(*gpu));
 	if (!gpu || gpupart_open(&gp))
 		goto free_gpu;
-	if (topo_file_open(gp, path, NULL, &topo)) {
+	if (topo_file_open(gp, path, &topo)) {
 		sim_print("%s", gpupart_error(gp));
 		goto free_gpu;
 	}

@@ -48,6 +48,13 @@ is "$(echo "$out" | grep -c "new set: 0-7") $(echo "$out" | grep -c "drained aft
 	"the set has changed all the same"
 json "$name" -t 0-7 --wait=50ms
 is "$status $(ask '[[x["drained"] for x in w["processes"]], w["seconds"] >= 0.05]')" "1 [['no'], True]" "the same in JSON"
+if [ -c /dev/full ]; then
+	"$gpupart" set "$name" -t 0-15 --wait=50ms >/dev/full 2>"$tmp/err"
+	is "$?" 1 "a full disk"
+	has "$(cat "$tmp/err")" "cannot write to standard output: No space left on device" "is named, though it was full before the wait"
+else
+	skip "no /dev/full"
+fi
 stop
 
 # ------------------------------------------------------------------- graphs

@@ -115,6 +115,7 @@ told() { grep -q "$2" "$tmp/$1.err"; }
 begin() {
 	name=$1
 	shift
+	rm -f "$tmp/$name.sms" "$tmp/$name.still" "$tmp/$name.times"
 	: >"$tmp/$name"
 	"$gpupart" run -i sample:h200 --name "$name" "$@" -- "$tmp/work" "$tmp/$name" "${NS:-1000}" \
 		>"$tmp/$name.out" 2>"$tmp/$name.err" &
@@ -125,6 +126,22 @@ end() {
 	eval "wait \$pid_$1"
 }
 
+# begin_idle SMS OPTIONS: starts "serve", which launches nothing any more when it has got SMS.
+begin_idle() {
+	sms=$1
+	shift
+	begin serve "$@"
+	waits got serve "$sms"
+	: >"$tmp/serve.still"
+}
+# begin_qos OPTIONS: starts qos run with the programs of t.yaml.
+begin_qos() {
+	rm -f "$tmp/batch.sms"
+	: >"$tmp/serve"
+	: >"$tmp/batch"
+	"$gpupart" qos run -i sample:h200 -f "$tmp/t.yaml" "$@" >"$tmp/none" 2>"$tmp/qos.err" &
+	qos=$!
+}
 # begin_latency MS: sends latencies of the tenant "serve" until end_latency; latency MS changes them.
 latency() { echo "$1" >"$tmp/latency"; }
 begin_latency() {
@@ -214,7 +231,6 @@ end batch
 end serve
 
 # A lender that is always busy: each kernel takes 30 ms, and the next one follows.
-rm -f "$tmp/serve.still" "$tmp/serve.sms"
 NS=30000000 begin serve -t 8-11
 waits got serve "8 16-23"
 begin batch -t 0-3 --lend serve --lend-limit 1s
@@ -230,8 +246,7 @@ waits got batch "8 0-7"
 ok $? "killed, it lends nothing"
 waits told batch "nothing is lent (simulated): no process with this name uses the GPU"
 ok $? "and that is reported"
-NS=1000 begin serve -t 20-21
-waits got serve "4 40-43" && : >"$tmp/serve.still"
+begin_idle "4 40-43" -t 20-21
 waits got batch "12 0-43"
 ok $? "the next run of that name lends, what it has"
 "$gpupart" set serve -t 30-31 >"$tmp/none" 2>&1
@@ -259,9 +274,7 @@ end one
 end two
 
 # A borrower that already has the TPCs of the lender.
-rm -f "$tmp/serve.sms" "$tmp/batch.sms"
-NS=1000 begin serve -t 8-11
-waits got serve "8 16-23" && : >"$tmp/serve.still"
+begin_idle "8 16-23" -t 8-11
 begin batch -t 8-11 --lend serve --lend-limit 1s
 waits told batch "nothing is lent (simulated): its TPCs (8-11) are already in the set of 'batch' (8-11)"
 ok $? "the borrower has the lender's set: run says so"
@@ -305,9 +318,8 @@ else
 fi
 
 # Inside another run: what is lent stays inside the set of that one, as it is now.
-rm -f "$tmp/serve.sms" "$tmp/batch.sms"
-NS=1000 begin serve -t 8-11
-waits got serve "8 16-23" && : >"$tmp/serve.still"
+begin_idle "8 16-23" -t 8-11
+rm -f "$tmp/batch.sms"
 : >"$tmp/batch"
 "$gpupart" run -i sample:h200 --name around -t 0-9 -- "$gpupart" run --name batch -t 0-3 \
 	--lend serve --lend-limit 1s -- "$tmp/work" "$tmp/batch" 1000 >"$tmp/none" \
@@ -377,9 +389,7 @@ else
 fi
 
 # Two borrowers take turns by weight.
-rm -f "$tmp/serve.sms" "$tmp/batch.sms" "$tmp/more.sms"
-NS=1000 begin serve -t 8-11
-waits got serve "8 16-23" && : >"$tmp/serve.still"
+begin_idle "8 16-23" -t 8-11
 # On a busy machine, a process may wait for a CPU for more than 200 ms. So the turns are long (0.2
 # and 0.8 s), and the limit is long, because a kernel that exceeds it once is lent no more TPCs.
 begin batch -t 0-3 --lend serve --lend-limit 1s --depth 1s --lend-weight 20
@@ -410,7 +420,6 @@ end more
 # A launch takes 17 ms with lent TPCs, and a turn of weight 20 lasts 0.2 s. The difference between
 # the host's clock and the clock of a program's GPU is constant. A program may read the host's clock
 # late, but never before the end of its launch. So the least difference is the right one.
-rm -f "$tmp/batch.times" "$tmp/more.times" "$tmp/batch.sms" "$tmp/more.sms"
 NS=1000000 begin batch -t 0-3 --lend serve --lend-limit 1s --depth 1s --lend-weight 20
 NS=1000000 begin more -t 4-7 --lend serve --lend-limit 1s --depth 1s --lend-weight 40
 waits has_nr batch 16 && waits has_nr more 16
@@ -442,9 +451,7 @@ end serve
 # Without a limit: the slack of the goal of the lender, a tenant of qos run. Its latencies come
 # from the socket.
 if command -v python3 >/dev/null && command -v jq >/dev/null; then
-	rm -f "$tmp/serve.sms" "$tmp/batch.sms"
-	NS=1000 begin serve -t 8-11
-	waits got serve "8 16-23" && : >"$tmp/serve.still"
+	begin_idle "8 16-23" -t 8-11
 	begin batch -t 0-3 --lend serve
 	waits told batch "nothing is lent (simulated): no running 'gpupart qos run' has a latency goal or the key lend for it: use --lend-limit"
 	ok $? "no --lend-limit and a lender without a goal: nothing is lent, and run says so"
@@ -480,8 +487,7 @@ fi
 
 # A borrower that qos run adopts has the watcher of its own run.
 if command -v jq >/dev/null; then
-	rm -f "$tmp/serve.sms" "$tmp/batch.sms" "$tmp/serve.still"
-	NS=1000 begin serve -t 8-11
+	begin serve -t 8-11
 	begin batch -t 0-3 --lend serve
 	waits got serve "8 16-23" && waits got batch "8 0-7"
 	adopts() {
@@ -513,7 +519,6 @@ if command -v jq >/dev/null; then
 	is "$(jq -s "[.[].measured[1].borrowed // 0] | add | . > 0 and . <= $now - $lent" "$tmp/adopted.log")" true \
 		"another controller counts only what is borrowed from then on: of $now launches, $lent were before"
 	end batch
-	rm -f "$tmp/batch.sms"
 	begin batch -t 0-3 --depth 5ms
 	waits got batch "8 0-7"
 	adopts
@@ -530,18 +535,15 @@ fi
 
 # qos run lends between its own programs. The latencies come from the socket, as above.
 if command -v python3 >/dev/null && command -v jq >/dev/null; then
-	rm -f "$tmp/serve.sms" "$tmp/batch.sms"
-	: >"$tmp/serve"
+	rm -f "$tmp/serve.sms"
 	: >"$tmp/serve.still"
-	: >"$tmp/batch"
 	cat >"$tmp/t.yaml" <<END
 epoch: 50ms
 tenants:
   serve: { goal: { latency: 1s }, lend: auto, floor: 4, ceiling: 4, program: [$tmp/work, $tmp/serve, "1000"] }
   batch: { floor: 8, ceiling: 8, program: [$tmp/work, $tmp/batch, "1000"] }
 END
-	"$gpupart" qos run -i sample:h200 -f "$tmp/t.yaml" --log "$tmp/run.log" >"$tmp/none" 2>"$tmp/qos.err" &
-	qos=$!
+	begin_qos --log "$tmp/run.log"
 	waits has_nr batch 16
 	ok $? "qos run: no latency is known: best effort has its own TPCs"
 	begin_latency 100
@@ -568,11 +570,7 @@ END
 	is "$status" 0 "the log replays"
 
 	# The controller is stopped: its order expires after 5 s and 3 epochs.
-	rm -f "$tmp/batch.sms"
-	: >"$tmp/serve"
-	: >"$tmp/batch"
-	"$gpupart" qos run -i sample:h200 -f "$tmp/t.yaml" >"$tmp/none" 2>"$tmp/qos.err" &
-	qos=$!
+	begin_qos
 	waits has_nr batch 24
 	kill -STOP "$qos"
 	waits told qos "batch: borrows from serve: nothing is lent (simulated): 'gpupart qos run' no longer renews the limit: is it stopped?"
@@ -590,11 +588,7 @@ END
 	waits gone
 
 	# Killed, the controller takes its watcher with it.
-	rm -f "$tmp/batch.sms"
-	: >"$tmp/serve"
-	: >"$tmp/batch"
-	"$gpupart" qos run -i sample:h200 -f "$tmp/t.yaml" >"$tmp/none" 2>"$tmp/qos.err" &
-	qos=$!
+	begin_qos
 	waits has_nr batch 24
 	ok $? "another run lends again"
 	kill -9 "$qos" && wait "$qos"
@@ -604,8 +598,7 @@ END
 	waits gone
 
 	# A lender that borrows itself.
-	rm -f "$tmp/serve.still" "$tmp/serve.sms"
-	NS=1000 begin serve -t 8-11 --lend other
+	begin serve -t 8-11 --lend other
 	waits got serve "8 16-23"
 	: >"$tmp/batch"
 	sed 's/program: .*serve, "1000"\]/job: serve/' "$tmp/t.yaml" >"$tmp/circle.yaml"
@@ -687,7 +680,6 @@ else
 	skip "no jq"
 fi
 
-rm -f "$tmp/batch.sms"
 begin batch -t 0-3 --depth 5ms
 waits got batch "8 0-7"
 ok $? "--depth alone"

@@ -314,7 +314,11 @@ ok $? "an answer that is too long"
 keys Enter
 shows "too long, at most 159 characters: nothing was changed" "is refused"
 is "$("$gpupart" ps --json | jq -r ".processes[] | select(.pid == $a) | .set.list")" 0-7 "and not cut and set"
-keys s
+keys / x Enter
+shows "only '$name-ax'" "/ again: takes a character after the filter's text"
+keys / BSpace Enter
+shows "only '$name-a'" "and removes it"
+keys Down s
 shows "Set of $name-a" "s: asks"
 keys -- "$(printf -- '-t 8 %.0s' $(seq 30))-t 9"
 keys Enter

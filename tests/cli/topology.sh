@@ -67,6 +67,13 @@ else
 	skip "no script(1) for a terminal"
 fi
 
+try topology -i sample:h200 --gpu 5
+is "$status" 2 "a capture has no GPU 5"
+has "$err" 'the GPU in sample:h200 (PCI unknown, UUID unknown) is not "5"' "the message names the sample, not its file"
+# A sample describes a real GPU. Only what ran on the simulated driver is simulated (gpupart(1), --json).
+try topology -i sample:h200 --json
+has "$out" '"simulated": false' "--json of a sample: a real GPU"
+
 # A capture opens again as the same topology, also through -o.
 try topology -i sample:h200-e --of capture -o "$tmp/copy"
 is "$status$out" 0 "--of capture -o FILE"

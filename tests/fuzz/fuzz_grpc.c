@@ -5,9 +5,11 @@
  * message of a body are parsed like data from kubelet. A complete message must be the same after
  * packing and parsing.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 #include "kubelet.pb-c.h"
 #include "kubernetes/grpc.h"
@@ -89,18 +91,20 @@ static void feed(struct grpc_server *server, int fd, const uint8_t *data, size_t
 static void feed_all(const uint8_t *data, size_t size)
 {
 	struct grpc_server *server = grpc_open(methods);
-	int fds[2];
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	MUST(server && !socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds));
-	grpc_add(server, fds[0]);
-	feed(server, fds[1], (const uint8_t *)PREFACE, sizeof(PREFACE));
-	feed(server, fds[1], data, size);
+	snprintf(address.sun_path, sizeof(address.sun_path), "/tmp/fuzz-grpc.%d", getpid());
+	MUST(server && grpc_listen(server, address.sun_path) == 1);
+	MUST(!connect(fd, (struct sockaddr *)&address, sizeof(address)) && grpc_serve(server, 0));
+	feed(server, fd, (const uint8_t *)PREFACE, sizeof(PREFACE));
+	feed(server, fd, data, size);
 	/* The server reads the remaining data in the socket in pieces of 16 KiB. */
 	for (size_t i = 0; i < 2 + size / 16384; i++)
 		grpc_serve(server, 0);
 	grpc_refresh(server, &methods[1]);
 	grpc_close(server);
-	close(fds[1]);
+	close(fd);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -658,6 +658,21 @@ os.unlink(folder + "/device-plugins/gpupart.sock")
 kubelet.registered = []
 ok(until(lambda: kubelet.registered), "its own socket is deleted: it is made anew", plugin.said())
 
+# The plugin makes its socket anew while it waits for kubelet. Then the same kubelet is there again.
+path = folder + "/device-plugins/kubelet.sock"
+kubelet.registered = []
+os.rename(path, path + "-real")
+os.symlink(path + "-real", path)
+until(lambda: kubelet.registered)
+os.rename(path, path + "-link")
+os.unlink(folder + "/device-plugins/gpupart.sock")
+until(lambda: os.path.exists(folder + "/device-plugins/gpupart.sock"))
+kubelet.registered = []
+os.rename(path + "-link", path)
+ok(until(lambda: kubelet.registered), "also while kubelet's socket is away", plugin.said())
+os.rename(path + "-real", path)
+until(lambda: len(kubelet.registered) == 2)
+
 # ----------------------------------------------------------------- ended containers
 until(lambda: len(kubelet.devices) == 132)
 life = peer.container(second, ["sleep", "1000"])
@@ -686,6 +701,45 @@ ok(
     "no folder is left",
     os.listdir("/run/gpupart/kubernetes"),
 )
+
+# Another user of the node, with a user namespace, mounts what has the name of a grant.
+kept = peer.variables(kubelet.give("kept", ids[1][50:52]))
+os.mkdir("/run/open")
+os.chmod("/run/open", 0o1777)
+MOUNTS = """
+job=$1 own=/run/open/gpupart/kubernetes/$1
+mkdir -p $own && mount -t tmpfs none /mnt && mkdir /mnt/1 /mnt/2 && touch /mnt/3 || exit 1
+mount --bind /run/gpupart/kubernetes/$job /mnt/1 && echo folder
+mount --bind $own /mnt/2 && echo own
+mount --bind /run/gpupart/jobs/$job /mnt/3 && echo file
+echo over
+exec sleep 1000 >&-
+"""
+other = subprocess.Popen(
+    ["setpriv", "--reuid=1234", "--clear-groups", "unshare", "-U", "-r", "-m"]
+    + ["sh", "-c", MOUNTS, "sh", kept["GPUPART_JOB"]],
+    text=True,
+    stdout=subprocess.PIPE,
+    stderr=subprocess.DEVNULL,
+)
+mounted = other.stdout.read().split()
+if "over" in mounted:
+    ok(
+        mounted == ["own", "file", "over"]
+        and os.stat("/run/gpupart/kubernetes").st_mode & 0o7777 == 0o700,
+        "another user cannot mount the folder of a container",
+        mounted,
+    )
+del kubelet.given["kept"]
+kubelet.note()
+ok(
+    until(lambda: kept["GPUPART_NAME"] not in held()) and other.poll() is None
+    or "over" not in mounted,
+    "and other mounts of this user do not keep the TPCs of an ended container",
+    held(),
+)
+other.kill()
+other.wait()
 
 # A pod that ends while kubelet is down stays in kubelet's checkpoint, but its directory goes.
 gone = peer.variables(kubelet.give("gone", ids[1][40:44]))["GPUPART_NAME"]
@@ -733,6 +787,31 @@ refused(
 )
 ok(held() == before, "and no grant has the TPCs of another one", (held(), before))
 subprocess.check_call(["umount", path])
+
+# /run has few inodes left, so one of the writes of an Allocate fails. The writes of a grant need
+# two inodes, and a container's folder with its files needs six.
+jobs = sorted(os.listdir("/run/gpupart/jobs"))
+for free in range(9):
+    used = os.statvfs("/run")
+    room = used.f_files - used.f_ffree + free
+    subprocess.check_call(["mount", "-o", "remount,nr_inodes=%d" % room, "/run"])
+    try:
+        kubelet.allocate(ids[1][60:66])
+    except grpc.RpcError as error:
+        refusal = error.details()
+    else:
+        refusal = ""
+    subprocess.check_call(["mount", "-o", "remount,nr_inodes=100000", "/run"])
+    if not refusal:
+        break
+    ok(
+        "written" in refusal
+        and held() == before
+        and sorted(os.listdir("/run/gpupart/jobs")) == jobs,
+        "/run with %d free inodes: Allocate fails, and no grant changes" % free,
+        (refusal, held(), before, os.listdir("/run/gpupart/jobs")),
+    )
+ok(4 < free < 8, "with more free inodes Allocate succeeds", free)
 del kubelet.given["pod3"]
 kubelet.note()
 ok(until(lambda: init["GPUPART_NAME"] not in held()), "and nothing of it is left", held())

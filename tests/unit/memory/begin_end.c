@@ -211,6 +211,18 @@ static void make_pool(uint64_t pool, int type)
 	call(607, CTX_A, 0, pool);
 }
 
+/* Gets the default pool (call 801) or the current pool (802) of a location that no call made. */
+static void find_pool(int cbid, uint64_t pool, int type)
+{
+	struct cuda_location location = { type, 0 };
+	uint64_t out = 0;
+
+	words[0] = (uintptr_t)&out;
+	words[1] = (uintptr_t)&location;
+	words[2] = 1;
+	call(cbid, CTX_A, 0, pool);
+}
+
 static int allocate_from(uint64_t pool, uint64_t bytes)
 {
 	uint64_t out = 0;
@@ -252,6 +264,25 @@ static void test_host_pools(void)
 	       "a GPU's pool at the address of one that was destroyed is counted");
 }
 
+static void test_found_pools(void)
+{
+	uint64_t before = used();
+	int host, node, gpu;
+
+	for (int i = 0; i < 2; i++) {
+		find_pool(801, 0xa000, 2);
+		find_pool(802, 0xb000, 3);
+		host = allocate_from(0xa000, 16 * GIB);
+		node = allocate_from(0xb000, 16 * GIB);
+		tap_ok(!host && !node && used() == before,
+		       "16 GiB of the host's default pools: results %d and %d, %llu bytes charged",
+		       host, node, (unsigned long long)(used() - before));
+	}
+	find_pool(801, 0x9000, 1);
+	gpu = allocate_from(0x9000, 16 * GIB);
+	tap_ok(gpu == CUDA_ERROR_OUT_OF_MEMORY, "but those of a GPU's default pool are counted");
+}
+
 int main(void)
 {
 	struct gpupart *gp;
@@ -271,6 +302,7 @@ int main(void)
 	test_failed_free();
 	test_contexts();
 	test_host_pools();
+	test_found_pools();
 	tap_ok(nr_asked && !nr_reported && !driver_own(false),
 	       "no other observer is called for the library's own calls: %u of %u", nr_reported,
 	       nr_asked);
