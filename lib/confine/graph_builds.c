@@ -299,12 +299,12 @@ struct graph_build *graph_builds_pick(const struct cuda_api *cuda, struct graph_
 
 	/* An event of one context cannot be recorded in a stream of another context. */
 	if (want->launch && builds->ctx && !graph_builds_in(builds, want->stream) &&
-	    context_of(cuda, want->stream) != builds->ctx) {
-		graph_builds_drop(cuda, builds);
+	    context_of(cuda, want->stream) != builds->ctx)
 		builds->most = 1;
-	}
-	if (builds->most < 2 || !builds->clone)
+	if (builds->most < 2 || !builds->clone) {
+		graph_builds_drop(cuda, builds);
 		b = builds->build;
+	}
 	while (!b && (b = find(builds, want->print)) && !is_current(cuda, builds, b))
 		b = NULL;
 	if ((!b || b != builds->last) && want->launch && !follows(cuda, builds, want->stream))

@@ -299,6 +299,19 @@ static void removed(void)
 	end(builds);
 }
 
+/* The variants do not have changes that the library has not seen, so it keeps one build. */
+static void one_build(void)
+{
+	struct graph_builds *builds = begin();
+
+	launch(builds, 0, 1);
+	launch(builds, 0, 2);
+	builds->most = 1;
+	tap_ok(launch(builds, 1, 2) == 0 && nr_late == 1 && calls(1, 0, 1, 0),
+	       "only one build is possible now: its launch waits for the last variant");
+	end(builds);
+}
+
 static void stream_destroyed(void)
 {
 	struct graph_builds *builds = begin();
@@ -342,6 +355,7 @@ int main(void)
 	two_streams();
 	same_build();
 	removed();
+	one_build();
 	stream_destroyed();
 	context_destroyed();
 	another_context();
