@@ -259,9 +259,8 @@ void graph_stream_destroyed(uint64_t object, const void *ctx, const void *thread
 
 			origin_gone(&e->origin, object, ctx, thread);
 			/* The handle of the stream may be reused. */
-			if (is_destroyed(&e->builds.stream, object, ctx, thread))
-				atomic_store_explicit(&e->builds.stream_gone, true,
-						      memory_order_relaxed);
+			e->builds.stream_gone |= is_destroyed(&e->builds.stream, object, ctx,
+							      thread);
 			graph_builds_lost(&e->builds, ctx);
 		}
 	}
@@ -564,6 +563,8 @@ void *graph_launch_end(const struct cuda_api *cuda, int result)
 	struct executable *e = now.launched;
 	struct graph_build *b = now.build;
 	bool any = now.scope.nr_built, launched = now.launch && !result && !now.captured, recorded;
+	/* Without a mark, a later thread's stream could be mistaken for this stream. */
+	bool unmarked = now.stream.thread && stream_mark_thread(NULL);
 
 	scope_graph_begin(NULL);
 	records_graph_ends(now.scope.mark, now.records, result);
@@ -592,7 +593,7 @@ void *graph_launch_end(const struct cuda_api *cuda, int result)
 		e->builds.recorded = recorded;
 		e->builds.last = b;
 		e->builds.stream = now.stream;
-		atomic_store_explicit(&e->builds.stream_gone, false, memory_order_relaxed);
+		atomic_store_explicit(&e->builds.stream_gone, unmarked, memory_order_relaxed);
 	}
 	executable_unuse(e);
 	return now.exec;

@@ -4,6 +4,7 @@
  * number and the time of the builds. Each block must stay in its set, and launches of one graph
  * must never overlap. It also tests changes of the graph, refusals of the driver, and memory.
  */
+#include <pthread.h>
 #include "lib/driver/cuda.h"
 #include "tests/lib/scenario.h"
 
@@ -561,6 +562,30 @@ static void order_default(void)
 	another_destroyed(true);
 }
 
+static void *launch_in_thread(void *set)
+{
+	return (void *)(intptr_t)(cuCtxSetCurrent(p.ctx) || gpupart_process_set(gp, gpu, set) ||
+				  launch(exec, (P)2));
+}
+
+/*
+ * The per-thread default stream ends with its thread. A later thread has another one, although it
+ * may have the same thread-local memory.
+ */
+static void order_thread(void)
+{
+	struct gpupart_tpcset *sets[] = { &a, &b };
+	pthread_t thread;
+	void *wrong;
+
+	if (!begin())
+		return;
+	for (int n = 0; n < 2; n++)
+		tap_ok(!pthread_create(&thread, NULL, launch_in_thread, sets[n]) &&
+			       !pthread_join(thread, &wrong) && !wrong, "thread %d launches", n);
+	tap_ok(begun == exec, "into a second stream, so the last build is built again");
+}
+
 static P prepared_between(int n)
 {
 	if (n && gpupart_graph_prepare(gp, gpu, exec, streams[1], &b, 1))
@@ -681,6 +706,7 @@ static const struct scenario scenarios[] = {
 	{ "order-destroyed", order_destroyed, "@b", { "GPUPART_SIM_FAULTS=subscribers=2" }, NULL },
 	{ "order-default", order_default, "@b", { "GPUPART_SIM_FAULTS=subscribers=2" }, NULL },
 	{ "order-removed", order_removed, "@b", { "GPUPART_SIM_FAULTS=subscribers=2" }, NULL },
+	{ "order-thread", order_thread, "@b", { "GPUPART_SIM_FAULTS=subscribers=2" }, NULL },
 	{ "order-prepared", order_prepared, "@b", { "GPUPART_SIM_FAULTS=subscribers=2" }, NULL },
 	{ "prepared", prepared, "@b", { "GPUPART_SIM_FAULTS=subscribers=2" }, NULL },
 	{ "uploaded", uploaded, "@b", { "GPUPART_SIM_FAULTS=subscribers=2" }, NULL },
