@@ -443,7 +443,7 @@ static void watch(struct round *r)
 			until = r->begin + r->p->options->seconds * (uint64_t)SECOND_NS;
 		}
 	}
-	if (!r->begin)
+	if (!r->begin && !is_stopped)
 		snprintf(r->way->why, sizeof(r->way->why), "%s printed no time in ms for %d s",
 			 r->seen[0] >= r->wanted[0] ? "B" : "A", (int)(BEGIN_NS / SECOND_NS));
 }

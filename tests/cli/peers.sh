@@ -143,4 +143,12 @@ ok $? "whoever ends it ends the programs"
 left() { ! ls -d "$tmp"/x/gpupart-peers-* >/dev/null 2>&1; }
 until_true left
 ok $? "and nothing is left in TMPDIR"
+
+"$gpupart" bench peers -i sample:h200 --a ": >$tmp/began; sleep 100" --b "sleep 100" --only slices >"$tmp/out" 2>&1 &
+pid=$!
+until_true test -e "$tmp/began"
+kill -TERM "$(pgrep -xP $pid gpupart)"
+wait $pid
+is "$(grep -c 'is not measured' "$tmp/out") $(grep -c 'stopped by a signal' "$tmp/out")" "0 1" \
+	"stopped before the programs print times: this is no fault of a program"
 tap_done
