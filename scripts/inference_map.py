@@ -5,8 +5,8 @@
 RUNS is its JSON lines file. Writes map.json and map.svg to FOLDER and prints the tables of a page.
 Intervals are 95 % confidence intervals over seeds: Student's t of the seeds' values, or for two
 ways of the differences at equal seeds, which have equal requests. A point is small if it has fewer
-than three seeds or 100 counted requests. If a way was run with several chunk sizes, its best chunk
-size is compared with the other ways.
+than three seeds or 100 counted requests. If a way was run with several chunk sizes, the best of
+those with most seeds is compared with the other ways.
 """
 import html
 import itertools
@@ -75,12 +75,22 @@ def with_chunk(run):
     return {**run, "setting": setting, "chunk": chunk}
 
 
+def goodput_of(run):
+    """Its last second may be a part of one."""
+    return sum(run["met_by_second"]) / seconds_of(run)
+
+
+def seconds_of(run):
+    return run.get("seconds") or len(run["met_by_second"])
+
+
 def best_chunk(runs):
-    """The runs with the chunk size at which most requests met the objectives."""
+    """The runs with the chunk size at which most requests met the objectives. Ignores chunk sizes
+    with fewer seeds than others."""
     by_chunk = {}
     for run in runs:
         by_chunk.setdefault(run["chunk"], []).append(run)
-    return max(by_chunk.values(), key=lambda of: mean([mean(run["met_by_second"]) for run in of]))
+    return max(by_chunk.values(), key=lambda of: (len(of), mean([goodput_of(run) for run in of])))
 
 
 def make_map(lines):
@@ -100,12 +110,12 @@ def make_map(lines):
         parts = [c["part"] for c in checks if all(c.get(n) == where[n] for n in MACHINE)]
         for way in [w for w in WAYS if any(run["way"] == w for run in here)]:
             of = best_chunk([run for run in here if run["way"] == way])
-            goodput = by_seed[way] = {
-                run["seed"]: sum(run["met_by_second"]) / len(run["met_by_second"]) for run in of}
-            counted = sum(round(run["offered"] * len(run["met_by_second"])) for run in of)
+            goodput = by_seed[way] = {run["seed"]: goodput_of(run) for run in of}
+            counted = sum(round(run["offered"] * seconds_of(run)) for run in of)
             low, high = interval(list(goodput.values())) or (None, None)
-            point = {**where, "way": way, "chunk": of[0]["chunk"], "goodput": mean(list(goodput.values())), "low": low,
-                     "high": high, "by_seed": goodput, "seeds": sorted(goodput),
+            point = {**where, "way": way, "chunk": of[0]["chunk"],
+                     "goodput": mean(list(goodput.values())), "low": low, "high": high,
+                     "by_seed": goodput, "seeds": sorted(goodput),
                      "offered": mean([run["offered"] for run in of]), "counted": counted,
                      "small": len(goodput) < 3 or counted < 100,
                      "valid": min(parts, default=0.0) >= 0.7,

@@ -99,11 +99,15 @@ def intervals():
          [("gpupart", "green", 0.0), ("gpupart", "streams", -1.0)], "each pair is there")
     chunks = inference_map.make_map([
         check, line(1, [2, 2], "green", setting="a chunk 512"),
+        line(1, [4, 4], setting="a chunk 32"),
         *(line(seed, [met, met], setting=f"a chunk {chunk}")
           for chunk, met in ((512, 1), (128, 3), (64, 2)) for seed in (1, 2))])
     same([(p["way"], p["chunk"], p["setting"], p["goodput"], p["seeds"]) for p in chunks["points"]],
          [("chunked", "128", "a", 3.0, [1, 2]), ("green", "512", "a", 2.0, [1])],
-         "of several chunk sizes, the best is compared")
+         "of several chunk sizes with equally many seeds, the best is compared")
+    half = inference_map.make_map([check, line(1, [6, 2], seconds=1.5, offered=6.0)])["points"][0]
+    ok(abs(half["goodput"] - 8 / 1.5) < 1e-9 and half["counted"] == 9,
+       f"a second that is not a whole one: {half['goodput']}, {half['counted']}")
     for why, checks in (("no check", []), ("one is bad", [check, {"check": {"part": 0.69}}])):
         ok(not inference_map.make_map([*checks, line(1, [1])])["valid"], f"invalid: {why}")
 
