@@ -3,7 +3,6 @@
  * Builds executable graphs for the sets that apply to their launches. See graph.h. The
  * measurements are in Documentation/internals/hardware.md, "Graphs".
  */
-#include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -4,7 +4,6 @@
 #include <string.h>
 #include "lib/confine/graph.h"
 #include "lib/confine/graph_builds.h"
-#include "lib/confine/graph_rebuild.h"
 #include "lib/confine/stream.h"
 
 /* ------------------------------------------------------------------------ garbage */

@@ -11,7 +11,6 @@
 #include "lib/confine/check_cache.h"
 #include "lib/confine/graph.h"
 #include "lib/confine/recording.h"
-#include "lib/confine/self_check.h"
 #include "lib/core/environment.h"
 #include "lib/core/peek.h"
 #include "lib/private.h"

@@ -7,7 +7,6 @@
 #define GPUPART_LIB_CONFINE_SM_COUNT_H
 
 #include "lib/confine/scope.h"
-#include "lib/driver/cuda.h"
 
 /*
  * Starts or stops changing the driver's answers about @gpu. Returns 0, or -EOPNOTSUPP with an

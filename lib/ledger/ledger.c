@@ -4,7 +4,6 @@
  * the slot. Keeps the sum of all slots within the quota.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -8,7 +8,6 @@
 #define GPUPART_LIB_LEDGER_LEDGER_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 #include "lib/core/state_dir.h"

@@ -3,7 +3,6 @@
  * Lists tenants, sets their quotas, removes tenants that no process uses, and manages the tenant
  * of this process. The ledgers of tenants are in the same directory as the state pages.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -2,9 +2,7 @@
 /* Writes and removes grants. Only root can do this. See grant.h. */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include "lib/core/ctx.h"
 #include "lib/core/state_dir.h"

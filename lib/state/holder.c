@@ -3,7 +3,6 @@
  * Finds the process that owns a state page. The kernel reports which process holds the lock on the
  * file, and which processes have mapped the file.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

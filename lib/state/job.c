@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Reads the files of jobs. Finds the current limit of a job, and finds the living jobs. */
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

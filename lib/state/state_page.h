@@ -9,8 +9,6 @@
 #define GPUPART_LIB_STATE_STATE_PAGE_H
 
 #include <stdatomic.h>
-#include <stddef.h>
-#include <sys/types.h>
 #include "lib/core/ctx.h"
 #include "lib/core/shared_header.h"
 #include "lib/core/state_dir.h"

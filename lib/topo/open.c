@@ -4,7 +4,6 @@
  * its name. If there is no name, all live sources are tried in turn.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include "lib/core/rows.h"
 #include "lib/topo/topology.h"

@@ -2,7 +2,6 @@
 /* Reads the topology from NVIDIA's driver. The code issues only controls that change nothing. */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include "lib/topo/rm_client.h"
 

@@ -4,7 +4,6 @@
  * sets the sets of scopes with the public interface, like a program.
  */
 #include <errno.h>
-#include "lib/confine/self_check.h"
 #include "lib/confine/stream.h"
 #include "lib/verify/verify.h"
 
