@@ -179,12 +179,10 @@ static void tighten(struct memory_gpu *gpu)
 
 int memory_gpu_charge(struct memory_gpu *gpu, uint64_t bytes)
 {
-	int err;
-
 	if (!charge_now(gpu, bytes))
 		return 0;
 	tighten(gpu);
-	memory_gpu_measure(gpu, false, &err);
+	memory_gpu_measure(gpu, NULL);
 	if (!charge_now(gpu, bytes))
 		return 0;
 	give_back(gpu);
@@ -337,11 +335,10 @@ static bool own_figure(struct memory_gpu *gpu, uint64_t *own)
 	return !err;
 }
 
-bool memory_gpu_measure(struct memory_gpu *gpu, bool strict, int *err)
+bool memory_gpu_measure(struct memory_gpu *gpu, int *err)
 {
 	uint64_t own, known, taken;
 
-	*err = 0;
 	gpu->due = gpu->in_flight;
 	if (gpu->due)
 		return true;
@@ -351,16 +348,15 @@ bool memory_gpu_measure(struct memory_gpu *gpu, bool strict, int *err)
 	known = gpu->held - gpu->unseen + gpu->foreign + memory_device_pools_reserved(gpu) +
 		graphs_reserved(gpu);
 	taken = own > known ? own - known : 0;
-	*err = set_overhead(gpu, taken, strict);
+	if (set_overhead(gpu, taken, err != NULL))
+		*err = -ENOMEM;
 	return true;
 }
 
 void memory_gpu_measure_soon(struct memory_gpu *gpu)
 {
-	int err;
-
 	if (gpu->due || memory_device_ns() - gpu->measured_ns >= MEASURE_NS)
-		memory_gpu_measure(gpu, false, &err);
+		memory_gpu_measure(gpu, NULL);
 }
 
 /* Returns the largest amount by which a pool can grow for @bytes. */
@@ -510,7 +506,6 @@ void memory_gpu_pool_undone(struct memory_gpu *gpu)
 
 	give_back(gpu);
 	reserved = memory_device_pools_reserved(gpu);
-	pools_lower(gpu, reserved);
 	if (reserved <= gpu->pools)
 		return;
 	memory_gpu_charge_always(gpu, reserved - gpu->pools);

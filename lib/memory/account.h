@@ -45,12 +45,12 @@ int memory_gpu_slab(struct memory_gpu *gpu, uint64_t address, const void *ctx);
 void memory_gpu_slab_leave(uint64_t address);
 
 /*
- * Measures and charges the memory that the driver uses for contexts, code and stacks. If @strict is
- * true and the charge would exceed the quota, sets *err to -ENOMEM. While calls of other threads
- * are in flight, the measurement is postponed. If the driver does not report this memory, returns
- * false.
+ * Measures and charges the memory that the driver uses for contexts, code and stacks. If @err is
+ * not NULL and the charge would exceed the quota, charges nothing and sets *err to -ENOMEM. While
+ * calls of other threads are in flight, the measurement is postponed. If the driver does not report
+ * this memory, returns false.
  */
-bool memory_gpu_measure(struct memory_gpu *gpu, bool strict, int *err);
+bool memory_gpu_measure(struct memory_gpu *gpu, int *err);
 /*
  * If the last measurement is recent, does nothing. Otherwise does the same as
  * memory_gpu_measure().

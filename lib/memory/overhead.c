@@ -17,11 +17,9 @@
  */
 static void begins(struct memory_now *now, struct memory_gpu *gpu)
 {
-	int err;
-
 	now->lost = !gpu;
 	now->gpu = gpu;
-	now->blind = gpu && !memory_gpu_measure(gpu, false, &err) &&
+	now->blind = gpu && !memory_gpu_measure(gpu, NULL) &&
 		     memory_real_all(gpu->pci, gpu->device, &now->before);
 }
 
@@ -91,12 +89,12 @@ void memory_own_ends(struct memory_now *now)
 		return;
 	if (now->call->fn.kind == MEMORY_PRIMARY_MADE)
 		now->gpu->primary = (void *)(uintptr_t)memory_now_out(now);
-	if (!memory_gpu_measure(now->gpu, true, &err))
+	if (!memory_gpu_measure(now->gpu, &err))
 		err = charge_blind(now);
 	if (!err)
 		return;
 	memory_now_undo(now);
-	memory_gpu_measure(now->gpu, false, &err);
+	memory_gpu_measure(now->gpu, NULL);
 	memory_now_out_of_memory(now);
 }
 
@@ -116,7 +114,6 @@ static void owner_destroyed(uint64_t handle)
 static void ctx_destroyed(void *ctx)
 {
 	struct memory_gpu *gpu;
-	int err;
 
 	if (!ctx)
 		return;
@@ -125,7 +122,7 @@ static void ctx_destroyed(void *ctx)
 	for (int device = 0; device < MEMORY_MAX_DEVICES; device++) {
 		gpu = memory_device_known(device);
 		if (gpu)
-			memory_gpu_measure(gpu, false, &err);
+			memory_gpu_measure(gpu, NULL);
 	}
 }
 
@@ -157,12 +154,11 @@ void memory_own_primary_released(struct memory_now *now)
 void memory_own_module_unloaded(struct memory_now *now)
 {
 	struct memory_gpu *gpu;
-	int err;
 
 	owner_destroyed(memory_now_first(now));
 	gpu = memory_now_gpu();
 	if (gpu)
-		memory_gpu_measure(gpu, false, &err);
+		memory_gpu_measure(gpu, NULL);
 }
 
 void memory_own_limit_set(struct memory_now *now)
