@@ -34,7 +34,6 @@
 #define GROWN_WAITS	10	/* maximum time in ms to wait until calls of other threads end */
 
 #define MAX_EMPTY	4	/* maximum number of empty slabs that stay charged */
-#define CREDIT_EACH	512	/* the credit that the smallest allocation uses, in bytes */
 
 static uint64_t least(uint64_t a, uint64_t b)
 {
@@ -401,17 +400,6 @@ static uint64_t ahead_wanted(struct memory_gpu *gpu, uint64_t bytes)
 	gpu->ahead_ns = now;
 	quota = quota ? least(quota, gpu->total) : gpu->total;
 	return least(own < quota ? (quota - own) / PLENTY : 0, least(ahead, POOL_AHEAD_MOST));
-}
-
-bool memory_gpu_pool_credit(struct memory_gpu *gpu, uint64_t bytes)
-{
-	/*
-	 * For a huge size, the sum may wrap around. But the driver refuses a call with such a size.
-	 */
-	if (gpu->credit < bytes + CREDIT_EACH)
-		return false;
-	gpu->credit -= bytes + CREDIT_EACH;
-	return true;
 }
 
 bool memory_gpu_pool_ahead(struct memory_gpu *gpu, uint64_t bytes)

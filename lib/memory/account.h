@@ -11,6 +11,8 @@
 
 struct memory_item;
 
+#define MEMORY_CREDIT_EACH 512	/* the credit that the smallest allocation uses, in bytes */
+
 /*
  * Charges @bytes. Returns 0 or -ENOMEM. Before the function returns -ENOMEM, it releases all unused
  * memory of pools and all spare charges of the process. It does not release the charge for code.
@@ -65,9 +67,22 @@ void memory_gpu_pools_changed(struct memory_gpu *gpu);
 
 /*
  * Call this function before @bytes are allocated from a pool. If the bytes were charged in advance,
- * returns true. In this case the end of the call is not observed.
+ * returns true. In this case the end of the call is not observed. This function needs no lock.
  */
-bool memory_gpu_pool_credit(struct memory_gpu *gpu, uint64_t bytes);
+static inline bool memory_gpu_pool_credit(struct memory_gpu *gpu, uint64_t bytes)
+{
+	uint64_t credit = atomic_load_explicit(&gpu->credit, memory_order_relaxed);
+
+	/*
+	 * For a huge size, the sum may wrap around. But the driver refuses a call with such a size.
+	 */
+	bytes += MEMORY_CREDIT_EACH;
+	while (credit >= bytes)
+		if (atomic_compare_exchange_weak(&gpu->credit, &credit, credit - bytes))
+			return true;
+	return false;
+}
+
 /*
  * Call this function if memory_gpu_pool_credit() returned false. If enough of the quota is free,
  * charges more than @bytes in advance and returns true.

@@ -66,20 +66,13 @@ struct memory_item *memory_table_add(enum memory_key by, uint64_t key)
 	return item;
 }
 
-static struct memory_item **link_of(enum memory_key by, uint64_t key)
-{
-	struct memory_item **link = nr_chains ? chain_of(by, key) : NULL;
-
-	while (link && *link && ((*link)->key != key || (*link)->by != by))
-		link = &(*link)->next;
-	return link && *link ? link : NULL;
-}
-
 struct memory_item *memory_table_find(enum memory_key by, uint64_t key)
 {
-	struct memory_item **link = link_of(by, key);
+	struct memory_item *item = nr_chains ? *chain_of(by, key) : NULL;
 
-	return link ? *link : NULL;
+	while (item && (item->key != key || item->by != by))
+		item = item->next;
+	return item;
 }
 
 static struct memory_item *unlink_item(struct memory_item **link)
@@ -94,9 +87,13 @@ static struct memory_item *unlink_item(struct memory_item **link)
 
 struct memory_item *memory_table_take(enum memory_key by, uint64_t key)
 {
-	struct memory_item **link = link_of(by, key);
+	struct memory_item *item = memory_table_find(by, key), **link;
 
-	return link ? unlink_item(link) : NULL;
+	if (!item)
+		return NULL;
+	for (link = chain_of(by, key); *link != item; link = &(*link)->next)
+		;
+	return unlink_item(link);
 }
 
 struct memory_item *memory_table_take_all(bool (*wanted)(const struct memory_item *item,

@@ -7,7 +7,7 @@
 
 static atomic_ulong nr_refused, nr_uncounted;
 static _Atomic(const char *) uncounted_name;
-static struct memory_gpu *only_gpu;
+struct memory_gpu *_Atomic memory_only_gpu;
 
 void memory_uncounted(const char *name)
 {
@@ -34,11 +34,6 @@ void memory_now_forked(void)
 	atomic_store(&nr_uncounted, 0);
 }
 
-struct memory_gpu *memory_now_only_gpu(void)
-{
-	return only_gpu;
-}
-
 struct memory_gpu *memory_now_device(int device)
 {
 	struct memory_gpu *gpu = memory_device_known(device);
@@ -52,16 +47,17 @@ struct memory_gpu *memory_now_device(int device)
 	/* The number includes the calls before this process joined the tenant. */
 	ledger_record_uncounted(tenant_ledger(), atomic_load(&nr_uncounted));
 	if (!device && !memory_cuda->device_count(&count) && count == 1)
-		only_gpu = gpu;
+		atomic_store_explicit(&memory_only_gpu, gpu, memory_order_release);
 	return gpu;
 }
 
 struct memory_gpu *memory_now_gpu(void)
 {
+	struct memory_gpu *only = memory_now_only_gpu();
 	int device;
 
-	if (only_gpu)
-		return only_gpu;
+	if (only)
+		return only;
 	return memory_cuda->ctx_device(&device) ? NULL : memory_now_device(device);
 }
 

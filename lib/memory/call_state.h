@@ -40,7 +40,6 @@ struct memory_now {
 					 * call that frees it */
 	struct memory_change change;	/* the original arguments, if the call is refused */
 	bool refused, in_flight, blind;
-	bool small;			/* the allocation is in a slab */
 	bool lost;			/* the GPU of the call is unknown: the call is
 					 * uncounted if it succeeds */
 	bool ignored;			/* the library need not observe the end of the call */
@@ -64,8 +63,16 @@ static inline uint64_t memory_now_out(const struct memory_now *now)
 struct memory_gpu *memory_now_device(int device);
 /* Returns the GPU of the current context. Also returns NULL if there is no current context. */
 struct memory_gpu *memory_now_gpu(void);
-/* If CUDA shows only one device and its GPU is known, returns this GPU. Otherwise returns NULL. */
-struct memory_gpu *memory_now_only_gpu(void);
+
+extern struct memory_gpu *_Atomic memory_only_gpu __attribute__((visibility("hidden")));
+/*
+ * If CUDA shows only one device and its GPU is known, returns this GPU. Otherwise returns NULL.
+ * This function needs no lock.
+ */
+static inline struct memory_gpu *memory_now_only_gpu(void)
+{
+	return atomic_load_explicit(&memory_only_gpu, memory_order_acquire);
+}
 
 /*
  * This function is called when a driver call begins to change the memory of @gpu. The memory of

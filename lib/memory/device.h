@@ -7,6 +7,7 @@
 #ifndef GPUPART_LIB_MEMORY_DEVICE_H
 #define GPUPART_LIB_MEMORY_DEVICE_H
 
+#include <stdatomic.h>
 #include "lib/driver/cuda.h"
 #include "lib/ledger/ledger.h"
 
@@ -28,9 +29,10 @@ struct memory_gpu {
 					 * the current pool yet */
 	/*
 	 * The charge in advance for pools, in bytes, and its time. The calls may allocate @credit
-	 * bytes before the next check.
+	 * bytes before the next check. Calls take their bytes from @credit without the lock.
 	 */
-	uint64_t ahead, ahead_ns, credit;
+	uint64_t ahead, ahead_ns;
+	_Atomic uint64_t credit;
 	const void *stream;	/* stream of the last checked call on a pool */
 	bool many_streams;
 	unsigned int nr_empty;		/* number of slabs without allocations */

@@ -128,15 +128,9 @@ static void end_allocation(struct memory_now *now)
 
 static void begin_free(struct memory_now *now)
 {
-	uint64_t key = memory_now_first(now);
-
-	now->taken = memory_table_take(now->handler->by, key);
+	now->taken = memory_table_take(now->handler->by, memory_now_first(now));
 	if (now->taken)
 		memory_now_flight_begins(now, now->taken->gpu);
-	else
-		now->small = now->handler->by == MEMORY_BY_ADDRESS &&
-			     memory_table_find(MEMORY_BY_SLAB, key / MEMORY_SLAB);
-	now->ignored = !now->taken && !now->small;
 }
 
 static void end_free(struct memory_now *now)
@@ -268,13 +262,11 @@ static int grow_pool(struct memory_now *now, void *pool, const void *stream, uin
 static void begin_async(struct memory_now *now)
 {
 	void *stream = memory_calls_stream(now->call, now->words), *pool = NULL;
-	struct memory_gpu *gpu = memory_now_only_gpu();
 	uint64_t bytes = now->words[1];
+	struct memory_gpu *gpu;
 	int capturing = 0;
 
 	now->ignored = true;
-	if (gpu && memory_gpu_pool_credit(gpu, bytes))
-		return;
 	/*
 	 * First check whether a stream is being captured, because the driver calls below could
 	 * end the capture.
@@ -521,13 +513,12 @@ static void abandon(struct memory_now *now)
 	if (now->taken)
 		memory_table_put(now->taken);
 	memory_now_flight_ends(now);
+	now->call = NULL;
 }
 
 static void begin(struct memory_now *now, const struct memory_call *call,
 		  const struct cuda_call_params *params)
 {
-	if (now->call)
-		abandon(now);
 	*now = (struct memory_now){
 		.call = call,
 		.handler = &handlers[call->fn.kind],
@@ -572,32 +563,63 @@ static bool is_nested(const struct memory_now *now, const void *arguments)
 	return now->call && (uintptr_t)arguments < (uintptr_t)now->words;
 }
 
+/* Returns true if this is an allocation from a pool and was charged in advance. Takes no lock. */
+static inline bool has_credit(const struct memory_call *call, const uint64_t *words)
+{
+	struct memory_gpu *gpu = memory_now_only_gpu();
+
+	return (call->fn.kind == MEMORY_ASYNC || call->fn.kind == MEMORY_ASYNC_POOL) && gpu &&
+	       memory_gpu_pool_credit(gpu, words[1]);
+}
+
+/* Returns true if this call frees memory that was not charged, for example memory of a pool. */
+static bool frees_uncharged(const struct memory_call *call, const uint64_t *words)
+{
+	const struct memory_handler *handler = &handlers[call->fn.kind];
+
+	return handler->begin == begin_free && !memory_table_find(handler->by, words[0]) &&
+	       (handler->by != MEMORY_BY_ADDRESS ||
+		!memory_table_find(MEMORY_BY_SLAB, words[0] / MEMORY_SLAB));
+}
+
+static __attribute__((noinline)) void call_locked(const struct memory_call *call,
+						  const struct cuda_call_params *params)
+{
+	struct memory_now *now = &now_here;
+	unsigned char was = driver_inside;
+
+	driver_inside = DRIVER_UNSEEN;
+	memory_device_lock();
+	if (params->site != CUDA_SITE_BEGIN) {
+		end(now, params);
+	} else {
+		if (now->call)
+			abandon(now);
+		if (!frees_uncharged(call, params->arguments))
+			begin(now, call, params);
+	}
+	memory_device_unlock();
+	driver_inside = was;
+}
+
+/* The driver's callback has already checked that the call has a result. */
 static void on_call(const struct driver_function *fn, const struct cuda_call_params *params)
 {
 	const struct memory_call *call = (const void *)fn;
-	struct memory_now *now = &now_here;
-	bool begins = params->site == CUDA_SITE_BEGIN;
-	unsigned char was = driver_inside;
+	const struct memory_now *now = &now_here;
 
-	if (!atomic_load_explicit(&on, memory_order_acquire) || !params->arguments ||
-	    !params->result)
+	if (!atomic_load_explicit(&on, memory_order_acquire) || !params->arguments)
 		return;
-	if (begins ? is_nested(now, params->arguments) :
-		     now->call != call || now->words != params->arguments)
-		return;
-	/* Nothing is charged when this call begins. */
-	if (begins && !now->call && is_small(call, params->arguments)) {
-		begin(now, call, params);
-		return;
+	if (params->site != CUDA_SITE_BEGIN) {
+		if (now->call == call && now->words == params->arguments)
+			call_locked(call, params);
+	} else if (!now->call && is_small(call, params->arguments)) {
+		/* Nothing is charged when this call begins. */
+		begin(&now_here, call, params);
+	} else if (!is_nested(now, params->arguments) &&
+		   (now->call || !has_credit(call, params->arguments))) {
+		call_locked(call, params);
 	}
-	driver_inside = DRIVER_UNSEEN;
-	memory_device_lock();
-	if (begins)
-		begin(now, call, params);
-	else
-		end(now, params);
-	memory_device_unlock();
-	driver_inside = was;
 }
 
 static void on_other_call(const struct driver_function *fn, const struct cuda_call_params *params)

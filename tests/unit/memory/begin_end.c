@@ -283,6 +283,42 @@ static void test_found_pools(void)
 	tap_ok(gpu == CUDA_ERROR_OUT_OF_MEMORY, "but those of a GPU's default pool are counted");
 }
 
+#define CREDITS 20000000
+
+static pthread_barrier_t all_started;
+static atomic_uint nr_taken;
+
+static void *take_credit(void *gpu)
+{
+	unsigned int nr = 0;
+
+	pthread_barrier_wait(&all_started);
+	while (memory_gpu_pool_credit(gpu, 488))
+		nr++;
+	atomic_fetch_add(&nr_taken, nr);
+	return NULL;
+}
+
+/* Threads take the memory that was charged in advance without a lock. */
+static void test_credit(void)
+{
+	struct memory_gpu *gpu = memory_now_only_gpu();
+	pthread_t threads[4];
+
+	/* Each allocation takes 512 bytes more than its size. */
+	atomic_store(&gpu->credit, CREDITS * 1000ull + 999);
+	pthread_barrier_init(&all_started, NULL, 4);
+	for (int i = 0; i < 4; i++)
+		pthread_create(&threads[i], NULL, take_credit, gpu);
+	for (int i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	tap_ok(nr_taken == CREDITS && gpu->credit == 999,
+	       "four threads take each byte of the credit once: %u times 1000, %llu left",
+	       nr_taken, (unsigned long long)gpu->credit);
+	pthread_barrier_destroy(&all_started);
+	atomic_store(&gpu->credit, 0);
+}
+
 int main(void)
 {
 	struct gpupart *gp;
@@ -303,6 +339,7 @@ int main(void)
 	test_contexts();
 	test_host_pools();
 	test_found_pools();
+	test_credit();
 	tap_ok(nr_asked && !nr_reported && !driver_own(false),
 	       "no other observer is called for the library's own calls: %u of %u", nr_reported,
 	       nr_asked);
