@@ -256,7 +256,7 @@ static __attribute__((noinline)) void on_rare_launch(struct gpupart_gpu *gpu,
 		apply_rare(gpu, params, lane);
 	else
 		state_count(STATE_FREE);
-	if (records && !graph && !scope_thread.in_graph_call)
+	if (records && !graph && !(scope_thread.special & SCOPE_IN_GRAPHS))
 		records_launch_in_call(params, lane, records);
 	if (scope_thread.lend)
 		lend_recorded(scope_thread.lend, gpu);

@@ -88,35 +88,32 @@ static void unnamed(const char *why)
 }
 
 __attribute__((cold))
-void rules_match(const struct cuda_api *cuda, void *function, void *ctx, uint64_t key)
+void rules_match(const struct cuda_api *cuda, void *function, void *ctx)
 {
-	struct gpupart_gpu *gpu = scope_gpu_of(driver_gpu_of_context(ctx));
-	const struct gpupart_tpcset *found;
-	struct gpupart_tpcset set;
+	struct gpupart_gpu *gpu = scope_gpu_of_context(ctx);
+	/* If a rule changes from now on, this key is outdated and the function is matched again. */
+	uint64_t key = rules_key(function, ctx);
+	const struct gpupart_tpcset *set;
 	const char *name = NULL;
 	void *module;
 	int result;
 
 	if (!gpu) {
-		pthread_mutex_lock(&rules_lock);
+		FORK_HOLD(&rules_lock);
 		mark_seen(key);
-		pthread_mutex_unlock(&rules_lock);
 		return;
 	}
 	/* This function does not exist, so the launch will fail. */
 	if (!function || stream_module(cuda, &function, &module))
 		return;
 	result = cuda->func_name(&name, function);
-	pthread_mutex_lock(&rules_lock);
+	FORK_HOLD(&rules_lock);
 	if (result || !name)
 		unnamed(cuda_strerror(cuda, result));
-	found = name && gpu->rules ? set_of_name(gpu->rules, name) : NULL;
-	if (found)
-		set = *found;
-	if (scope_set_by_rule(gpu, function, module, found ? &set : NULL))
+	set = name && gpu->rules ? set_of_name(gpu->rules, name) : NULL;
+	if (scope_set_by_rule(gpu, function, module, set))
 		unnamed("too many functions have sets");
 	mark_seen(key);
-	pthread_mutex_unlock(&rules_lock);
 }
 
 /*
@@ -128,7 +125,6 @@ static int match_node(const struct cuda_api *cuda, void *node, int type, void *n
 {
 	struct cuda_kernel_node kernel;
 	void *function;
-	uint64_t key;
 	int result;
 
 	(void)none;
@@ -140,9 +136,8 @@ static int match_node(const struct cuda_api *cuda, void *node, int type, void *n
 	if (result || (!kernel.ctx && cuda->ctx_current(&kernel.ctx)))
 		return result;
 	function = kernel.function ? kernel.function : kernel.kernel;
-	key = rules_key(function, kernel.ctx);
-	if (!rules_known(key) && !cuda->ctx_push(kernel.ctx)) {
-		rules_match(cuda, function, kernel.ctx, key);
+	if (!rules_known(function, kernel.ctx) && !cuda->ctx_push(kernel.ctx)) {
+		rules_match(cuda, function, kernel.ctx);
 		cuda->ctx_pop(&kernel.ctx);
 	}
 	return 0;
@@ -208,11 +203,10 @@ int rules_set(struct gpupart *gp, struct gpupart_gpu *gpu, const char *pattern,
 				strlen(pattern), RULES_PATTERN - 1);
 	if (!pattern && set)
 		return ctx_fail(gp, -EINVAL, "the rule has no pattern");
-	pthread_mutex_lock(&rules_lock);
+	FORK_HOLD(&rules_lock);
 	err = begin(gp, gpu);
 	if (!err)
 		err = change(gp, gpu->rules, pattern, set);
-	pthread_mutex_unlock(&rules_lock);
 	if (err)
 		return err;
 	rules_forget();

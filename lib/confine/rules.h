@@ -36,11 +36,11 @@ static inline uint64_t rules_key(const void *function, const void *ctx)
 	return (key ^ key >> 32) | 1;
 }
 
-/* Returns true if the function with this key was already matched. Takes no lock. */
-static inline bool rules_known(uint64_t key)
+/* Returns true if @function was already matched in @ctx. Takes no lock. */
+static inline bool rules_known(const void *function, const void *ctx)
 {
 	const _Atomic uint64_t *seen = atomic_load_explicit(&rules_seen, memory_order_acquire);
-	uint64_t at = key >> (64 - RULES_SEEN_BITS);
+	uint64_t key = rules_key(function, ctx), at = key >> (64 - RULES_SEEN_BITS);
 
 	for (unsigned int n = 0; n < RULES_SEEN_PROBES; n++, at++) {
 		uint64_t found = atomic_load_explicit(&seen[at], memory_order_relaxed);
@@ -56,9 +56,9 @@ static inline bool rules_known(uint64_t key)
 /*
  * Compares the name of @function with the rules. Argument @function is a CUfunction or CUkernel
  * that is being launched in the current context @ctx. Before this call, rules_known() must have
- * returned false for @key. This code calls the driver.
+ * returned false for them. This code calls the driver.
  */
-void rules_match(const struct cuda_api *cuda, void *function, void *ctx, uint64_t key);
+void rules_match(const struct cuda_api *cuda, void *function, void *ctx);
 
 /*
  * Calls rules_match() for the kernel nodes of @graph, except for nodes whose functions were

@@ -324,9 +324,9 @@ void scope_destroyed(struct gpupart_gpu *gpu, struct scope_table *table, uint64_
 static void special_update(void)
 {
 	bool has = scope_thread.next_gpus || scope_thread.sets || scope_thread.graph ||
-		   scope_thread.own || scope_thread.in_graph_call || scope_thread.lend;
+		   scope_thread.own || scope_thread.lend;
 
-	scope_thread.special = (scope_thread.special & SCOPE_IN_LAUNCH) | (has ? SCOPE_HAS : 0);
+	scope_thread.special = (scope_thread.special & ~SCOPE_HAS) | (has ? SCOPE_HAS : 0);
 }
 
 __attribute__((cold)) int scope_set_thread(struct gpupart *gp, struct gpupart_gpu *gpu,
@@ -433,8 +433,8 @@ void scope_graph_begin(struct scope_graph *graph)
 
 void scope_graph_call(bool in)
 {
-	scope_thread.in_graph_call = in;
-	special_update();
+	scope_thread.special &= ~SCOPE_IN_GRAPHS;
+	scope_thread.special |= in ? SCOPE_IN_GRAPHS : 0;
 }
 
 void scope_lend_begin(struct scope_lend *lend)
@@ -467,32 +467,22 @@ bool scope_resolve_rare(const struct gpupart_gpu *gpu, const void *tmd, const vo
 			struct tmd_allow *set)
 {
 	const unsigned int words = GPUPART_MAX_TMD_BITS / 64;
-	struct scope_thread *thread = &scope_thread;
-	const struct scope_entry *entry = NULL;
+	const struct scope_graph *graph = scope_thread.graph;
 	const struct tmd_allow *thread_set;
 
-	if (thread->next_gpus && !thread->graph &&
-	    (thread->special & SCOPE_IN_LAUNCH || !atomic_load_explicit(&scope_launches_watched,
-							memory_order_relaxed)) &&
-	    scope_next_take(gpu, set))
-		return true;
-	if (thread->graph && thread->graph->is_next && thread->graph->gpu == gpu) {
-		*set = thread->graph->set;
+	if (graph && graph->is_next && graph->gpu == gpu) {
+		*set = graph->set;
 		return true;
 	}
-	if (atomic_load_explicit(&gpu->functions.nr, memory_order_acquire))
-		entry = scope_find(&gpu->functions, (uintptr_t)function);
-	if (entry && scope_entry_read(entry, (uintptr_t)function, words, set))
+	if (scope_table_read(&gpu->functions, function, words, set))
 		return true;
-	if (thread->graph) {
-		if (thread->graph->gpu == gpu && thread->graph->has_set) {
-			*set = thread->graph->set;
+	if (graph) {
+		if (graph->gpu == gpu && graph->has_set) {
+			*set = graph->set;
 			return true;
 		}
-	} else if (atomic_load_explicit(&gpu->streams.nr, memory_order_acquire)) {
-		entry = scope_find(&gpu->streams, (uintptr_t)tmd);
-		if (entry && scope_entry_read(entry, (uintptr_t)tmd, words, set))
-			return true;
+	} else if (scope_table_read(&gpu->streams, tmd, words, set)) {
+		return true;
 	}
 	thread_set = thread_set_of(gpu);
 	if (thread_set)

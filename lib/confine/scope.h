@@ -122,6 +122,12 @@ static inline struct gpupart_gpu *scope_gpu_of(struct driver_gpu *found)
 	return (struct gpupart_gpu *)found;
 }
 
+/* Does the same as driver_gpu_of_context(). */
+static inline struct gpupart_gpu *scope_gpu_of_context(void *ctx)
+{
+	return scope_gpu_of(driver_gpu_of_context(ctx));
+}
+
 /* Returns the attached GPU with number @n. If there is no such GPU, returns NULL. */
 static inline struct gpupart_gpu *scope_gpu(unsigned int n)
 {
@@ -196,11 +202,11 @@ struct scope_lend {
 /* Flags of scope_thread.special. */
 #define SCOPE_IN_LAUNCH	1	/* this thread is in an observed launch function */
 #define SCOPE_HAS	2	/* this thread has a set or another unusual state */
+#define SCOPE_IN_GRAPHS	4	/* this thread is in a driver call for graphs */
 
 /* The state of one thread. The callback reads this state first. */
 struct scope_thread {
-	unsigned char special;		/* SCOPE_IN_LAUNCH and SCOPE_HAS */
-	bool in_graph_call;		/* this thread is in a driver call for graphs */
+	unsigned char special;		/* SCOPE_IN_LAUNCH, SCOPE_HAS and SCOPE_IN_GRAPHS */
 	uint64_t next_gpus;		/* bit n is set if the thread has a next-launch set on
 					 * GPU number n */
 	/* array of next-launch sets; the index is the GPU's number; NULL: no set yet */
@@ -418,8 +424,31 @@ bool scope_entry_read(const struct scope_entry *entry, uint64_t key, unsigned in
 }
 
 /*
- * Checks the next launch, the function, the stream and the thread, in this order. If one of these
- * scopes has a set, returns true.
+ * Finds the entry with @key in @table, and reads its set. If there is no such entry, or if it has
+ * no set, returns false.
+ */
+static inline __attribute__((always_inline))
+bool scope_table_read(const struct scope_table *table, const void *key, unsigned int nr_words,
+		      struct tmd_allow *allow)
+{
+	const struct scope_entry *entry = NULL;
+
+	if (atomic_load_explicit(&table->nr, memory_order_acquire))
+		entry = scope_find(table, (uintptr_t)key);
+	return entry && scope_entry_read(entry, (uintptr_t)key, nr_words, allow);
+}
+
+/* Returns true if a next-launch set of this thread applies to the current launch. */
+static inline bool scope_next_applies(void)
+{
+	return scope_thread.next_gpus && !scope_thread.graph &&
+	       (scope_thread.special & SCOPE_IN_LAUNCH ||
+		!atomic_load_explicit(&scope_launches_watched, memory_order_relaxed));
+}
+
+/*
+ * Checks the graph's next-launch set, the function, the stream and the thread, in this order. If
+ * one of these scopes has a set, returns true.
  */
 bool scope_resolve_rare(const struct gpupart_gpu *gpu, const void *tmd, const void *function,
 			struct tmd_allow *set);
@@ -435,19 +464,13 @@ static inline __attribute__((always_inline))
 bool scope_resolve(const struct gpupart_gpu *gpu, const void *tmd, const void *function, bool rare,
 		   unsigned int nr_words, struct scope_copies *copies, struct scope_now *now)
 {
-	const struct scope_entry *stream;
-
 	now->limit =
 		scope_limit_read(gpu, nr_words, &copies->limit) ? &copies->limit : NULL;
 	now->set = &copies->set;
-	if (rare) {
-		if (scope_resolve_rare(gpu, tmd, function, &copies->set))
-			return true;
-	} else if (atomic_load_explicit(&gpu->streams.nr, memory_order_acquire)) {
-		stream = scope_find(&gpu->streams, (uintptr_t)tmd);
-		if (stream && scope_entry_read(stream, (uintptr_t)tmd, nr_words, &copies->set))
-			return true;
-	}
+	if (rare ? (scope_next_applies() && scope_next_take(gpu, &copies->set)) ||
+		   scope_resolve_rare(gpu, tmd, function, &copies->set) :
+		   scope_table_read(&gpu->streams, tmd, nr_words, &copies->set))
+		return true;
 	if (scope_ring_read(&gpu->process, nr_words, &copies->set))
 		return true;
 	now->set = NULL;

@@ -84,11 +84,6 @@ static struct gpupart_gpu *gpu_of_device(int device)
 	return scope_gpu_of(driver_gpu_of_device(device));
 }
 
-static struct gpupart_gpu *gpu_of_current(void *ctx)
-{
-	return scope_gpu_of(driver_gpu_of_context(ctx));
-}
-
 static int answer_sms(const struct gpupart_gpu *gpu, int nr)
 {
 	struct part part;
@@ -182,7 +177,7 @@ static struct gpupart_gpu *gpu_of_context(void *ctx)
 
 	if (!ctx || cuda->ctx_push(ctx))
 		return NULL;
-	gpu = gpu_of_current(ctx);
+	gpu = scope_gpu_of_context(ctx);
 	cuda->ctx_pop(&ctx);
 	return gpu;
 }
@@ -336,7 +331,7 @@ static void answer_occupancy(enum question question, const uint64_t *args, void 
 {
 	struct part part;
 
-	if (!part_of(gpu_of_current(ctx), &part))
+	if (!part_of(scope_gpu_of_context(ctx), &part))
 		return;
 	if (question == ASK_GRID)
 		answer_grid(&part, pointer(args[0]));
@@ -380,7 +375,7 @@ static void answer(enum question question, const uint64_t *args, void *ctx)
 	case ASK_AFFINITY:
 		affinity = pointer(args[0]);
 		if (affinity->type == CUDA_AFFINITY_SM_COUNT)
-			affinity->nr_sms = answer_sms(gpu_of_current(ctx), affinity->nr_sms);
+			affinity->nr_sms = answer_sms(scope_gpu_of_context(ctx), affinity->nr_sms);
 		break;
 	}
 }

@@ -130,18 +130,13 @@ bool api_launch_reported(void)
 	       !(scope_thread.special & SCOPE_IN_LAUNCH);
 }
 
-static struct gpupart_gpu *gpu_of_context(void *ctx)
-{
-	return scope_gpu_of(driver_gpu_of_context(ctx));
-}
-
 /*
  * Returns the attached GPU of a launch into @stream, or NULL. A stream that the program created
  * belongs to its own context, even if another context is current.
  */
 static struct gpupart_gpu *gpu_of_stream(void *stream, void *ctx)
 {
-	struct gpupart_gpu *gpu = gpu_of_context(NULL);
+	struct gpupart_gpu *gpu = scope_gpu_of_context(NULL);
 	void *its = ctx;
 
 	/* If CUDA shows one GPU, this is the GPU. */
@@ -151,10 +146,10 @@ static struct gpupart_gpu *gpu_of_stream(void *stream, void *ctx)
 	    (!cuda->stream_ctx || cuda->stream_ctx(stream, &its)))
 		its = ctx;
 	if (its == ctx)
-		return gpu_of_context(ctx);
+		return scope_gpu_of_context(ctx);
 	if (cuda->ctx_push(its))
 		return NULL;
-	gpu = gpu_of_context(its);
+	gpu = scope_gpu_of_context(its);
 	cuda->ctx_pop(&its);
 	return gpu;
 }
@@ -321,7 +316,7 @@ void api_module_launches(const char *name)
 	report_module_refused(name);
 }
 
-static bool refuses(void)
+static inline __attribute__((always_inline)) bool refuses(void)
 {
 	return atomic_load_explicit(&refusing, memory_order_relaxed) != REFUSE_NOTHING;
 }
@@ -404,20 +399,15 @@ static __attribute__((noinline)) void refuse(const struct row *row,
 		a->first = NULL;
 }
 
-static __attribute__((noinline)) void match(void *function, void *ctx, uint64_t key)
-{
-	driver_own(true);
-	rules_match(cuda, function, ctx, key);
-	driver_own(false);
-}
-
 static inline void match_launch(const struct row *row, const struct cuda_call_params *params)
 {
 	void *function = function_of(row, params->arguments);
-	uint64_t key = rules_key(function, params->ctx);
 
-	if (__builtin_expect(!rules_known(key), 0) && row->which != STREAM_OF_LIST)
-		match(function, params->ctx, key);
+	if (rules_known(function, params->ctx) || row->which == STREAM_OF_LIST)
+		return;
+	driver_own(true);
+	rules_match(cuda, function, params->ctx);
+	driver_own(false);
 }
 
 /*
@@ -428,7 +418,6 @@ static void match_nodes(const struct row *row, const struct cuda_call_params *pa
 			const struct arguments *a)
 {
 	void *function;
-	uint64_t key;
 
 	if (row->fn.kind == WHAT_INSTANTIATE || row->fn.kind == WHAT_UPDATE) {
 		rules_match_graph(cuda, a->second);
@@ -438,9 +427,8 @@ static void match_nodes(const struct row *row, const struct cuda_call_params *pa
 
 		function = kernel->function || row->which == GRAPH_KERNEL_OLD ? kernel->function :
 									kernel->kernel;
-		key = rules_key(function, params->ctx);
-		if (!rules_known(key))
-			rules_match(cuda, function, params->ctx, key);
+		if (!rules_known(function, params->ctx))
+			rules_match(cuda, function, params->ctx);
 	}
 }
 
@@ -488,8 +476,7 @@ static __attribute__((noinline)) void lend_launch(const struct row *row,
 		lend_begins(function_of(row, params->arguments), params->ctx, grid, plain);
 }
 
-static __attribute__((noinline)) void call_rare(const struct row *row,
-						const struct cuda_call_params *params)
+static void call_handle(const struct row *row, const struct cuda_call_params *params)
 {
 	/*
 	 * The driver reads this argument after the callback. So a new graph in this argument is
@@ -511,55 +498,66 @@ static __attribute__((noinline)) void call_rare(const struct row *row,
 	driver_own(false);
 }
 
-static __attribute__((noinline)) void call_failed(bool launch,
-						  const struct cuda_call_params *params)
+/* Handles the end of a call, after the code for the function of the call. */
+static void call_ends(bool launch, const struct cuda_call_params *params)
 {
-	if (launch && !scope_thread.own)
-		records_launch_ends(*params->result);
-	recording_failed(*params->result, params->ctx);
+	if (*params->result) {
+		if (launch && !scope_thread.own)
+			records_launch_ends(*params->result);
+		recording_failed(*params->result, params->ctx);
+	}
+	if (atomic_load_explicit(&report_unnamed, memory_order_relaxed)) {
+		driver_own(true);
+		report_names(cuda);
+		driver_own(false);
+	}
+	if (!launch && atomic_load_explicit(&records_unnamed, memory_order_relaxed))
+		recording_names(cuda);
+}
+
+/* Handles a call of a function that is no launch function, and the rare cases of a launch. */
+static __attribute__((noinline)) void call_rare(const struct row *row,
+						const struct cuda_call_params *params)
+{
+	bool launch = row->fn.kind == WHAT_LAUNCH, begins = params->site == CUDA_SITE_BEGIN;
+	/* A probe launch has no rule, is not lent to, and never uses a next-launch set. */
+	bool program = launch && !scope_thread.own;
+
+	if (!params->arguments)
+		return;
+	if (program && begins && atomic_load_explicit(&rules_used, memory_order_acquire))
+		match_launch(row, params);
+	if (program && atomic_load_explicit(&lend_used, memory_order_relaxed))
+		lend_launch(row, params);
+	if (!launch || (program && !begins && scope_thread.next_gpus))
+		call_handle(row, params);
+	if (!begins)
+		call_ends(launch, params);
+	if (refuses())
+		refuse(row, params);
 }
 
 static void on_call(const struct driver_function *fn, const struct cuda_call_params *params)
 {
 	const struct row *row = (const void *)fn;
-	bool launch;
+	bool rare;
 
-	if (!params->arguments)
-		return;
-	launch = row->fn.kind == WHAT_LAUNCH;
-	if (__builtin_expect(launch, 1)) {
-		scope_thread.special &= ~SCOPE_IN_LAUNCH;
+	if (__builtin_expect(row->fn.kind == WHAT_LAUNCH, 1)) {
 		if (params->site == CUDA_SITE_BEGIN) {
 			scope_thread.special |= SCOPE_IN_LAUNCH;
 			records_launch_begins();
+			rare = atomic_load_explicit(&rules_used, memory_order_relaxed);
+		} else {
+			scope_thread.special &= ~SCOPE_IN_LAUNCH;
+			rare = scope_thread.next_gpus || *params->result ||
+			       atomic_load_explicit(&report_unnamed, memory_order_relaxed);
 		}
+		/* A usual launch makes no driver call and saves no registers on the stack. */
+		if (__builtin_expect(!rare && !refuses() &&
+				     !atomic_load_explicit(&lend_used, memory_order_relaxed), 1))
+			return;
 	}
-	if (__builtin_expect(atomic_load_explicit(&rules_used, memory_order_acquire), 0) &&
-	    launch && params->site == CUDA_SITE_BEGIN && !scope_thread.own)
-		match_launch(row, params);
-	if (__builtin_expect(atomic_load_explicit(&lend_used, memory_order_relaxed), 0) && launch &&
-	    !scope_thread.own)
-		lend_launch(row, params);
-	/*
-	 * In the usual case, this code makes no driver calls. A probe launch never uses a
-	 * next-launch set.
-	 */
-	if (!launch || (params->site != CUDA_SITE_BEGIN && scope_thread.next_gpus &&
-			!scope_thread.own))
-		call_rare(row, params);
-	if (__builtin_expect(params->site == CUDA_SITE_END && *params->result, 0))
-		call_failed(launch, params);
-	if (__builtin_expect(params->site == CUDA_SITE_END &&
-			     atomic_load_explicit(&report_unnamed, memory_order_relaxed), 0)) {
-		driver_own(true);
-		report_names(cuda);
-		driver_own(false);
-	}
-	if (__builtin_expect(!launch && params->site == CUDA_SITE_END &&
-			     atomic_load_explicit(&records_unnamed, memory_order_relaxed), 0))
-		recording_names(cuda);
-	if (__builtin_expect(refuses() || refused, 0))
-		refuse(row, params);
+	call_rare(row, params);
 }
 
 /*
@@ -594,7 +592,7 @@ static void on_other_call(const struct driver_function *fn, const struct cuda_ca
 	if ((fn->kind == WHAT_LAUNCH || fn->kind == WHAT_GRAPH_LAUNCH) && !scope_thread.own &&
 	    scope_next_drop())
 		state_count(STATE_NEXT_DROPPED);
-	if (refuses() || refused)
+	if (refuses())
 		refuse(&rows[NR_ROWS], params);
 }
 
@@ -685,7 +683,8 @@ int api_refuse_parents(struct gpupart *gp)
 				"=1: this driver does not report modules and launches");
 	/* Watch all functions, because any function may load a module. */
 	driver_watch(&observer, DRIVER_ALL, true);
-	atomic_store(&parents_refused, true);
+	/* If a thread refuses a module, the end of its call must see the level. */
 	refuse_from(REFUSE_PARENTS);
+	atomic_store(&parents_refused, true);
 	return 0;
 }
