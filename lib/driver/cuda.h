@@ -163,6 +163,7 @@ struct cuda_pool_props {
 };
 
 #define CUDA_LOCATION_DEVICE	1
+#define CUDA_ALLOCATION_PINNED	1
 #define CUDA_POOL_RESERVED	5	/* CUmemPool_attribute */
 #define CUDA_POOL_USED		7
 #define CUDA_GRAPH_RESERVED	2	/* CUgraphMem_attribute */

@@ -312,16 +312,16 @@ static void end_async(struct memory_now *now)
 }
 
 /*
- * Records the pool from the call if its memory is not on a GPU. Returns true if that is so. Since
- * CUDA 13 the host has pools that no call creates.
+ * Returns true if the pool from the call is not on a GPU. Then records the pool, unless its memory
+ * can move to a GPU. Since CUDA 13 the host has pools that no call creates.
  */
-static bool is_host_pool(struct memory_now *now, const struct cuda_location *location)
+static bool is_host_pool(struct memory_now *now, const struct cuda_location *location, int type)
 {
 	uint64_t pool = memory_now_out(now);
 
 	if (location->type == CUDA_LOCATION_DEVICE)
 		return false;
-	if (!memory_table_find(MEMORY_BY_HOST_POOL, pool))
+	if (type == CUDA_ALLOCATION_PINNED && !memory_table_find(MEMORY_BY_HOST_POOL, pool))
 		memory_table_add(MEMORY_BY_HOST_POOL, pool);
 	return true;
 }
@@ -331,7 +331,7 @@ static void end_pool_found(struct memory_now *now)
 	const struct cuda_location *location = (const void *)(uintptr_t)now->words[1];
 
 	if (location)
-		is_host_pool(now, location);
+		is_host_pool(now, location, now->words[2]);
 }
 
 static void end_pool_made(struct memory_now *now)
@@ -339,7 +339,7 @@ static void end_pool_made(struct memory_now *now)
 	const struct cuda_pool_props *props = (const void *)(uintptr_t)now->words[1];
 	struct memory_gpu *gpu;
 
-	if (!props || is_host_pool(now, &props->location))
+	if (!props || is_host_pool(now, &props->location, props->type))
 		return;
 	gpu = memory_now_device(props->location.id);
 	if (gpu)

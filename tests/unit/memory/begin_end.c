@@ -212,14 +212,14 @@ static void make_pool(uint64_t pool, int type)
 }
 
 /* Gets the default pool (call 801) or the current pool (802) of a location that no call made. */
-static void find_pool(int cbid, uint64_t pool, int type)
+static void find_pool(int cbid, uint64_t pool, int type, int allocation)
 {
 	struct cuda_location location = { type, 0 };
 	uint64_t out = 0;
 
 	words[0] = (uintptr_t)&out;
 	words[1] = (uintptr_t)&location;
-	words[2] = 1;
+	words[2] = allocation;
 	call(cbid, CTX_A, 0, pool);
 }
 
@@ -270,20 +270,23 @@ static void test_found_pools(void)
 	int host, node, gpu;
 
 	for (int i = 0; i < 2; i++) {
-		find_pool(801, 0xa000, 2);
-		find_pool(802, 0xb000, 3);
+		find_pool(801, 0xa000, 2, 1);
+		find_pool(802, 0xb000, 3, 1);
 		host = allocate_from(0xa000, 16 * GIB);
 		node = allocate_from(0xb000, 16 * GIB);
 		tap_ok(!host && !node && used() == before,
 		       "16 GiB of the host's default pools: results %d and %d, %llu bytes charged",
 		       host, node, (unsigned long long)(used() - before));
 	}
-	find_pool(801, 0x9000, 1);
+	find_pool(801, 0x9000, 1, 1);
 	gpu = allocate_from(0x9000, 16 * GIB);
 	tap_ok(gpu == CUDA_ERROR_OUT_OF_MEMORY, "but those of a GPU's default pool are counted");
+	find_pool(801, 0xc000, 2, 2);
+	tap_ok(allocate_from(0xc000, 16 * GIB) == CUDA_ERROR_OUT_OF_MEMORY,
+	       "and managed memory, which can move to a GPU");
 }
 
-#define CREDITS 20000000
+#define CREDITS 2000000
 
 static pthread_barrier_t all_started;
 static atomic_uint nr_taken;
