@@ -52,12 +52,6 @@ static void drop(struct graph_builds *builds, struct graph_build *b)
 	memset(b, 0, sizeof(*b));
 }
 
-static void drop_variants(struct graph_builds *builds)
-{
-	for (unsigned int n = 1; n < GRAPH_MAX_BUILDS; n++)
-		drop(builds, &builds->build[n]);
-}
-
 /*
  * Records an event in the stream of the last launch. This is not possible if this stream may have
  * been destroyed, if it is captured, or if it may be the default stream of another thread.
@@ -96,9 +90,10 @@ void graph_builds_lost(struct graph_builds *builds, const void *ctx)
 	if (!ctx || builds->ctx != ctx)
 		return;
 	/* The driver has already destroyed these variants, so do not use their handles. */
-	for (unsigned int n = 1; n < GRAPH_MAX_BUILDS; n++)
+	for (unsigned int n = 1; n < GRAPH_MAX_BUILDS; n++) {
 		builds->build[n].exec = NULL;
-	drop_variants(builds);
+		drop(builds, &builds->build[n]);
+	}
 	builds->event = builds->ctx = NULL;
 	builds->recorded = false;
 	builds->stream = (struct scope_id){ 0 };	/* there is no launch to wait for */
@@ -107,7 +102,8 @@ void graph_builds_lost(struct graph_builds *builds, const void *ctx)
 
 void graph_builds_free(struct graph_builds *builds)
 {
-	drop_variants(builds);
+	for (unsigned int n = 1; n < GRAPH_MAX_BUILDS; n++)
+		drop(builds, &builds->build[n]);
 	free(builds->build[0].nodes);
 	graph_throw_away(GARBAGE_GRAPH, builds->clone);
 	graph_throw_away(GARBAGE_EVENT, builds->event);

@@ -54,7 +54,11 @@ void ledger_file_unlock(int fd, off_t byte)
 	fcntl(fd, F_OFD_SETLK, &lock);
 }
 
-bool ledger_file_locked(int fd, off_t byte, off_t nr)
+/*
+ * Checks the @nr bytes that begin at @byte. If @nr is 0, checks all bytes from @byte to the end.
+ * Returns true if any process has a lock on at least one of these bytes.
+ */
+static bool is_locked(int fd, off_t byte, off_t nr)
 {
 	struct flock lock = lock_of(F_WRLCK, byte, nr);
 
@@ -67,7 +71,7 @@ bool ledger_file_lives(int fd, unsigned int nr, const struct ledger_slot *slot,
 	int pid = atomic_load_explicit(&slot->pid, memory_order_acquire);
 	uint64_t now;
 
-	if (pid <= 0 || (fd >= 0 && !ledger_file_locked(fd, LEDGER_LOCK_OF(nr), 1)))
+	if (pid <= 0 || (fd >= 0 && !is_locked(fd, LEDGER_LOCK_OF(nr), 1)))
 		return false;
 	/*
 	 * A child from a direct clone() system call may also hold the lock, so check the pid, too.
@@ -158,7 +162,7 @@ static int check_content(int fd, off_t size, const char *tenant)
 	 */
 	if (shared_version(fd, SHARED_LEDGER, LEDGER_LAYOUT, &header.shared) == SHARED_OTHER)
 		return -EPROTO;
-	if (ledger_file_locked(fd, LEDGER_LOCK_OF(0), 0))
+	if (is_locked(fd, LEDGER_LOCK_OF(0), 0))
 		return -EPROTO;
 	return make_empty(fd, tenant);
 }
@@ -202,8 +206,8 @@ bool ledger_file_remove(int fd, const char *tenant, int own)
 	char name[LEDGER_NAME_LEN + 8];
 
 	file_name(name, tenant);
-	return dir >= 0 && !ledger_file_locked(fd, LEDGER_LOCK_OF(own + 1), 0) &&
-	       (own <= 0 || !ledger_file_locked(fd, LEDGER_LOCK_OF(0), own)) &&
+	return dir >= 0 && !is_locked(fd, LEDGER_LOCK_OF(own + 1), 0) &&
+	       (own <= 0 || !is_locked(fd, LEDGER_LOCK_OF(0), own)) &&
 	       !unlinkat(dir, name, 0);
 }
 

@@ -152,11 +152,6 @@ bool ledger_file_remove(int fd, const char *tenant, int own);
 
 bool ledger_file_lock(int fd, off_t byte);
 void ledger_file_unlock(int fd, off_t byte);
-/*
- * Checks the @nr bytes that begin at @byte. If @nr is 0, checks all bytes from @byte to the end.
- * Returns true if any process has a lock on at least one of these bytes.
- */
-bool ledger_file_locked(int fd, off_t byte, off_t nr);
 
 /*
  * Returns true if the owner of slot @nr is alive. The descriptor of the file is @fd. If the file

@@ -140,7 +140,7 @@ int64_t rm_alloc(struct rm_conn *s, uint32_t parent, uint32_t class_id, void *pa
 	return arg.status;
 }
 
-void rm_free(struct rm_conn *s, uint32_t parent, uint32_t *object)
+static void rm_free(struct rm_conn *s, uint32_t parent, uint32_t *object)
 {
 	struct rm_free arg = { .client = s->client, .parent = parent, .object = *object };
 

@@ -73,7 +73,6 @@ const char *rm_driver(const struct rm_conn *s);
 int64_t rm_control(struct rm_conn *s, uint32_t object, uint32_t cmd, void *params, uint32_t size);
 int64_t rm_alloc(struct rm_conn *s, uint32_t parent, uint32_t class_id, void *params,
 		 uint32_t size, uint32_t *object);
-void rm_free(struct rm_conn *s, uint32_t parent, uint32_t *object);
 
 /* Frees the device object and the subdevice object that were allocated most recently. */
 void rm_gpu_put(struct rm_conn *s);
