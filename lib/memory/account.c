@@ -87,7 +87,8 @@ static void pools_lower(struct memory_gpu *gpu, uint64_t bytes)
  */
 static void pools_tighten(struct memory_gpu *gpu)
 {
-	gpu->ahead = gpu->credit = 0;
+	gpu->ahead = 0;
+	gpu->credit = 0;
 	pools_lower(gpu, memory_device_pools_reserved(gpu));
 }
 
@@ -435,7 +436,8 @@ static int pool_charge(struct memory_gpu *gpu, void *pool, uint64_t bytes)
 	if (gpu->ahead && !gpu->lacking &&
 	    !pools_raise(gpu, reserved + gpu->growing + gpu->ahead + growth(bytes)))
 		return 0;
-	gpu->ahead = gpu->credit = 0;
+	gpu->ahead = 0;
+	gpu->credit = 0;
 	/*
 	 * Memory that another stream has freed may not be available to this stream yet. Then the
 	 * pool grows.
