@@ -105,20 +105,18 @@ class Estimate:
 
 def choose(candidates: Mapping[str, Estimate], nr_decoding: int, nr_bytes: float,
            waiting: Sequence[tuple[int, float]], goals: Goals, margin: float = 0.85) -> str:
-    """The split for the next step. @candidates stand in the order in which they are preferred: the
-    whole GPU for each, one batch, then splits from most TPCs for decode to fewest. The first that
-    keeps both goals; else, of those that keep the time between tokens, the one with the
-    fastest prefill; else the one with the shortest time between tokens.
-    @waiting: tokens still to prefill and time left, one after the other."""
+    """The split for the next step: the first candidate without a split, ALONE or MIXED, that keeps
+    both goals; else, of all that keep the time between tokens, the one with the fastest prefill,
+    because a shorter time between tokens has no advantage; else the one with the shortest time
+    between tokens. @waiting: tokens still to prefill and time left, one after the other."""
     def rank(index: int, name: str) -> tuple[int, float]:
-        of, at, in_time = candidates[name], 0.0, True
+        of, at, in_time = candidates[name], 0.0, name in (ALONE, MIXED)
         step = of.step if of.step is not None else of.decode_per_byte * nr_bytes
         if step > goals.tbt * margin:
             return 2, step
         for tokens, left in waiting:
             at += tokens * of.prefill_per_token
-            # Some requests are late with every split. Such a request is no reason to change the
-            # split.
+            # Some requests are late with every split. Such a request is no reason for a split.
             in_time = in_time and (at <= left * margin or left <= 0)
         return (0, index) if in_time else (1, of.prefill_per_token)
     if not waiting or not nr_decoding:
