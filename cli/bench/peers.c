@@ -572,6 +572,7 @@ int bench_peers(struct bench *b, json_t *report)
 {
 	static struct peers p;
 	char lending[64];
+	bool is_judged;
 	int err;
 
 	p.b = b;
@@ -606,9 +607,9 @@ int bench_peers(struct bench *b, json_t *report)
 		    "are the bounds of the 95%% interval of the figure to their left.",
 		    p.options->programs[0], p.options->programs[1], p.options->rounds,
 		    p.options->seconds);
-	peers_report(report, p.ways, p.nr, p.options->rounds * p.options->seconds >= LEAST_SECONDS,
-		     !b->simulated);
-	if (p.options->rounds * p.options->seconds < LEAST_SECONDS)
+	is_judged = p.options->rounds * p.options->seconds >= LEAST_SECONDS;
+	peers_report(report, p.ways, p.nr, is_judged, !b->simulated);
+	if (!is_judged)
 		report_note(
 			report,
 			"If a way to share the GPU was measured for less than %d s, it is not judged.",
