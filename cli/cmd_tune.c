@@ -52,23 +52,23 @@ const char tune_help[] =
 "  gpupart tune --mps --goal fair -- ./serve --batch 16 : ./train\n";
 
 /* Adds a running job, or a program to start. Returns 0 or an error. */
-static int add(struct tune_run *run, const char *name, char **program)
+static int add(struct tune *tune, const char *name, char **program)
 {
-	if (run->tune.nr == TUNE_PROGRAMS)
+	if (tune->nr == TUNE_PROGRAMS)
 		return usage_error("'%s': tune can measure at most two jobs or programs", name);
-	run->programs[run->tune.nr] = program;
-	run->names[run->tune.nr++] = name;
+	tune->programs[tune->nr] = program;
+	tune->names[tune->nr++] = name;
 	return 0;
 }
 
 /* Splits "PROGRAM ARGS : PROGRAM ARGS". Ends each program with NULL. Returns 0 or an error. */
-static int add_programs(struct tune_run *run, const struct args_texts *given, char **words)
+static int add_programs(struct tune *tune, const struct args_texts *given, char **words)
 {
 	int status = 0;
 
 	while (*words && !status) {
-		bool has_name = run->tune.nr < given->nr;
-		const char *name = has_name ? given->texts[run->tune.nr] : basename(*words);
+		bool has_name = tune->nr < given->nr;
+		const char *name = has_name ? given->texts[tune->nr] : basename(*words);
 		char **program = words;
 
 		while (*words && strcmp(*words, ":"))
@@ -82,7 +82,7 @@ static int add_programs(struct tune_run *run, const struct args_texts *given, ch
 			return has_name ? check_name("--name", name) :
 			       usage_error("program '%s': a name " QOS_NAME_RULE ": use --name",
 					   name);
-		status = add(run, name, program);
+		status = add(tune, name, program);
 	}
 	return status;
 }
@@ -91,30 +91,30 @@ static int add_programs(struct tune_run *run, const struct args_texts *given, ch
  * Reads the names of jobs, or the programs after "--". If "--" is absent, @programs is NULL. The
  * values of --name are @given. Returns 0 or an error.
  */
-static int take_words(struct tune_run *run, const struct args_texts *given, char **jobs,
+static int take_words(struct tune *tune, const struct args_texts *given, char **jobs,
 		      char **programs)
 {
 	int status = 0;
 
 	if (programs && *jobs)
 		return usage_error("'%s' cannot be used with a program after --", *jobs);
-	if (!programs && (given->nr || run->qos.mps))
+	if (!programs && (given->nr || tune->qos.mps))
 		return usage_error("%s: needs a program after --",
-				   run->qos.mps ? "--mps" : "--name");
+				   tune->qos.mps ? "--mps" : "--name");
 	if (programs)
-		status = add_programs(run, given, programs);
+		status = add_programs(tune, given, programs);
 	for (; *jobs && !status; jobs++)
-		status = add(run, *jobs, NULL);
+		status = add(tune, *jobs, NULL);
 	if (status)
 		return status;
-	if (!run->tune.nr)
+	if (!tune->nr)
 		return usage_error(
 			"no job was given: use the names of one or two jobs, or programs after --");
-	if (given->nr > run->tune.nr)
+	if (given->nr > tune->nr)
 		return usage_error("there are more names than programs");
-	if (run->tune.nr > 1 && !strcmp(run->names[0], run->names[1]))
+	if (tune->nr > 1 && !strcmp(tune->names[0], tune->names[1]))
 		return usage_error("two programs are named %s: name two different jobs, or use "
-				   "--name to give two programs different names", run->names[0]);
+				   "--name to give two programs different names", tune->names[0]);
 	return 0;
 }
 
@@ -145,32 +145,32 @@ static int find_job(const char *name, struct args *args)
  * Makes values of qos's option --tenant, from the value of --goal and from the names. Returns 0 or
  * an error.
  */
-static int take_goal(struct tune_run *run)
+static int take_goal(struct tune *tune)
 {
-	struct tune *tune = &run->tune;
 	char *demands, *name;
+	bool speeds;
 
-	run->qos.goal = run->qos.goal ?: tune->nr > 1 ? "sum" : "alpha=0.95";
-	tune->kind = !strcmp(run->qos.goal, "sum") ? TUNE_SUM :
-		     !strcmp(run->qos.goal, "fair") ? TUNE_FAIR : TUNE_GOAL;
-	if (tune->kind != TUNE_GOAL && tune->nr == 1)
+	tune->qos.goal = tune->qos.goal ?: tune->nr > 1 ? "sum" : "alpha=0.95";
+	tune->fair = !strcmp(tune->qos.goal, "fair");
+	speeds = tune->fair || !strcmp(tune->qos.goal, "sum");
+	if (speeds && tune->nr == 1)
 		return usage_error("--goal %s: the goals sum and fair need two programs: use "
-				   "alpha=, rate= or latency=", run->qos.goal);
-	if (tune->kind == TUNE_GOAL && !strchr(run->qos.goal, '='))
+				   "alpha=, rate= or latency=", tune->qos.goal);
+	if (!speeds && !strchr(tune->qos.goal, '='))
 		return usage_error("--goal '%s': must be sum, fair or [NAME:]alpha=, rate= or "
-				   "latency=", run->qos.goal);
-	demands = alloc_text("%s", run->qos.goal);
+				   "latency=", tune->qos.goal);
+	demands = alloc_text("%s", tune->qos.goal);
 	name = strchr(demands, ':') ? strsep(&demands, ":") : NULL;
-	while (name && tune->of < tune->nr && strcmp(run->names[tune->of], name))
+	while (name && tune->of < tune->nr && strcmp(tune->names[tune->of], name))
 		tune->of++;
 	if (tune->of == tune->nr)
-		return usage_error("--goal %s: none of the programs has this name", run->qos.goal);
-	if (tune->kind != TUNE_GOAL)
+		return usage_error("--goal %s: none of the programs has this name", tune->qos.goal);
+	if (speeds)
 		*demands = 0;
 	for (unsigned int i = 0; i < tune->nr; i++)
-		run->qos.tenants.texts[i] = alloc_text("%s:%s", run->names[i],
+		tune->qos.tenants.texts[i] = alloc_text("%s:%s", tune->names[i],
 						       i == tune->of ? demands : "");
-	run->qos.tenants.nr = tune->nr;
+	tune->qos.tenants.nr = tune->nr;
 	return 0;
 }
 
@@ -178,69 +178,66 @@ static int take_goal(struct tune_run *run)
  * Finds the running jobs or starts the programs. If there are two programs, each program begins
  * with half of the TPCs. Returns 0 or an error.
  */
-static int begin(struct tune_run *run)
+static int begin(struct tune *tune)
 {
-	struct control *c = &run->c;
-	int status = (run->programs[0] ? 0 : control_adopt(c)) ?:
+	struct control *c = &tune->c;
+	int status = (tune->programs[0] ? 0 : control_adopt(c)) ?:
 		     control_begin(c, "not used: TPCs of programs that are not tuned:");
 	char list[GPUPART_TPCSET_STRLEN];
 	unsigned int nr;
 
-	run->tune.goal = c->setup.tenants[run->tune.of];
-	for (unsigned int i = 0; i < run->tune.nr && !status; i++) {
+	for (unsigned int i = 0; i < tune->nr && !status; i++) {
 		const struct gpupart_tpcset *adopted = &c->setup.tenants[i].adopted;
 
-		run->room[i] = live_available(&c->live, i);
-		nr = gpupart_tpcset_count(&run->room[i]);
-		if (nr < run->tune.nr)
+		tune->room[i] = live_available(&c->live, i);
+		nr = gpupart_tpcset_count(&tune->room[i]);
+		if (nr < tune->nr)
 			return usage_error(
 				"%s: the outer limit and other programs leave only %u TPCs for this program",
-				run->names[i], nr);
-		c->old[i] = gpupart_tpcset_empty(adopted) ? run->room[i] : *adopted;
-		if (!run->programs[i]) {
+				tune->names[i], nr);
+		c->old[i] = gpupart_tpcset_empty(adopted) ? tune->room[i] : *adopted;
+		if (!tune->programs[i]) {
 			gpupart_tpcset_format_list(&c->old[i], list, sizeof(list));
 			remark("%s has TPCs %s; if tune does not restore this set, run "
-			       "'gpupart set %s -t %s'", run->names[i], list, run->names[i], list);
+			       "'gpupart set %s -t %s'", tune->names[i], list, tune->names[i], list);
 			continue;
 		}
 		if (i)
-			c->old[i] = gpupart_tpcset_andnot(&run->room[i], &c->old[0]);
-		else if (run->tune.nr > 1)
-			gpupart_set_shape(cmd_gp, c->live.topo, GPUPART_SHAPE_PACKED, &run->room[i],
+			c->old[i] = gpupart_tpcset_andnot(&tune->room[i], &c->old[0]);
+		else if (tune->nr > 1)
+			gpupart_set_shape(cmd_gp, c->live.topo, GPUPART_SHAPE_PACKED, &tune->room[i],
 					  nr / 2, &c->old[i]);
-		qos_spec_program(&c->setup.specs[i], run->programs[i]);
+		qos_spec_program(&c->setup.specs[i], tune->programs[i]);
 		status = control_start(c, i, &c->old[i]);
 	}
 	return status ?: control_guard(c);
 }
 
-static int tune(struct tune_run *run)
+static int tune(struct tune *tune)
 {
-	struct control *c = &run->c;
-	struct args inner = *run->args;
+	struct control *c = &tune->c;
+	struct args inner = *tune->args;
 	int status;
 
 	/* The output of the programs must not appear between the lines of the table. */
 	inner.json = true;
 	c->calibrating = true;
-	status = control_open(c, &inner, &run->qos) ?: begin(run) ?: tune_measure(run);
-	run->met = !status && tune_value(&run->tune, run->tune.best) >= 0;
-	run->applied = run->met && run->apply;
-	if (run->applied) {
-		memcpy(c->old, run->tune.best->sets, sizeof(run->tune.best->sets));
-		control_restore(c);
-	}
+	status = control_open(c, &inner, &tune->qos) ?: begin(tune) ?: tune_measure(tune);
+	tune->met = !status && tune_value(tune, tune->best) >= 0;
+	tune->applied = tune->met && tune->apply;
+	if (tune->applied)
+		control_give(c, tune->best->sets);
 	control_guard_end(c);
-	for (unsigned int i = 0; i < run->tune.nr && !run->applied; i++)
+	for (unsigned int i = 0; i < tune->nr && !tune->applied; i++)
 		control_end(c, i);
-	status = status ?: tune_show(run);
+	status = status ?: tune_show(tune);
 	control_close(c);
 	return status;
 }
 
 int cmd_tune(int argc, char **argv)
 {
-	static struct tune_run run = { .seconds = 60, .wait = 30 };
+	static struct tune run = { .seconds = 60, .wait = 30 };
 	const char *seconds = NULL, *wait = NULL;
 	struct args_texts names = { 0 };
 	struct args args = { 0 };
@@ -264,7 +261,7 @@ int cmd_tune(int argc, char **argv)
 	for (unsigned int i = 0; i < run.outputs.nr && !status; i++)
 		status = out_check(run.outputs.texts[i]);
 	status = status ?: take_goal(&run);
-	for (unsigned int i = 0; i < run.tune.nr && !run.programs[i] && !status; i++)
+	for (unsigned int i = 0; i < run.nr && !run.programs[i] && !status; i++)
 		status = find_job(run.names[i], &args);
 	status = status ?: args_simulate(&args);
 	/* The tenants take no program from the arguments. */

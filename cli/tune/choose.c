@@ -14,16 +14,13 @@
  * Adds a candidate that gives program @of @nr TPCs in the shape @shape, and the other program the
  * rest. If there are no such sets, returns false.
  */
-static bool add(struct tune *tune, const struct gpupart_topology *topo,
-		const struct gpupart_tpcset room[TUNE_PROGRAMS], unsigned int of, unsigned int nr,
-		enum gpupart_shape shape)
+static bool add(struct tune *tune, unsigned int of, unsigned int nr, enum gpupart_shape shape)
 {
 	struct tune_candidate x = { .shape = shape };
 
-	if (gpupart_set_shape(cmd_gp, topo, shape, &room[of], nr, &x.sets[of]))
+	if (gpupart_set_shape(cmd_gp, tune->c.live.topo, shape, &tune->room[of], nr, &x.sets[of]))
 		return false;
-	if (tune->nr == TUNE_PROGRAMS)
-		x.sets[!of] = gpupart_tpcset_andnot(&room[!of], &x.sets[of]);
+	x.sets[!of] = gpupart_tpcset_andnot(&tune->room[!of], &x.sets[of]);
 	if (tune->nr == TUNE_PROGRAMS && gpupart_tpcset_empty(&x.sets[!of]))
 		return false;
 	for (unsigned int i = 0; i < tune->nr_candidates; i++)
@@ -33,26 +30,24 @@ static bool add(struct tune *tune, const struct gpupart_topology *topo,
 	return true;
 }
 
-int tune_list(struct tune *tune, const struct gpupart_topology *topo,
-	      const struct gpupart_tpcset room[TUNE_PROGRAMS], unsigned int nr)
+int tune_list(struct tune *tune, unsigned int nr)
 {
-	struct gpupart_tpcset both = gpupart_tpcset_or(&room[0], &room[1]);
-	unsigned int all = gpupart_tpcset_count(&room[0]);
+	struct gpupart_tpcset both = gpupart_tpcset_or(&tune->room[0], &tune->room[1]);
+	unsigned int all = gpupart_tpcset_count(&tune->room[0]);
 	unsigned int least = all < 2 * LEAST_TPCS ? 1 : LEAST_TPCS;
 
 	tune->nr_tpcs = gpupart_tpcset_count(&both);
 	if (tune->nr == TUNE_PROGRAMS)
-		add(tune, topo, room, 1, least, GPUPART_SHAPE_PACKED);
-	add(tune, topo, room, 0, tune->nr == TUNE_PROGRAMS ? least : all, GPUPART_SHAPE_PACKED);
-	nr = nr < tune->nr_candidates + GPUPART_NR_SHAPES ? 1 :
-	     (nr - tune->nr_candidates) / GPUPART_NR_SHAPES;
+		add(tune, 1, least, GPUPART_SHAPE_PACKED);
+	add(tune, 0, tune->nr == TUNE_PROGRAMS ? least : all, GPUPART_SHAPE_PACKED);
+	nr = (nr - tune->nr_candidates) / GPUPART_NR_SHAPES;
 	for (unsigned int i = 0; i < nr * GPUPART_NR_SHAPES; i++) {
 		unsigned int size = all * (i / GPUPART_NR_SHAPES + 1) / (nr + 1);
 		unsigned int smaller = all * (i / GPUPART_NR_SHAPES) / (nr + 1);
 
 		/* Sets of whole GPCs have few sizes. Do not go down to the previous size. */
 		while (size >= least && size > smaller &&
-		       !add(tune, topo, room, 0, size, i % GPUPART_NR_SHAPES))
+		       !add(tune, 0, size, i % GPUPART_NR_SHAPES))
 			size--;
 	}
 	return tune->nr_candidates >= 2 ? 0 :
@@ -60,16 +55,9 @@ int tune_list(struct tune *tune, const struct gpupart_topology *topo,
 			   tune->nr_tpcs);
 }
 
-bool tune_is_valid(const struct tune_candidate *x, unsigned int i)
-{
-	return x->state == TUNE_MEASURED || x->state == TUNE_DOMINATED ||
-	       (x->state == TUNE_STALLED && x->stalled != i);
-}
-
 void tune_compute(struct tune *tune, struct tune_candidate *x)
 {
 	double sorted[TUNE_SLICES], noise[TUNE_MOST + 2];
-	unsigned int last = tune->nr_candidates;
 
 	for (unsigned int i = 0; i < tune->nr; i++) {
 		unsigned int nr = 0;
@@ -80,13 +68,12 @@ void tune_compute(struct tune *tune, struct tune_candidate *x)
 						 stats_quantile(sorted, x->nr_slices, 25)) /
 							2 / x->speed[i] : 0;
 		tune->alone[i] = 0;
-		for (unsigned int n = 0; n < last + 2; n++) {
-			const struct tune_candidate *one = n < last ? &tune->list[n] :
-							   n == last ? &tune->before : &tune->after;
+		for (unsigned int n = 0; n < tune->nr_candidates + 2; n++) {
+			const struct tune_candidate *one = &tune->list[n];
 
-			if (tune_is_valid(one, i))
+			if (one->valid[i])
 				tune->alone[i] = fmax(tune->alone[i], one->speed[i]);
-			if (one->state == TUNE_MEASURED && one->speed[i] > 0)
+			if (one->complete && one->speed[i] > 0)
 				noise[nr++] = one->noise[i];
 		}
 		tune->noise[i] = stats_median(noise, nr);
@@ -97,13 +84,15 @@ bool tune_is_dominated(const struct tune *tune, const struct tune_candidate *x)
 {
 	for (unsigned int n = 0; n < tune->nr_candidates; n++) {
 		const struct tune_candidate *y = &tune->list[n];
-		bool better = y != x && y->state == TUNE_MEASURED;
+		/* For one program, a larger set is not better. */
+		bool better = y != x && y->complete &&
+			      (tune->nr > 1 || gpupart_tpcset_count(&y->sets[0]) <=
+					       gpupart_tpcset_count(&x->sets[0]));
 
 		for (unsigned int i = 0; i < tune->nr && better; i++)
 			better = y->speed[i] * (1 - fmax(LEAST_MARGIN, 3 * tune->noise[i])) >
 				 x->speed[i] * (1 + 2 * x->noise[i]);
-		if (better && (tune->nr > 1 || gpupart_tpcset_count(&y->sets[0]) <=
-					       gpupart_tpcset_count(&x->sets[0])))
+		if (better)
 			return true;
 	}
 	return false;
@@ -116,14 +105,12 @@ double tune_share(const struct tune *tune, const struct tune_candidate *x, unsig
 
 double tune_value(const struct tune *tune, const struct tune_candidate *x)
 {
-	const struct qos_tenant *goal = &tune->goal;
 	const unsigned int of = tune->of;
+	const struct qos_tenant *goal = &tune->c.setup.tenants[of];
 	double share = tune_share(tune, x, of), other = tune_share(tune, x, !of), met;
 
-	if (tune->kind == TUNE_SUM)
-		return share + other;
-	if (tune->kind == TUNE_FAIR)
-		return fmin(share, other);
+	if (goal->goal == QOS_BEST_EFFORT)
+		return tune->fair ? fmin(share, other) : share + other;
 	met = goal->goal == QOS_ALPHA ? share * 1000 / goal->alpha :
 	      goal->goal == QOS_RATE ? x->speed[of] * 1000 / goal->rate :
 	      x->time_ns[of] > 0 ? goal->latency_ns / x->time_ns[of] : 0;
@@ -152,7 +139,7 @@ struct tune_candidate *tune_best(struct tune *tune, bool again)
 	for (unsigned int n = 0; n < tune->nr_candidates; n++) {
 		struct tune_candidate *x = &tune->list[n];
 
-		if (x->state == TUNE_MEASURED && x->again == again &&
+		if (x->complete && x->again == again &&
 		    (!best || tune_value(tune, x) > tune_value(tune, best)))
 			best = x;
 	}
