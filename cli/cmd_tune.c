@@ -51,70 +51,48 @@ const char tune_help[] =
 "  gpupart tune train -o curve.svg\n"
 "  gpupart tune --mps --goal fair -- ./serve --batch 16 : ./train\n";
 
-/* Adds a running job, or a program to start. Returns 0 or an error. */
-static int add(struct tune *tune, const char *name, char **program)
-{
-	if (tune->nr == TUNE_PROGRAMS)
-		return usage_error("'%s': tune can measure at most two jobs or programs", name);
-	tune->programs[tune->nr] = program;
-	tune->names[tune->nr++] = name;
-	return 0;
-}
-
-/* Splits "PROGRAM ARGS : PROGRAM ARGS". Ends each program with NULL. Returns 0 or an error. */
-static int add_programs(struct tune *tune, const struct args_texts *given, char **words)
-{
-	int status = 0;
-
-	while (*words && !status) {
-		bool has_name = tune->nr < given->nr;
-		const char *name = has_name ? given->texts[tune->nr] : basename(*words);
-		char **program = words;
-
-		while (*words && strcmp(*words, ":"))
-			words++;
-		if (words == program || (*words && !words[1]))
-			return usage_error(
-				"':' separates two programs, but one of the programs is missing");
-		if (*words)
-			*words++ = NULL;
-		if (!check_is_name(name))
-			return has_name ? check_name("--name", name) :
-			       usage_error("program '%s': a name " QOS_NAME_RULE ": use --name",
-					   name);
-		status = add(tune, name, program);
-	}
-	return status;
-}
-
 /*
- * Reads the names of jobs, or the programs after "--". If "--" is absent, @programs is NULL. The
- * values of --name are @given. Returns 0 or an error.
+ * Reads the names of jobs, or if "--" is present, "PROGRAM ARGS : PROGRAM ARGS" at @programs. Ends
+ * each program with NULL. The values of --name are @given. Returns 0 or an error.
  */
 static int take_words(struct tune *tune, const struct args_texts *given, char **jobs,
 		      char **programs)
 {
-	int status = 0;
+	const char **names = tune->qos.tenants.texts;
 
 	if (programs && *jobs)
 		return usage_error("'%s' cannot be used with a program after --", *jobs);
 	if (!programs && (given->nr || tune->qos.mps))
 		return usage_error("%s: needs a program after --",
 				   tune->qos.mps ? "--mps" : "--name");
-	if (programs)
-		status = add_programs(tune, given, programs);
-	for (; *jobs && !status; jobs++)
-		status = add(tune, *jobs, NULL);
-	if (status)
-		return status;
+	for (char **word = programs ?: jobs, **end; *word; word = end) {
+		bool has_name = tune->nr < given->nr;
+
+		if (tune->nr == TUNE_PROGRAMS)
+			return usage_error("'%s': tune can measure at most two jobs or programs",
+					   *word);
+		for (end = word + 1; programs && *end && strcmp(*end, ":");)
+			end++;
+		if (programs && (!strcmp(*word, ":") || (*end && !end[1])))
+			return usage_error(
+				"':' separates two programs, but one of the programs is missing");
+		if (programs && *end)
+			*end++ = NULL;
+		tune->programs[tune->nr] = programs ? word : NULL;
+		names[tune->nr] = has_name ? given->texts[tune->nr] :
+				  programs ? basename(*word) : *word;
+		if (check_name(has_name ? "--name" : programs ? "without --name, the name" : "job",
+			       names[tune->nr++]))
+			return EXIT_USAGE;
+	}
 	if (!tune->nr)
 		return usage_error(
 			"no job was given: use the names of one or two jobs, or programs after --");
 	if (given->nr > tune->nr)
 		return usage_error("there are more names than programs");
-	if (tune->nr > 1 && !strcmp(tune->names[0], tune->names[1]))
+	if (tune->nr > 1 && !strcmp(names[0], names[1]))
 		return usage_error("two programs are named %s: name two different jobs, or use "
-				   "--name to give two programs different names", tune->names[0]);
+				   "--name to give two programs different names", names[0]);
 	return 0;
 }
 
@@ -124,21 +102,21 @@ static int take_words(struct tune *tune, const struct args_texts *given, char **
  */
 static int find_job(const char *name, struct args *args)
 {
-	struct gpupart_job *jobs, *job;
+	struct gpupart_job *jobs;
 	int nr = shown_jobs(cmd_gp, &jobs), j = 0;
 
 	while (j < nr && (strcmp(jobs[j].name, name) || jobs[j].uid != geteuid() ||
 			  jobs[j].other_version))
 		j++;
-	job = j < nr ? &jobs[j] : NULL;
-	if (job && job->simulated && !args->source)
-		args->source = alloc_text("%s", job->source);
-	else if (job && !job->simulated && !args->gpu)
-		args->gpu = alloc_text("%s", job->pci);
-	free(jobs);
-	return j < nr ? 0 :
-	       usage_error("you have no running job named '%s' under this version of gpupart: see "
-			   "'gpupart ps'", name);
+	if (j >= nr)
+		return usage_error("you have no running job named '%s' under this version of "
+				   "gpupart: see 'gpupart ps'", name);
+	/* The list of jobs is not freed, because @args refers to it. */
+	if (jobs[j].simulated && !args->source)
+		args->source = jobs[j].source;
+	else if (!jobs[j].simulated && !args->gpu)
+		args->gpu = jobs[j].pci;
+	return 0;
 }
 
 /*
@@ -147,30 +125,27 @@ static int find_job(const char *name, struct args *args)
  */
 static int take_goal(struct tune *tune)
 {
-	char *demands, *name;
-	bool speeds;
+	const char *goal = tune->qos.goal ?: tune->nr > 1 ? "sum" : "alpha=0.95", *name;
+	struct args_texts *tenants = &tune->qos.tenants;
+	bool speeds = !strcmp(goal, "sum") || !strcmp(goal, "fair");
+	char *demands = alloc_text("%s", speeds ? "" : goal);
 
-	tune->qos.goal = tune->qos.goal ?: tune->nr > 1 ? "sum" : "alpha=0.95";
-	tune->fair = !strcmp(tune->qos.goal, "fair");
-	speeds = tune->fair || !strcmp(tune->qos.goal, "sum");
+	tune->qos.goal = goal;
+	tune->fair = !strcmp(goal, "fair");
 	if (speeds && tune->nr == 1)
 		return usage_error("--goal %s: the goals sum and fair need two programs: use "
-				   "alpha=, rate= or latency=", tune->qos.goal);
-	if (!speeds && !strchr(tune->qos.goal, '='))
+				   "alpha=, rate= or latency=", goal);
+	if (!speeds && !strchr(goal, '='))
 		return usage_error("--goal '%s': must be sum, fair or [NAME:]alpha=, rate= or "
-				   "latency=", tune->qos.goal);
-	demands = alloc_text("%s", tune->qos.goal);
+				   "latency=", goal);
 	name = strchr(demands, ':') ? strsep(&demands, ":") : NULL;
-	while (name && tune->of < tune->nr && strcmp(tune->names[tune->of], name))
+	while (name && tune->of < tune->nr && strcmp(tenants->texts[tune->of], name))
 		tune->of++;
 	if (tune->of == tune->nr)
-		return usage_error("--goal %s: none of the programs has this name", tune->qos.goal);
-	if (speeds)
-		*demands = 0;
-	for (unsigned int i = 0; i < tune->nr; i++)
-		tune->qos.tenants.texts[i] = alloc_text("%s:%s", tune->names[i],
-						       i == tune->of ? demands : "");
-	tune->qos.tenants.nr = tune->nr;
+		return usage_error("--goal %s: none of the programs has this name", goal);
+	for (; tenants->nr < tune->nr; tenants->nr++)
+		tenants->texts[tenants->nr] = alloc_text("%s:%s", tenants->texts[tenants->nr],
+							 tenants->nr == tune->of ? demands : "");
 	return 0;
 }
 
@@ -184,31 +159,29 @@ static int begin(struct tune *tune)
 	int status = (tune->programs[0] ? 0 : control_adopt(c)) ?:
 		     control_begin(c, "not used: TPCs of programs that are not tuned:");
 	char list[GPUPART_TPCSET_STRLEN];
-	unsigned int nr;
 
 	for (unsigned int i = 0; i < tune->nr && !status; i++) {
-		const struct gpupart_tpcset *adopted = &c->setup.tenants[i].adopted;
+		const char *name = c->live.tenants[i].name;
+		struct gpupart_tpcset left, *old = &c->old[i];
 
 		tune->room[i] = live_available(&c->live, i);
-		nr = gpupart_tpcset_count(&tune->room[i]);
-		if (nr < tune->nr)
+		left = gpupart_tpcset_andnot(&tune->room[i], &c->old[!i]);
+		if (gpupart_tpcset_count(&tune->room[i]) < tune->nr)
 			return usage_error(
 				"%s: the outer limit and other programs leave only %u TPCs for this program",
-				tune->names[i], nr);
-		c->old[i] = gpupart_tpcset_empty(adopted) ? tune->room[i] : *adopted;
-		if (!tune->programs[i]) {
-			gpupart_tpcset_format_list(&c->old[i], list, sizeof(list));
-			remark("%s has TPCs %s; if tune does not restore this set, run "
-			       "'gpupart set %s -t %s'", tune->names[i], list, tune->names[i], list);
+				name, gpupart_tpcset_count(&tune->room[i]));
+		if (tune->programs[i]) {
+			gpupart_set_shape(cmd_gp, c->live.topo, GPUPART_SHAPE_PACKED, &left,
+					  gpupart_tpcset_count(&left) / (tune->nr - i), old);
+			qos_spec_program(&c->setup.specs[i], tune->programs[i]);
+			status = control_start(c, i, old);
 			continue;
 		}
-		if (i)
-			c->old[i] = gpupart_tpcset_andnot(&tune->room[i], &c->old[0]);
-		else if (tune->nr > 1)
-			gpupart_set_shape(cmd_gp, c->live.topo, GPUPART_SHAPE_PACKED, &tune->room[i],
-					  nr / 2, &c->old[i]);
-		qos_spec_program(&c->setup.specs[i], tune->programs[i]);
-		status = control_start(c, i, &c->old[i]);
+		*old = c->setup.tenants[i].adopted;
+		*old = gpupart_tpcset_empty(old) ? tune->room[i] : *old;
+		gpupart_tpcset_format_list(old, list, sizeof(list));
+		remark("%s has TPCs %s; if tune does not restore this set, run "
+		       "'gpupart set %s -t %s'", name, list, name, list);
 	}
 	return status ?: control_guard(c);
 }
@@ -216,19 +189,16 @@ static int begin(struct tune *tune)
 static int tune(struct tune *tune)
 {
 	struct control *c = &tune->c;
-	struct args inner = *tune->args;
 	int status;
 
-	/* The output of the programs must not appear between the lines of the table. */
-	inner.json = true;
 	c->calibrating = true;
-	status = control_open(c, &inner, &tune->qos) ?: begin(tune) ?: tune_measure(tune);
+	status = control_open(c, &tune->args, &tune->qos) ?: begin(tune) ?: tune_measure(tune);
 	tune->met = !status && tune_value(tune, tune->best) >= 0;
-	tune->applied = tune->met && tune->apply;
-	if (tune->applied)
+	tune->apply &= tune->met;
+	if (tune->apply)
 		control_give(c, tune->best->sets);
 	control_guard_end(c);
-	for (unsigned int i = 0; i < tune->nr && !tune->applied; i++)
+	for (unsigned int i = 0; i < tune->nr && !tune->apply; i++)
 		control_end(c, i);
 	status = status ?: tune_show(tune);
 	control_close(c);
@@ -237,12 +207,16 @@ static int tune(struct tune *tune)
 
 int cmd_tune(int argc, char **argv)
 {
-	static struct tune run = { .seconds = 60, .wait = 30 };
+	/*
+	 * In the arguments of the tenants, --json is always present. The output of the programs
+	 * must not appear between the lines of the table.
+	 */
+	static struct tune run = { .seconds = 60, .wait = 30, .args = { .json = true } };
 	const char *seconds = NULL, *wait = NULL;
 	struct args_texts names = { 0 };
-	struct args args = { 0 };
+	struct args *args = &run.args;
 	const struct args_option own[] = {
-		{ .name = "goal", .value = &run.qos.goal },
+		{ .name = "goal", .value = &run.qos.goal }, { .name = "json", .given = &run.json },
 		{ .name = "seconds", .value = &seconds }, { .name = "wait", .value = &wait },
 		{ .name = "apply", .given = &run.apply },
 		{ .name = "name", .values = &names }, { .name = "mps", .given = &run.qos.mps },
@@ -253,19 +227,16 @@ int cmd_tune(int argc, char **argv)
 	while (end < argc && strcmp(argv[end], "--"))
 		end++;
 	argv[end] = NULL;
-	status = args_parse(&args, ARGS_SIM | ARGS_GPU | ARGS_JSON | ARGS_NAMES, own, tune_help,
-			    end, argv) ?:
-		 take_words(&run, &names, args.program, end < argc ? &argv[end + 1] : NULL) ?:
+	status = args_parse(args, ARGS_SIM | ARGS_GPU | ARGS_NAMES, own, tune_help, end, argv) ?:
+		 take_words(&run, &names, args->program, end < argc ? &argv[end + 1] : NULL) ?:
 		 args_seconds("--seconds", seconds, 1, &run.seconds) ?:
 		 args_seconds("--wait", wait, 1, &run.wait);
 	for (unsigned int i = 0; i < run.outputs.nr && !status; i++)
 		status = out_check(run.outputs.texts[i]);
-	status = status ?: take_goal(&run);
 	for (unsigned int i = 0; i < run.nr && !run.programs[i] && !status; i++)
-		status = find_job(run.names[i], &args);
-	status = status ?: args_simulate(&args);
+		status = find_job(run.qos.tenants.texts[i], args);
+	status = status ?: take_goal(&run) ?: args_simulate(args);
 	/* The tenants take no program from the arguments. */
-	args.program = &argv[argc];
-	run.args = &args;
+	args->program = &argv[argc];
 	return status ?: tune(&run);
 }

@@ -6,10 +6,11 @@
 #include "cli/tune/tune.h"
 
 /* Adds a candidate to the table, and if it was measured completely, to the picture. */
-static void add(const struct tune *tune, json_t *table, json_t *series, const char *shape,
+static void add(const struct tune *tune, json_t *table, json_t *chart, const char *shape,
 		const struct tune_candidate *x)
 {
 	unsigned int size = gpupart_tpcset_count(&x->sets[0]), last = tune->nr - 1;
+	const char *best = x == tune->best ? "the best" : NULL;
 	json_t *row = json_pack("[s]", shape), *cells;
 	char text[8];
 
@@ -24,37 +25,33 @@ static void add(const struct tune *tune, json_t *table, json_t *series, const ch
 		json_array_extend(row, cells);
 		json_decref(cells);
 	}
-	json_array_append_new(row, json_string(x == tune->best ? "the best" : x->why));
-	report_add(table, "rows", "o", row);
+	json_array_append_new(row, json_string(best ?: x->why));
+	report_row(table, "o", row);
 	snprintf(text, sizeof(text), "%u", size);
 	if (x->complete)
-		report_mark(series, last ? x->speed[0] : size, x->speed[last], text);
+		report_mark(chart, best ?: shape, last ? x->speed[0] : size, x->speed[last], text);
 }
 
-static void add_all(const struct tune *tune, json_t *report, const char *title)
+static void add_all(const struct tune *tune, json_t *report)
 {
+	const struct live_tenant *programs = tune->c.live.tenants;
 	char columns[256] = "shape", x[96], y[96];
-	json_t *table, *chart, *series[GPUPART_NR_SHAPES], *best;
+	json_t *table, *chart;
 
 	for (unsigned int i = 0; i < tune->nr; i++)
 		out_append(columns, sizeof(columns),
 			   "|%c TPCs|%c/s|%% alone|noise %%|ms at %g%%|of", 'A' + i, 'A' + i,
 			   tune->c.setup.specs[i].percentile / 10.0);
 	out_append(columns, sizeof(columns), "| ");
-	table = report_table(report, "Candidates", columns);
-	json_object_set_new(table, "whole", json_true());
+	table = report_table_whole(report, "Candidates", columns);
 	snprintf(x, sizeof(x), tune->nr > 1 ? "%1$s, units a second (numbers: TPCs of %1$s)" :
-		 "TPCs of %s", tune->names[0]);
-	snprintf(y, sizeof(y), "%s, units a second", tune->names[tune->nr - 1]);
-	chart = report_chart(report, "tune.svg", REPORT_POINTS, title, x, y, false);
-	for (unsigned int s = 0; s < GPUPART_NR_SHAPES; s++)
-		series[s] = report_series(chart, gpupart_shape_name(s));
-	add(tune, table, report_series(chart, "before"), "before",
-	    &tune->list[tune->nr_candidates]);
-	best = report_series(chart, "the best");
-	for (const struct tune_candidate *c = tune->list; c < tune->list + tune->nr_candidates; c++)
-		add(tune, table, c == tune->best ? best : series[c->shape],
-		    gpupart_shape_name(c->shape), c);
+		 "TPCs of %s", programs[0].name);
+	snprintf(y, sizeof(y), "%s, units a second", programs[tune->nr - 1].name);
+	chart = report_chart(report, "tune.svg", REPORT_POINTS, report_at(report, "title"), x, y,
+			     false);
+	add(tune, table, chart, "before", &tune->list[tune->nr_candidates]);
+	for (unsigned int n = 0; n < tune->nr_candidates; n++)
+		add(tune, table, chart, gpupart_shape_name(tune->list[n].shape), &tune->list[n]);
 }
 
 /* Makes the table, the picture and the sentences. They have the form of a report of bench. */
@@ -68,30 +65,29 @@ static json_t *make_report(const struct tune *tune)
 	snprintf(title, sizeof(title), "%u candidates on %u TPCs of %.60s, %s%s, in %.1f s",
 		 tune->nr_candidates, tune->nr_tpcs,
 		 gpupart_topology_info(tune->c.live.topo)->name, tune->c.live.pci,
-		 tune->args->simulated ? " (simulated)" : "", tune->took);
-	report = report_new("tune", title, tune->args->simulated);
-	add_all(tune, report, title);
+		 tune->args.simulated ? " (simulated)" : "", tune->took);
+	report = report_new("tune", title, tune->args.simulated);
+	add_all(tune, report);
 	for (unsigned int i = 0; i < tune->nr; i++)
 		report_mean(
 			report,
 			"Program %c is %s, measured by its %s: solo speed %.4g/s, noise %.1f%%. "
 			"With its old set it was %+.1f%% faster at the end than at the start. "
 			"Its best set has %u TPCs: %s.",
-			'A' + i, tune->names[i],
+			'A' + i, tune->c.live.tenants[i].name,
 			tune->c.live.tenants[i].by_records ? "completed launches" : "reports",
 			tune->alone[i], 100 * tune->noise[i], old[0].speed[i] > 0 ?
 			100 * (old[1].speed[i] / old[0].speed[i] - 1) : 0,
 			gpupart_tpcset_count(&tune->best->sets[i]),
 			out_set(set, sizeof(set), tune->c.live.topo, &tune->best->sets[i]));
-	for (unsigned int n = 0; n < tune->nr_candidates; n++)
-		equal += &tune->list[n] != tune->best && tune->list[n].complete &&
-			 tune_is_close(tune, &tune->list[n]);
+	for (const struct tune_candidate *x = tune->list; x < old; x++)
+		equal += x != tune->best && x->complete && tune_is_close(tune, x);
 	report_mean(
 		report,
 		"The best choice for the goal %s%s is %s. %u other candidates are worse by less than the noise.",
 		tune->qos.goal, tune->met ? "" : ", which no candidate reaches,",
 		gpupart_shape_name(tune->best->shape), equal);
-	report_mean(report, tune->applied ? "Applied: the programs have these sets now." :
+	report_mean(report, tune->apply ? "Applied: the programs have these sets now." :
 		    "Not applied: the programs have their old sets again. Programs that tune "
 		    "started have been ended.");
 	return report;
@@ -99,22 +95,20 @@ static json_t *make_report(const struct tune *tune)
 
 static json_t *make_json(const struct tune *tune, json_t *report)
 {
-	json_t *root = out_json_new("tune", tune->args->simulated), *best = json_object();
+	json_t *root = out_json_new("tune", tune->args.simulated), *best = json_object();
 
 	for (unsigned int i = 0; i < tune->nr; i++)
-		json_object_set_new(best, tune->names[i],
+		json_object_set_new(best, tune->c.live.tenants[i].name,
 				    out_json_set(tune->c.live.topo, &tune->best->sets[i]));
 	json_object_update_new(root, json_pack("{s:s, s:b, s:b, s:o, s:O}", "goal", tune->qos.goal,
-			       "met", tune->met, "applied", tune->applied, "best", best,
+			       "met", tune->met, "applied", tune->apply, "best", best,
 			       "report", report));
 	return root;
 }
 
-/* Makes a plan with the best sets. It has no quotas and no rules. */
+/* Makes a plan with the best sets. */
 static json_t *make_plan(const struct tune *tune)
 {
-	static const uint64_t mem[TUNE_PROGRAMS];
-	static const struct args_texts rules[TUNE_PROGRAMS];
 	const struct gpupart_topology *topo = tune->c.live.topo;
 	struct gpupart_tpcset all = gpupart_topology_all(topo);
 	struct gpupart_plan plan = { gpupart_topology_hash(topo), .nr_tenants = tune->nr };
@@ -122,46 +116,41 @@ static json_t *make_plan(const struct tune *tune)
 	for (unsigned int i = 0; i < tune->nr; i++) {
 		plan.tenants[i].set = tune->best->sets[i];
 		plan.tenants[i].ugpu = -1;
-		strcpy(plan.tenants[i].name, tune->names[i]);
+		strcpy(plan.tenants[i].name, tune->c.live.tenants[i].name);
 	}
-	return plan_file_json(topo, &plan, &all, NULL, mem, rules, tune->args->simulated);
-}
-
-/* Writes to the file @path of -o, or to stdout if @path is NULL. Returns 0 or an error. */
-static int write_to(const struct tune *tune, json_t *report, const char *path)
-{
-	struct args args = *tune->args;
-	struct out out;
-	int status;
-
-	args.output = path;
-	status = out_open(&out, &args);
-	if (status)
-		return status;
-	if (out_is_svg(path))
-		report_svg(out.file, json_array_get(json_object_get(report, "charts"), 0),
-			   args.simulated);
-	else if (path || args.json)
-		out_json_write(&out, path ? make_plan(tune) : make_json(tune, report));
-	else
-		report_text(&out, report);
-	return out_close(&out);
+	return plan_file_json(topo, &plan, &all, NULL, NULL, NULL, tune->args.simulated);
 }
 
 int tune_show(const struct tune *tune)
 {
+	struct args args = tune->args;
 	json_t *report = make_report(tune);
-	int status = write_to(tune, report, NULL);
+	struct out out;
+	int status = 0;
 
-	/* If no candidate reaches the goal, writes no plan. */
-	for (unsigned int i = 0; i < tune->outputs.nr && !status; i++)
-		if (tune->met || out_is_svg(tune->outputs.texts[i]))
-			status = write_to(tune, report, tune->outputs.texts[i]);
+	/* The first output is stdout. If no candidate reaches the goal, writes no plan. */
+	for (unsigned int i = 0; i <= tune->outputs.nr && !status; i++) {
+		args.output = i ? tune->outputs.texts[i - 1] : NULL;
+		if (i && !tune->met && !out_is_svg(args.output))
+			continue;
+		status = out_open(&out, &args);
+		if (status)
+			break;
+		if (out_is_svg(args.output))
+			report_svg(out.file, json_array_get(json_object_get(report, "charts"), 0),
+				   args.simulated);
+		else if (i || tune->json)
+			out_json_write(&out, i ? make_plan(tune) : make_json(tune, report));
+		else
+			report_text(&out, report);
+		status = out_close(&out);
+	}
 	json_decref(report);
 	if (status || tune->met)
 		return status;
 	return failure("no candidate reaches %s: the best candidate gives %s %u TPCs and %.4g "
 		       "units per second, and reaches %.3g%% of the goal", tune->qos.goal,
-		       tune->names[tune->of], gpupart_tpcset_count(&tune->best->sets[tune->of]),
+		       tune->c.live.tenants[tune->of].name,
+		       gpupart_tpcset_count(&tune->best->sets[tune->of]),
 		       tune->best->speed[tune->of], 100 * (1 + tune_value(tune, tune->best)));
 }

@@ -31,12 +31,11 @@ struct tune_candidate {
 
 /* One run of 'gpupart tune': its options, its programs, and its candidates. */
 struct tune {
-	const struct args *args;
+	struct args args;
 	struct qos_options qos;
 	double seconds, wait;
-	bool apply;
+	bool json, apply;		/* later, @apply: the best candidate was applied */
 	struct args_texts outputs;
-	const char *names[TUNE_PROGRAMS];
 	char **programs[TUNE_PROGRAMS];	/* command lines to start; NULL for a running job */
 	unsigned int nr;		/* programs: 1 or 2 */
 	bool fair;			/* for two programs without a goal in @c: fair, not sum */
@@ -54,7 +53,7 @@ struct tune {
 	double noise[TUNE_PROGRAMS];	/* median noise of all complete measurements */
 	struct tune_candidate *best;
 	double took;			/* seconds */
-	bool met, applied;		/* the best candidate reaches the goal; it was applied */
+	bool met;			/* the best candidate reaches the goal */
 };
 
 /*

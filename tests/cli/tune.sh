@@ -292,7 +292,7 @@ for name in "''" "a b" "a:b" "a,b" -x; do
 	refused 2 "--name $name: must be 1 to 63 characters" tune $e "--name=${name#"''"}" -- true
 done
 cp "$tmp/tuned" "$tmp/tu:ned"
-refused 2 "program 'tu:ned': a name must be 1 to 63 characters" tune $e -- "$tmp/tu:ned"
+refused 2 "without --name, the name tu:ned: must be 1 to 63 characters" tune $e -- "$tmp/tu:ned"
 for goal in lend=1ms lend=auto job=x pid=4 weight=2 floor=3 ceiling=3 alone=3 signal=auto durations=x program=x; do
 	for where in "" "$a:"; do
 		refused 2 "--goal ${where}rate=5,$goal: must be alpha=, rate= or latency=; latency= can also have percentile=" \
