@@ -131,13 +131,9 @@ static int take_goal(struct tune *tune)
 	char *demands = alloc_text("%s", speeds ? "" : goal);
 
 	tune->qos.goal = goal;
-	tune->fair = !strcmp(goal, "fair");
-	if (speeds && tune->nr == 1)
-		return usage_error("--goal %s: the goals sum and fair need two programs: use "
-				   "alpha=, rate= or latency=", goal);
-	if (!speeds && !strchr(goal, '='))
-		return usage_error("--goal '%s': must be sum, fair or [NAME:]alpha=, rate= or "
-				   "latency=", goal);
+	if (speeds ? tune->nr == 1 : !strchr(goal, '='))
+		return usage_error("--goal '%s': must be [NAME:]alpha=, rate= or latency=, or for "
+				   "two programs, sum or fair", goal);
 	name = strchr(demands, ':') ? strsep(&demands, ":") : NULL;
 	while (name && tune->of < tune->nr && strcmp(tenants->texts[tune->of], name))
 		tune->of++;

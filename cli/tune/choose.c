@@ -7,6 +7,7 @@
 
 #define LEAST_TPCS	4 /* enough TPCs for a cluster of 8 blocks: libraries launch such
 			   * clusters */
+#define LEAST_SPEED	1e-9 /* units a second */
 #define LEAST_MARGIN	0.02 /* a smaller difference of speeds, as a fraction, does not stop a
 			      * measurement */
 
@@ -16,7 +17,7 @@
  */
 static bool add(struct tune *tune, unsigned int of, unsigned int nr, enum gpupart_shape shape)
 {
-	struct tune_candidate x = { .shape = shape };
+	struct tune_candidate x = { .shape = shape, .why = "" };
 
 	if (gpupart_set_shape(cmd_gp, tune->c.live.topo, shape, &tune->room[of], nr, &x.sets[of]))
 		return false;
@@ -32,11 +33,9 @@ static bool add(struct tune *tune, unsigned int of, unsigned int nr, enum gpupar
 
 int tune_list(struct tune *tune, unsigned int nr)
 {
-	struct gpupart_tpcset both = gpupart_tpcset_or(&tune->room[0], &tune->room[1]);
 	unsigned int all = gpupart_tpcset_count(&tune->room[0]);
 	unsigned int least = all < 2 * LEAST_TPCS ? 1 : LEAST_TPCS;
 
-	tune->nr_tpcs = gpupart_tpcset_count(&both);
 	if (tune->nr == TUNE_PROGRAMS)
 		add(tune, 1, least, GPUPART_SHAPE_PACKED);
 	add(tune, 0, tune->nr == TUNE_PROGRAMS ? least : all, GPUPART_SHAPE_PACKED);
@@ -52,7 +51,7 @@ int tune_list(struct tune *tune, unsigned int nr)
 	}
 	return tune->nr_candidates >= 2 ? 0 :
 	       usage_error("%u TPCs are too few to choose from: other programs use the rest",
-			   tune->nr_tpcs);
+			   all);
 }
 
 void tune_compute(struct tune *tune, struct tune_candidate *x)
@@ -67,13 +66,14 @@ void tune_compute(struct tune *tune, struct tune_candidate *x)
 		x->noise[i] = x->speed[i] > 0 ? (stats_quantile(sorted, x->nr_slices, 75) -
 						 stats_quantile(sorted, x->nr_slices, 25)) /
 							2 / x->speed[i] : 0;
-		tune->alone[i] = 0;
+		/* A divisor is not 0. */
+		tune->alone[i] = LEAST_SPEED;
 		for (unsigned int n = 0; n < tune->nr_candidates + 2; n++) {
 			const struct tune_candidate *one = &tune->list[n];
 
 			if (one->valid[i])
 				tune->alone[i] = fmax(tune->alone[i], one->speed[i]);
-			if (one->complete && one->speed[i] > 0)
+			if (!one->why && one->speed[i] > 0)
 				noise[nr++] = one->noise[i];
 		}
 		tune->noise[i] = stats_median(noise, nr);
@@ -85,7 +85,7 @@ bool tune_is_dominated(const struct tune *tune, const struct tune_candidate *x)
 	for (unsigned int n = 0; n < tune->nr_candidates; n++) {
 		const struct tune_candidate *y = &tune->list[n];
 		/* For one program, a larger set is not better. */
-		bool better = y != x && y->complete &&
+		bool better = y != x && !y->why &&
 			      (tune->nr > 1 || gpupart_tpcset_count(&y->sets[0]) <=
 					       gpupart_tpcset_count(&x->sets[0]));
 
@@ -98,26 +98,22 @@ bool tune_is_dominated(const struct tune *tune, const struct tune_candidate *x)
 	return false;
 }
 
-double tune_share(const struct tune *tune, const struct tune_candidate *x, unsigned int i)
-{
-	return tune->alone[i] > 0 ? x->speed[i] / tune->alone[i] : 0;
-}
-
 double tune_value(const struct tune *tune, const struct tune_candidate *x)
 {
 	const unsigned int of = tune->of;
 	const struct qos_tenant *goal = &tune->c.setup.tenants[of];
-	double share = tune_share(tune, x, of), other = tune_share(tune, x, !of), met;
+	double share = x->speed[of] / tune->alone[of];
+	double other = x->speed[!of] / tune->alone[!of], met;
 
 	if (goal->goal == QOS_BEST_EFFORT)
-		return tune->fair ? fmin(share, other) : share + other;
+		return !strcmp(tune->qos.goal, "fair") ? fmin(share, other) : share + other;
 	met = goal->goal == QOS_ALPHA ? share * 1000 / goal->alpha :
 	      goal->goal == QOS_RATE ? x->speed[of] * 1000 / goal->rate :
 	      x->time_ns[of] > 0 ? goal->latency_ns / x->time_ns[of] : 0;
 	if (met < 1)
 		return met - 1;
 	return tune->nr > 1 ? other :
-	       1 - gpupart_tpcset_count(&x->sets[0]) / (tune->nr_tpcs + 1.0);
+	       1 - gpupart_tpcset_count(&x->sets[0]) / (GPUPART_MAX_TPCS + 1.0);
 }
 
 bool tune_is_close(const struct tune *tune, const struct tune_candidate *x)
@@ -139,7 +135,7 @@ struct tune_candidate *tune_best(struct tune *tune, bool again)
 	for (unsigned int n = 0; n < tune->nr_candidates; n++) {
 		struct tune_candidate *x = &tune->list[n];
 
-		if (x->complete && x->again == again &&
+		if (!x->why && x->again == again &&
 		    (!best || tune_value(tune, x) > tune_value(tune, best)))
 			best = x;
 	}

@@ -130,48 +130,37 @@ static int resume(struct tune *tune, const struct live_tenant *t)
 }
 
 /*
- * Gives the programs the sets of @x, and waits for the end of launches with the previous sets, at
- * most for @ns. If a program has fewer TPCs than in its old set, it may make no progress for a
- * longer time. Half of the time without progress remains for the measurement. So if one program
- * makes no progress, the speed of the other program is still measured. Returns 0 or an exit status.
- */
-static int settle(struct tune *tune, const struct tune_candidate *x, uint64_t ns)
-{
-	bool settled = false;
-	int status = 0;
-
-	for (unsigned int i = 0; i < tune->nr; i++)
-		tune->stall_ns[i] = fmax(STALL_NS, REPORTS * tune->each_ns[i] *
-					 fmax(1, (double)gpupart_tpcset_count(&tune->c.old[i]) /
-						 gpupart_tpcset_count(&x->sets[i])));
-	control_give(&tune->c, x->sets);
-	while (!status && !settled) {
-		status = watch(tune);
-		settled = true;
-		for (unsigned int i = 0; i < tune->nr; i++)
-			settled &= live_settled(&tune->c.live, i, fmin(ns, tune->stall_ns[i] / 2));
-	}
-	live_restart(&tune->c.live);
-	return status;
-}
-
-/*
- * Measures candidate @x. If @whole is true, does not stop early when other candidates are better.
- * Returns 0 or an exit status.
+ * Measures candidate @x for @ns, after at most a quarter of which the launches with the previous
+ * sets have ended. If @whole is true, does not stop early when other candidates are better. Returns
+ * 0 or an exit status.
  */
 static int measure(struct tune *tune, struct tune_candidate *x, uint64_t ns, bool whole)
 {
 	struct live *live = &tune->c.live;
 	uint64_t times[TUNE_PROGRAMS][2][GPUPART_NR_LATENCIES] = { 0 };
 	uint64_t from, settled_ns, slice = ns * 3 / 4 / TUNE_SLICES;
-	int status = settle(tune, x, ns / 4), stalled = -1;
+	int status = 0, stalled = -1;
 	bool changed;
 
+	/* A program with fewer TPCs than in its old set may make no progress for a longer time. */
+	for (unsigned int i = 0; i < tune->nr; i++)
+		tune->stall_ns[i] = fmax(STALL_NS, REPORTS * tune->each_ns[i] *
+					 fmax(1, (double)gpupart_tpcset_count(&tune->c.old[i]) /
+						 gpupart_tpcset_count(&x->sets[i])));
+	control_give(&tune->c, x->sets);
+	/*
+	 * Half of the time without progress remains for the measurement. So if one program makes no
+	 * progress, the speed of the other program is still measured.
+	 */
+	while (!status && !(live_settled(live, 0, fmin(ns / 4, tune->stall_ns[0] / 2)) &&
+			    live_settled(live, 1, fmin(ns / 4, tune->stall_ns[1] / 2))))
+		status = watch(tune);
+	live_restart(live);
 	settled_ns = process_now_ns();
 	from = live->read_ns;
-	x->why = "";
+	x->why = NULL;
 	x->nr_slices = 0;
-	while (!status && stalled < 0 && !*x->why && x->nr_slices < TUNE_SLICES) {
+	while (!status && stalled < 0 && !x->why && x->nr_slices < TUNE_SLICES) {
 		status = watch(tune);
 		stalled = find_stalled(tune, 0);
 		/* Without a complete slice, the incomplete slice has the other program's speed. */
@@ -189,7 +178,6 @@ static int measure(struct tune *tune, struct tune_candidate *x, uint64_t ns, boo
 	changed = live_is_changed(live, 0) | live_is_changed(live, 1);
 	x->why = changed ? "a set was changed by another command" :
 		 stalled >= 0 ? "no progress: old sets restored" : x->why;
-	x->complete = !*x->why;
 	x->valid[0] = !changed && stalled != 0;
 	x->valid[1] = !changed && stalled != 1;
 	tune_compute(tune, x);
@@ -218,7 +206,9 @@ int tune_measure(struct tune *tune)
 	if (status)
 		return status;
 	old = &tune->list[tune->nr_candidates];
-	old[0] = old[1] = (struct tune_candidate){ .sets = { tune->c.old[0], tune->c.old[1] } };
+	old[0] = old[1] = (struct tune_candidate){
+		.sets = { tune->c.old[0], tune->c.old[1] }, .why = "",
+	};
 	each = tune->seconds * 1e9 / (tune->nr_candidates + 1);
 	status = measure(tune, &old[0], each, true);
 	/* The first two candidates measure the solo speeds of two programs. */

@@ -19,16 +19,16 @@ static void add(const struct tune *tune, json_t *table, json_t *chart, const cha
 
 		cells = json_pack("[i, f, o, f, o, o]", gpupart_tpcset_count(&x->sets[i]),
 			x->speed[i], x->valid[i] ?
-			json_real(100 * tune_share(tune, x, i)) : json_null(), 100 * x->noise[i],
+			json_real(100 * x->speed[i] / tune->alone[i]) : json_null(), 100 * x->noise[i],
 			has_times ? json_real(x->time_ns[i] / 1e6) : json_null(),
 			has_times ? json_integer(x->nr_times[i]) : json_null());
 		json_array_extend(row, cells);
 		json_decref(cells);
 	}
-	json_array_append_new(row, json_string(best ?: x->why));
+	json_array_append_new(row, json_string(best ?: x->why ?: ""));
 	report_row(table, "o", row);
 	snprintf(text, sizeof(text), "%u", size);
-	if (x->complete)
+	if (!x->why)
 		report_mark(chart, best ?: shape, last ? x->speed[0] : size, x->speed[last], text);
 }
 
@@ -58,12 +58,13 @@ static void add_all(const struct tune *tune, json_t *report)
 static json_t *make_report(const struct tune *tune)
 {
 	const struct tune_candidate *old = &tune->list[tune->nr_candidates];
+	struct gpupart_tpcset room = gpupart_tpcset_or(&tune->room[0], &tune->room[1]);
 	char title[256], set[OUT_SET_STRLEN];
 	unsigned int equal = 0;
 	json_t *report;
 
 	snprintf(title, sizeof(title), "%u candidates on %u TPCs of %.60s, %s%s, in %.1f s",
-		 tune->nr_candidates, tune->nr_tpcs,
+		 tune->nr_candidates, gpupart_tpcset_count(&room),
 		 gpupart_topology_info(tune->c.live.topo)->name, tune->c.live.pci,
 		 tune->args.simulated ? " (simulated)" : "", tune->took);
 	report = report_new("tune", title, tune->args.simulated);
@@ -81,7 +82,7 @@ static json_t *make_report(const struct tune *tune)
 			gpupart_tpcset_count(&tune->best->sets[i]),
 			out_set(set, sizeof(set), tune->c.live.topo, &tune->best->sets[i]));
 	for (const struct tune_candidate *x = tune->list; x < old; x++)
-		equal += x != tune->best && x->complete && tune_is_close(tune, x);
+		equal += x != tune->best && !x->why && tune_is_close(tune, x);
 	report_mean(
 		report,
 		"The best choice for the goal %s%s is %s. %u other candidates are worse by less than the noise.",

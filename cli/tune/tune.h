@@ -24,9 +24,8 @@ struct tune_candidate {
 	double time_ns[TUNE_PROGRAMS];		/* percentile of the request times, or of the
 						 * report intervals; 0: no times */
 	bool valid[TUNE_PROGRAMS];	/* @speed is the speed with these sets */
-	bool complete;			/* it was measured in all slices */
 	bool again;	/* it is one of the best candidates, so it was measured again for longer */
-	const char *why;		/* the reason why it is not complete, or "" */
+	const char *why;	/* the reason why it was not measured completely, or NULL */
 };
 
 /* One run of 'gpupart tune': its options, its programs, and its candidates. */
@@ -38,18 +37,16 @@ struct tune {
 	struct args_texts outputs;
 	char **programs[TUNE_PROGRAMS];	/* command lines to start; NULL for a running job */
 	unsigned int nr;		/* programs: 1 or 2 */
-	bool fair;			/* for two programs without a goal in @c: fair, not sum */
 	unsigned int of;		/* index of the program with the goal */
-	struct control c;		/* the goal is that of tenant @of */
+	struct control c;		/* has the goal of program @of, if it is not sum or fair */
 	struct gpupart_tpcset room[TUNE_PROGRAMS];	/* TPCs that candidates may use */
-	unsigned int nr_tpcs;		/* number of these TPCs */
 	uint64_t each_ns[TUNE_PROGRAMS];	/* report interval with the old sets */
 	uint64_t stall_ns[TUNE_PROGRAMS]; /* time without progress after which a program has
 					   * stalled with the present set */
 	unsigned int nr_candidates;
 	/* After the candidates come two measurements of the old sets: the first and the last. */
 	struct tune_candidate list[TUNE_MOST + 2];
-	double alone[TUNE_PROGRAMS];	/* the highest valid speed of each program */
+	double alone[TUNE_PROGRAMS];	/* the highest valid speed of each program, not 0 */
 	double noise[TUNE_PROGRAMS];	/* median noise of all complete measurements */
 	struct tune_candidate *best;
 	double took;			/* seconds */
@@ -72,7 +69,6 @@ void tune_compute(struct tune *tune, struct tune_candidate *x);
  * larger than the noise.
  */
 bool tune_is_dominated(const struct tune *tune, const struct tune_candidate *x);
-double tune_share(const struct tune *tune, const struct tune_candidate *x, unsigned int i);
 /*
  * Returns the value of @x for the goal. Higher values are better. If the value is below 0, @x does
  * not meet the goal.

@@ -286,7 +286,7 @@ refused 2 "one of the programs is missing" tune $e -- : true
 refused 2 "tune can measure at most two jobs or programs" tune $e -- true : false : sh
 refused 2 "--mps: needs a program after --" tune "$a" --mps
 for goal in sum fair; do
-	refused 2 "--goal $goal: the goals sum and fair need two programs: use alpha=, rate= or latency=" tune "$a" --goal $goal
+	refused 2 "--goal '$goal': must be [NAME:]alpha=, rate= or latency=, or for two programs, sum or fair" tune "$a" --goal $goal
 done
 for name in "''" "a b" "a:b" "a,b" -x; do
 	refused 2 "--name $name: must be 1 to 63 characters" tune $e "--name=${name#"''"}" -- true

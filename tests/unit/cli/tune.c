@@ -88,7 +88,7 @@ static struct tune_candidate *put(unsigned int n, double a, double b, double noi
 	struct tune_candidate *x = &tune.list[n];
 
 	*x = (struct tune_candidate){
-		.valid = { true, true }, .complete = true, .nr_slices = TUNE_SLICES,
+		.valid = { true, true }, .nr_slices = TUNE_SLICES,
 	};
 	for (unsigned int s = 0; s < TUNE_SLICES; s++) {
 		x->slices[0][s] = a * (1 + (s % 2 ? noise : -noise));
@@ -119,7 +119,7 @@ static void check_choice(void)
 
 	memset(&tune, 0, sizeof(tune));
 	tune.nr = 2;
-	tune.nr_tpcs = 66;
+	tune.qos.goal = "sum";
 	put(0, 100, 10, 0);
 	put(1, 60, 90, 0);
 	put(2, 50, 100, 0);
@@ -127,7 +127,7 @@ static void check_choice(void)
 	       "speeds are medians, alone is the best that was seen");
 	tap_ok(find_best(&tune, best, NR_BEST) == 3 && best[0] == &tune.list[1] &&
 	       best[1] == &tune.list[2] && best[2] == &tune.list[0], "sum: the most of both");
-	tune.fair = true;
+	tune.qos.goal = "fair";
 	put(3, 71, 70, 0);
 	tap_ok(find_best(&tune, best, 1) == 1 && best[0] == &tune.list[3],
 	       "fair: the most for the one with less");
@@ -152,7 +152,7 @@ static void check_choice(void)
 	tap_ok(best[0] == &tune.list[2] && best[1] == &tune.list[0] &&
 	       tune_value(&tune, best[1]) < 0,
 	       "a latency: the one within it; what has no times is last");
-	tune.list[2].complete = false;
+	tune.list[2].why = "";
 	find_best(&tune, best, 1);
 	tap_ok(best[0] == &tune.list[0], "one in which a program stood still is none");
 	tune.nr = 1;
@@ -184,7 +184,6 @@ static void check_choice(void)
 	tap_ok(tune_is_close(&tune, &tune.list[1]) && !tune_is_close(&tune, &tune.list[2]),
 	       "the goal is reached: what the other program has");
 	tune.nr = 1;
-	tune.nr_tpcs = 100;
 	put(1, 100, 0, 0.05)->sets[0] = gpupart_tpcset_first(12);
 	tap_ok(!tune_is_close(&tune, &tune.list[1]), "one program: more TPCs are not noise");
 	tune.list[1].sets[0] = tune.list[0].sets[0];
@@ -194,7 +193,8 @@ static void check_choice(void)
 	tune.nr = 2;
 	put(0, 100, 10, 0);
 	x = put(1, 200, 30, 0);
-	x->complete = x->valid[1] = false;
+	x->why = "";
+	x->valid[1] = false;
 	put(0, 100, 10, 0);
 	tap_ok(tune.alone[0] == 200 && tune.alone[1] == 10,
 	       "only the other program stood still: its speed alone counts");
