@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* gpupart tune: finds the best sets for programs. It changes the sets while the programs run. */
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "cli/cmd.h"
@@ -52,51 +51,6 @@ const char tune_help[] =
 "  gpupart tune --mps --goal fair -- ./serve --batch 16 : ./train\n";
 
 /*
- * Reads the names of jobs, or if "--" is present, "PROGRAM ARGS : PROGRAM ARGS" at @programs. Ends
- * each program with NULL. The values of --name are @given. Returns 0 or an error.
- */
-static int take_words(struct tune *tune, const struct args_texts *given, char **jobs,
-		      char **programs)
-{
-	const char **names = tune->qos.tenants.texts;
-
-	if (programs && *jobs)
-		return usage_error("'%s' cannot be used with a program after --", *jobs);
-	if (!programs && (given->nr || tune->qos.mps))
-		return usage_error("%s: needs a program after --",
-				   tune->qos.mps ? "--mps" : "--name");
-	for (char **word = programs ?: jobs, **end; *word; word = end) {
-		bool has_name = tune->nr < given->nr;
-
-		if (tune->nr == TUNE_PROGRAMS)
-			return usage_error("'%s': tune can measure at most two jobs or programs",
-					   *word);
-		for (end = word + 1; programs && *end && strcmp(*end, ":");)
-			end++;
-		if (programs && (!strcmp(*word, ":") || (*end && !end[1])))
-			return usage_error(
-				"':' separates two programs, but one of the programs is missing");
-		if (programs && *end)
-			*end++ = NULL;
-		tune->programs[tune->nr] = programs ? word : NULL;
-		names[tune->nr] = has_name ? given->texts[tune->nr] :
-				  programs ? basename(*word) : *word;
-		if (check_name(has_name ? "--name" : programs ? "without --name, the name" : "job",
-			       names[tune->nr++]))
-			return EXIT_USAGE;
-	}
-	if (!tune->nr)
-		return usage_error(
-			"no job was given: use the names of one or two jobs, or programs after --");
-	if (given->nr > tune->nr)
-		return usage_error("there are more names than programs");
-	if (tune->nr > 1 && !strcmp(names[0], names[1]))
-		return usage_error("two programs are named %s: name two different jobs, or use "
-				   "--name to give two programs different names", names[0]);
-	return 0;
-}
-
-/*
  * Finds a job of this user. If no option selects a GPU, selects the GPU of the job. Returns 0 or an
  * error.
  */
@@ -112,37 +66,68 @@ static int find_job(const char *name, struct args *args)
 		return usage_error("you have no running job named '%s' under this version of "
 				   "gpupart: see 'gpupart ps'", name);
 	/* The list of jobs is not freed, because @args refers to it. */
-	if (jobs[j].simulated && !args->source)
-		args->source = jobs[j].source;
-	else if (!jobs[j].simulated && !args->gpu)
-		args->gpu = jobs[j].pci;
+	if (jobs[j].simulated)
+		args->source = args->source ?: jobs[j].source;
+	else
+		args->gpu = args->gpu ?: jobs[j].pci;
 	return 0;
 }
 
 /*
- * Makes values of qos's option --tenant, from the value of --goal and from the names. Returns 0 or
- * an error.
+ * Makes values of qos's option --tenant, from the value of --goal, and from names of jobs, or if
+ * "--" is present, from "PROGRAM ARGS : PROGRAM ARGS" at @words. Ends each program with NULL. The
+ * values of --name are @given. Returns 0 or an error.
  */
-static int take_goal(struct tune *tune)
+static int take_words(struct tune *tune, const struct args_texts *given, char **jobs, char **words)
 {
-	const char *goal = tune->qos.goal ?: tune->nr > 1 ? "sum" : "alpha=0.95", *name;
-	struct args_texts *tenants = &tune->qos.tenants;
-	bool speeds = !strcmp(goal, "sum") || !strcmp(goal, "fair");
-	char *demands = alloc_text("%s", speeds ? "" : goal);
+	const char **names = tune->qos.tenants.texts, *goal = tune->qos.goal, *of;
+	char *demands;
+	int status = 0;
 
-	tune->qos.goal = goal;
-	if (speeds ? tune->nr == 1 : !strchr(goal, '='))
+	if (words && *jobs)
+		return usage_error("'%s' cannot be used with a program after --", *jobs);
+	if (!words && tune->qos.mps)
+		return usage_error("--mps: needs a program after --");
+	for (; *jobs && tune->nr <= TUNE_PROGRAMS; jobs++)
+		names[tune->nr++] = *jobs;
+	while (words && *words && tune->nr <= TUNE_PROGRAMS) {
+		names[tune->nr] = tune->nr < given->nr ? given->texts[tune->nr] : basename(*words);
+		tune->programs[tune->nr] = words;
+		while (*words && strcmp(*words, ":"))
+			words++;
+		if (words == tune->programs[tune->nr++] || (*words && !words[1]))
+			return usage_error("':': one of the programs is missing");
+		if (*words)
+			*words++ = NULL;
+	}
+	if (tune->nr > TUNE_PROGRAMS)
+		return usage_error("'%s': tune can measure at most two jobs or programs",
+				   names[TUNE_PROGRAMS]);
+	if (!tune->nr)
+		return usage_error(
+			"no job was given: use the names of one or two jobs, or programs after --");
+	if (given->nr > (words ? tune->nr : 0))
+		return usage_error("there are more names than programs");
+	if (tune->nr > 1 && !strcmp(names[0], names[1]))
+		return usage_error("two programs are named %s: name two different jobs, or use "
+				   "--name to give two programs different names", names[0]);
+	goal = tune->qos.goal = goal ?: tune->nr > 1 ? "sum" : "alpha=0.95";
+	demands = alloc_text("%s", !strcmp(goal, "sum") || !strcmp(goal, "fair") ? "" : goal);
+	if (*demands || !*goal ? !strchr(goal, '=') : tune->nr == 1)
 		return usage_error("--goal '%s': must be [NAME:]alpha=, rate= or latency=, or for "
 				   "two programs, sum or fair", goal);
-	name = strchr(demands, ':') ? strsep(&demands, ":") : NULL;
-	while (name && tune->of < tune->nr && strcmp(tenants->texts[tune->of], name))
+	of = strchr(demands, ':') ? strsep(&demands, ":") : names[0];
+	while (tune->of < tune->nr && strcmp(names[tune->of], of))
 		tune->of++;
 	if (tune->of == tune->nr)
 		return usage_error("--goal %s: none of the programs has this name", goal);
-	for (; tenants->nr < tune->nr; tenants->nr++)
-		tenants->texts[tenants->nr] = alloc_text("%s:%s", tenants->texts[tenants->nr],
-							 tenants->nr == tune->of ? demands : "");
-	return 0;
+	for (unsigned int i = 0; i < tune->nr && !status; i++) {
+		status = !words ? find_job(names[i], &tune->args) : check_name(i < given->nr ?
+			 "--name" : "without --name, the name", names[i]);
+		names[i] = alloc_text("%s:%s", names[i], i == tune->of ? demands : "");
+	}
+	tune->qos.tenants.nr = tune->nr;
+	return status;
 }
 
 /*
@@ -161,44 +146,24 @@ static int begin(struct tune *tune)
 		struct gpupart_tpcset left, *old = &c->old[i];
 
 		tune->room[i] = live_available(&c->live, i);
+		if (!tune->programs[i]) {
+			*old = c->setup.tenants[i].adopted;
+			*old = gpupart_tpcset_empty(old) ? tune->room[i] : *old;
+			gpupart_tpcset_format_list(old, list, sizeof(list));
+			remark("%s has TPCs %s; if tune does not restore this set, run "
+			       "'gpupart set %s -t %s'", name, list, name, list);
+			continue;
+		}
 		left = gpupart_tpcset_andnot(&tune->room[i], &c->old[!i]);
-		if (gpupart_tpcset_count(&tune->room[i]) < tune->nr)
+		if (gpupart_set_shape(cmd_gp, c->live.topo, GPUPART_SHAPE_PACKED, &left,
+				      gpupart_tpcset_count(&left) / (tune->nr - i), old))
 			return usage_error(
 				"%s: the outer limit and other programs leave only %u TPCs for this program",
 				name, gpupart_tpcset_count(&tune->room[i]));
-		if (tune->programs[i]) {
-			gpupart_set_shape(cmd_gp, c->live.topo, GPUPART_SHAPE_PACKED, &left,
-					  gpupart_tpcset_count(&left) / (tune->nr - i), old);
-			qos_spec_program(&c->setup.specs[i], tune->programs[i]);
-			status = control_start(c, i, old);
-			continue;
-		}
-		*old = c->setup.tenants[i].adopted;
-		*old = gpupart_tpcset_empty(old) ? tune->room[i] : *old;
-		gpupart_tpcset_format_list(old, list, sizeof(list));
-		remark("%s has TPCs %s; if tune does not restore this set, run "
-		       "'gpupart set %s -t %s'", name, list, name, list);
+		qos_spec_program(&c->setup.specs[i], tune->programs[i]);
+		status = control_start(c, i, old);
 	}
 	return status ?: control_guard(c);
-}
-
-static int tune(struct tune *tune)
-{
-	struct control *c = &tune->c;
-	int status;
-
-	c->calibrating = true;
-	status = control_open(c, &tune->args, &tune->qos) ?: begin(tune) ?: tune_measure(tune);
-	tune->met = !status && tune_value(tune, tune->best) >= 0;
-	tune->apply &= tune->met;
-	if (tune->apply)
-		control_give(c, tune->best->sets);
-	control_guard_end(c);
-	for (unsigned int i = 0; i < tune->nr && !tune->apply; i++)
-		control_end(c, i);
-	status = status ?: tune_show(tune);
-	control_close(c);
-	return status;
 }
 
 int cmd_tune(int argc, char **argv)
@@ -207,32 +172,39 @@ int cmd_tune(int argc, char **argv)
 	 * In the arguments of the tenants, --json is always present. The output of the programs
 	 * must not appear between the lines of the table.
 	 */
-	static struct tune run = { .seconds = 60, .wait = 30, .args = { .json = true } };
+	static struct tune t = {
+		.seconds = 60, .wait = 30, .args = { .json = true }, .c = { .calibrating = true },
+	};
 	const char *seconds = NULL, *wait = NULL;
 	struct args_texts names = { 0 };
-	struct args *args = &run.args;
 	const struct args_option own[] = {
-		{ .name = "goal", .value = &run.qos.goal }, { .name = "json", .given = &run.json },
+		{ .name = "goal", .value = &t.qos.goal }, { .name = "json", .given = &t.json },
 		{ .name = "seconds", .value = &seconds }, { .name = "wait", .value = &wait },
-		{ .name = "apply", .given = &run.apply },
-		{ .name = "name", .values = &names }, { .name = "mps", .given = &run.qos.mps },
-		{ .name = "output", .letter = 'o', .values = &run.outputs }, { 0 },
+		{ .name = "apply", .given = &t.apply },
+		{ .name = "name", .values = &names }, { .name = "mps", .given = &t.qos.mps },
+		{ .name = "output", .letter = 'o', .values = &t.outputs }, { 0 },
 	};
 	int status, end = 1;
 
 	while (end < argc && strcmp(argv[end], "--"))
 		end++;
 	argv[end] = NULL;
-	status = args_parse(args, ARGS_SIM | ARGS_GPU | ARGS_NAMES, own, tune_help, end, argv) ?:
-		 take_words(&run, &names, args->program, end < argc ? &argv[end + 1] : NULL) ?:
-		 args_seconds("--seconds", seconds, 1, &run.seconds) ?:
-		 args_seconds("--wait", wait, 1, &run.wait);
-	for (unsigned int i = 0; i < run.outputs.nr && !status; i++)
-		status = out_check(run.outputs.texts[i]);
-	for (unsigned int i = 0; i < run.nr && !run.programs[i] && !status; i++)
-		status = find_job(run.qos.tenants.texts[i], args);
-	status = status ?: take_goal(&run) ?: args_simulate(args);
+	status = args_parse(&t.args, ARGS_SIM | ARGS_GPU | ARGS_NAMES, own, tune_help, end, argv) ?:
+		 take_words(&t, &names, t.args.program, end < argc ? &argv[end + 1] : NULL) ?:
+		 args_seconds("--seconds", seconds, 1, &t.seconds) ?:
+		 args_seconds("--wait", wait, 1, &t.wait);
+	for (unsigned int i = 0; i < t.outputs.nr && !status; i++)
+		status = out_check(t.outputs.texts[i]);
+	status = status ?: args_simulate(&t.args);
 	/* The tenants take no program from the arguments. */
-	args->program = &argv[argc];
-	return status ?: tune(&run);
+	t.args.program = &argv[argc];
+	if (status)
+		return status;
+	status = control_open(&t.c, &t.args, &t.qos) ?: begin(&t) ?: tune_measure(&t);
+	t.apply &= t.met;
+	for (unsigned int i = 0; i < t.nr && !t.apply; i++)
+		control_end(&t.c, i);
+	status = status ?: tune_show(&t);
+	control_close(&t.c);
+	return status;
 }

@@ -122,8 +122,20 @@ int control_open(struct control *c, const struct args *args, const struct qos_op
 	return status ?: options->dry_run ? 0 : take_lock(c);
 }
 
+/* After this call, the guard process does not restore the sets. */
+static void guard_end(struct control *c)
+{
+	if (!c->guard)
+		return;
+	if (write(c->guard, "", 1) == 1)
+		waitpid(c->guard_pid, NULL, 0);
+	close(c->guard);
+	c->guard = 0;
+}
+
 void control_close(struct control *c)
 {
+	guard_end(c);
 	lend_close(c);
 	live_close(&c->live);
 	qos_setup_free(&c->setup);
@@ -396,16 +408,6 @@ int control_guard(struct control *c)
 	close(fds[0]);
 	c->guard = fds[1];
 	return c->guard_pid > 0 ? 0 : failure("cannot create a process: %s", strerror(errno));
-}
-
-void control_guard_end(struct control *c)
-{
-	if (!c->guard)
-		return;
-	if (write(c->guard, "", 1) == 1)
-		waitpid(c->guard_pid, NULL, 0);
-	close(c->guard);
-	c->guard = 0;
 }
 
 /* ------------------------------------------------------------------------ signals */

@@ -7,7 +7,6 @@
 
 #define LEAST_TPCS	4 /* enough TPCs for a cluster of 8 blocks: libraries launch such
 			   * clusters */
-#define LEAST_SPEED	1e-9 /* units a second */
 #define LEAST_MARGIN	0.02 /* a smaller difference of speeds, as a fraction, does not stop a
 			      * measurement */
 
@@ -36,38 +35,35 @@ int tune_list(struct tune *tune, unsigned int nr)
 	unsigned int all = gpupart_tpcset_count(&tune->room[0]);
 	unsigned int least = all < 2 * LEAST_TPCS ? 1 : LEAST_TPCS;
 
-	if (tune->nr == TUNE_PROGRAMS)
-		add(tune, 1, least, GPUPART_SHAPE_PACKED);
+	/* Does nothing if there is only one program, because its room is empty. */
+	add(tune, 1, least, GPUPART_SHAPE_PACKED);
 	add(tune, 0, tune->nr == TUNE_PROGRAMS ? least : all, GPUPART_SHAPE_PACKED);
 	nr = (nr - tune->nr_candidates) / GPUPART_NR_SHAPES;
 	for (unsigned int i = 0; i < nr * GPUPART_NR_SHAPES; i++) {
 		unsigned int size = all * (i / GPUPART_NR_SHAPES + 1) / (nr + 1);
-		unsigned int smaller = all * (i / GPUPART_NR_SHAPES) / (nr + 1);
-
 		/* Sets of whole GPCs have few sizes. Do not go down to the previous size. */
-		while (size >= least && size > smaller &&
-		       !add(tune, 0, size, i % GPUPART_NR_SHAPES))
+		unsigned int smallest = fmax(least, all * (i / GPUPART_NR_SHAPES) / (nr + 1) + 1);
+
+		while (size >= smallest && !add(tune, 0, size, i % GPUPART_NR_SHAPES))
 			size--;
 	}
 	return tune->nr_candidates >= 2 ? 0 :
-	       usage_error("%u TPCs are too few to choose from: other programs use the rest",
-			   all);
+	       usage_error("%u TPCs are too few to choose: other programs use the rest", all);
 }
 
 void tune_compute(struct tune *tune, struct tune_candidate *x)
 {
-	double sorted[TUNE_SLICES], noise[TUNE_MOST + 2];
+	double sorted[TUNE_SLICES], noise[TUNE_MOST + 2], range;
 
 	for (unsigned int i = 0; i < tune->nr; i++) {
 		unsigned int nr = 0;
 
 		memcpy(sorted, x->slices[i], sizeof(sorted));
 		x->speed[i] = stats_median(sorted, x->nr_slices);
-		x->noise[i] = x->speed[i] > 0 ? (stats_quantile(sorted, x->nr_slices, 75) -
-						 stats_quantile(sorted, x->nr_slices, 25)) /
-							2 / x->speed[i] : 0;
-		/* A divisor is not 0. */
-		tune->alone[i] = LEAST_SPEED;
+		range = stats_quantile(sorted, x->nr_slices, 75) -
+			stats_quantile(sorted, x->nr_slices, 25);
+		x->noise[i] = x->speed[i] > 0 ? range / 2 / x->speed[i] : 0;
+		tune->alone[i] = 1e-9;	/* a divisor, so not 0 */
 		for (unsigned int n = 0; n < tune->nr_candidates + 2; n++) {
 			const struct tune_candidate *one = &tune->list[n];
 
@@ -118,26 +114,22 @@ double tune_value(const struct tune *tune, const struct tune_candidate *x)
 
 bool tune_is_close(const struct tune *tune, const struct tune_candidate *x)
 {
-	double best = tune_value(tune, tune->best), noise = fmax(tune->noise[0], tune->noise[1]);
+	double best = tune_value(tune, tune->best);
 	/* Below 0, a value is the reached part of the goal, minus 1. */
-	double add = best < 0 ? 1 : 0;
-
+	double add_one = best < 0;
 	/* With one program that reaches the goal, the value is a number of TPCs, without noise. */
-	if (best >= 0 && tune->nr == 1)
-		noise = 0;
-	return best > -1 && tune_value(tune, x) + add >= (best + add) * (1 - noise);
+	double noise = best >= 0 && tune->nr == 1 ? 0 : fmax(tune->noise[0], tune->noise[1]);
+
+	return best > -1 && tune_value(tune, x) + add_one >= (best + add_one) * (1 - noise);
 }
 
 struct tune_candidate *tune_best(struct tune *tune, bool again)
 {
-	struct tune_candidate *best = NULL;
+	struct tune_candidate *best = NULL, *x;
 
-	for (unsigned int n = 0; n < tune->nr_candidates; n++) {
-		struct tune_candidate *x = &tune->list[n];
-
+	for (x = tune->list; x < tune->list + tune->nr_candidates; x++)
 		if (!x->why && x->again == again &&
 		    (!best || tune_value(tune, x) > tune_value(tune, best)))
 			best = x;
-	}
 	return best;
 }

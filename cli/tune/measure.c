@@ -37,18 +37,17 @@ static int watch(struct tune *tune)
 
 /*
  * Finds a program without progress for so long that its smaller set cannot be the reason. If
- * @since_ns is not 0, also finds a program without progress since @since_ns. If there is no such
- * program, returns -1.
+ * @since is not 0, also finds a program without progress since that time. If there is no such
+ * program, returns NULL.
  */
-static int find_stalled(const struct tune *tune, uint64_t since_ns)
+static const struct live_tenant *find_stalled(const struct tune *tune, uint64_t since)
 {
 	const struct live_tenant *t = tune->c.live.tenants;
-	uint64_t now = process_now_ns();
 
 	for (unsigned int i = 0; i < tune->nr; i++)
-		if (t[i].moved_ns <= since_ns || now - t[i].moved_ns > tune->stall_ns[i])
-			return i;
-	return -1;
+		if (t[i].moved_ns <= since || process_now_ns() - t[i].moved_ns > tune->stall_ns[i])
+			return &t[i];
+	return NULL;
 }
 
 /*
@@ -59,74 +58,53 @@ static int find_stalled(const struct tune *tune, uint64_t since_ns)
 static int find_measure(struct tune *tune, unsigned int i)
 {
 	struct live_tenant *t = &tune->c.live.tenants[i];
-	uint64_t begin = process_now_ns(), ns = 0;
+	uint64_t begin = process_now_ns();
 	struct gpupart_lending lending;
 	int status = 0;
 
 	t->by_records = true;
-	while (!status && (t->since_change < 3 || (t->by_records && ns < RECORDS_NS))) {
-		if (ns > tune->wait * 1e9)
-			return failure(
-				"%s made no report in %g s, and none of its launches was recorded, "
-				"so the program cannot be measured: see 'gpupart doctor'",
-				t->name, tune->wait);
+	while (!status && !t->ever_told &&
+	       process_now_ns() - begin < (t->since_change < 3 ? tune->wait * 1e9 : RECORDS_NS))
 		status = watch(tune);
-		ns = process_now_ns() - begin;
-		if (t->by_records && t->ever_told) {
-			t->by_records = false;
-			t->since_change = 0;
-			begin = process_now_ns();
-		}
-	}
-	tune->each_ns[i] = ns / (t->since_change ?: 1);
+	t->by_records = !t->ever_told;
+	t->since_change = t->by_records ? t->since_change : 0;
+	begin = t->by_records ? begin : process_now_ns();
+	while (!status && t->since_change < 3 && process_now_ns() - begin < tune->wait * 1e9)
+		status = watch(tune);
+	if (status)
+		return status;
+	if (t->since_change < 3)
+		return failure("%s made no report in %g s, and none of its launches was recorded: "
+			       "see 'gpupart doctor'", t->name, tune->wait);
+	tune->each_ns[i] = (process_now_ns() - begin) / t->since_change;
 	/* The speed of a borrower is not the speed of its set. */
-	if (!status && lend_borrows(t, &lending))
-		return failure("%s borrows TPCs of %s, so its speed is not the speed of its set: "
-			       "start it without --lend and without 'gpupart qos'",
-			       t->name, lending.lender);
-	return status;
+	return !lend_borrows(t, &lending) ? 0 :
+	       failure("%s borrows TPCs of %s, so its speed is not the speed of its set: start it "
+		       "without --lend and without 'gpupart qos'", t->name, lending.lender);
 }
 
 /*
- * Ends a slice of @ns. Each program has two histograms in @times: the times of its requests, and
- * the times between its reports.
+ * Ends a slice of @ns. Each program has a histogram in @times: the times of its requests, or if it
+ * reports no requests, the times between its reports.
  */
 static void take_slice(struct tune *tune, struct tune_candidate *x,
-		       uint64_t (*times)[2][GPUPART_NR_LATENCIES], uint64_t ns)
+		       uint64_t (*times)[GPUPART_NR_LATENCIES], uint64_t ns)
 {
 	struct qos_measured m;
 
 	for (unsigned int i = 0; i < tune->nr; i++) {
 		const struct live_tenant *t = &tune->c.live.tenants[i];
 		const struct qos_spec *spec = &tune->c.setup.specs[i];
-		uint64_t nr[2] = { 0 };
 
-		for (unsigned int b = 0; b < GPUPART_NR_LATENCIES; b++) {
-			nr[0] += times[i][0][b] += t->latencies[b];
-			nr[1] += times[i][1][b] += t->pauses[b];
-		}
-		x->nr_times[i] = nr[!nr[0]];
-		x->time_ns[i] = live_percentile(times[i][!nr[0]], nr[!nr[0]], spec->percentile);
+		x->nr_times[i] = 0;
+		for (unsigned int b = 0; b < GPUPART_NR_LATENCIES; b++)
+			x->nr_times[i] += times[i][b] += t->latencies[b] + t->pauses[b];
+		x->time_ns[i] = live_percentile(times[i], x->nr_times[i], spec->percentile);
 		live_take(&tune->c.live, i, &tune->c.setup.tenants[i], spec, ns, &m);
 		x->slices[i][x->nr_slices] = m.work * 1e6 / ns;
 	}
 	x->nr_slices++;
 	tune_compute(tune, x);
-}
-
-/*
- * Restores the old sets of all programs. Waits until the stalled program @t makes progress. If the
- * program makes no progress, returns an exit status. Otherwise returns 0.
- */
-static int resume(struct tune *tune, const struct live_tenant *t)
-{
-	int status = 0;
-
-	control_give(&tune->c, tune->c.old);
-	while (!status && !t->since_change && process_now_ns() - t->changed_ns < RESUME_NS)
-		status = watch(tune);
-	return status ?: t->since_change ? 0 :
-	       failure("%s makes no progress even with its old set", t->name);
 }
 
 /*
@@ -137,9 +115,10 @@ static int resume(struct tune *tune, const struct live_tenant *t)
 static int measure(struct tune *tune, struct tune_candidate *x, uint64_t ns, bool whole)
 {
 	struct live *live = &tune->c.live;
-	uint64_t times[TUNE_PROGRAMS][2][GPUPART_NR_LATENCIES] = { 0 };
-	uint64_t from, settled_ns, slice = ns * 3 / 4 / TUNE_SLICES;
-	int status = 0, stalled = -1;
+	const struct live_tenant *stalled = NULL;
+	uint64_t times[TUNE_PROGRAMS][GPUPART_NR_LATENCIES] = { 0 };
+	uint64_t from, begin, slice = ns * 3 / 4 / TUNE_SLICES;
+	int status = 0;
 	bool changed;
 
 	/* A program with fewer TPCs than in its old set may make no progress for a longer time. */
@@ -156,59 +135,57 @@ static int measure(struct tune *tune, struct tune_candidate *x, uint64_t ns, boo
 			    live_settled(live, 1, fmin(ns / 4, tune->stall_ns[1] / 2))))
 		status = watch(tune);
 	live_restart(live);
-	settled_ns = process_now_ns();
-	from = live->read_ns;
+	from = begin = live->read_ns;
 	x->why = NULL;
 	x->nr_slices = 0;
-	while (!status && stalled < 0 && !x->why && x->nr_slices < TUNE_SLICES) {
+	while (!status && !stalled && !x->why && x->nr_slices < TUNE_SLICES) {
 		status = watch(tune);
 		stalled = find_stalled(tune, 0);
 		/* Without a complete slice, the incomplete slice has the other program's speed. */
-		if (status || (stalled < 0 ? live->read_ns - from < slice : x->nr_slices))
+		if (status || (stalled ? x->nr_slices : live->read_ns - from < slice))
 			continue;
 		take_slice(tune, x, times, live->read_ns - from);
 		from = live->read_ns;
-		if (!whole && x->nr_slices >= 3 && find_stalled(tune, settled_ns) < 0 &&
+		if (!whole && x->nr_slices >= 3 && !find_stalled(tune, begin) &&
 		    tune_is_dominated(tune, x))
 			x->why = "stopped early: another one is better in everything";
 	}
 	if (status)
 		return status;
-	stalled = stalled < 0 ? find_stalled(tune, settled_ns) : stalled;
+	stalled = stalled ?: find_stalled(tune, begin);
 	changed = live_is_changed(live, 0) | live_is_changed(live, 1);
 	x->why = changed ? "a set was changed by another command" :
-		 stalled >= 0 ? "no progress: old sets restored" : x->why;
-	x->valid[0] = !changed && stalled != 0;
-	x->valid[1] = !changed && stalled != 1;
+		 stalled ? "no progress: old sets restored" : x->why;
+	x->valid[0] = !changed && stalled != &live->tenants[0];
+	x->valid[1] = !changed && stalled != &live->tenants[1];
 	tune_compute(tune, x);
-	return stalled >= 0 ? resume(tune, &live->tenants[stalled]) : 0;
+	if (!stalled)
+		return 0;
+	/* Restore the old sets at once, and wait until the stalled program makes progress. */
+	control_give(&tune->c, tune->c.old);
+	while (!status && !stalled->since_change &&
+	       process_now_ns() - stalled->changed_ns < RESUME_NS)
+		status = watch(tune);
+	return status ?: stalled->since_change ? 0 :
+	       failure("%s makes no progress even with its old set", stalled->name);
 }
 
 int tune_measure(struct tune *tune)
 {
 	struct tune_candidate *old, *x;
 	uint64_t begin = process_now_ns(), each;
-	double most, nr;
-	int status = 0;
+	int status = find_measure(tune, 0) ?: tune->nr > 1 ? find_measure(tune, 1) : 0;
+	double most = fmax(tune->each_ns[0], tune->each_ns[1]) / 1e9;
+	double nr = tune->seconds * 3 / 4 / REPORTS / most;
 
-	tune->c.live.if_changed =
-		"this candidate is ignored, and the next candidate changes the set again";
-	for (unsigned int i = 0; i < tune->nr && !status; i++)
-		status = find_measure(tune, i);
-	if (status)
-		return status;
-	most = fmax(tune->each_ns[0], tune->each_ns[1]) / 1e9;
-	nr = tune->seconds * 3 / 4 / REPORTS / most;
-	if (nr < LEAST_CANDIDATES)
+	if (!status && nr < LEAST_CANDIDATES)
 		remark("a program reports only every %g s, but each candidate is measured for "
 		       "only %g s: use a larger --seconds", most, tune->seconds / LEAST_CANDIDATES);
-	status = tune_list(tune, fmin(fmax(nr, LEAST_CANDIDATES), TUNE_MOST));
+	status = status ?: tune_list(tune, fmin(fmax(nr, LEAST_CANDIDATES), TUNE_MOST));
 	if (status)
 		return status;
 	old = &tune->list[tune->nr_candidates];
-	old[0] = old[1] = (struct tune_candidate){
-		.sets = { tune->c.old[0], tune->c.old[1] }, .why = "",
-	};
+	old[0] = old[1] = (struct tune_candidate){ .sets = { tune->c.old[0], tune->c.old[1] } };
 	each = tune->seconds * 1e9 / (tune->nr_candidates + 1);
 	status = measure(tune, &old[0], each, true);
 	/* The first two candidates measure the solo speeds of two programs. */
@@ -221,7 +198,8 @@ int tune_measure(struct tune *tune)
 	status = status ?: measure(tune, &old[1], each, true);
 	/* Do not use other candidates, because their times come from too few requests. */
 	tune->best = tune_best(tune, true);
-	control_give(&tune->c, tune->c.old);
+	tune->met = !status && tune->best && tune_value(tune, tune->best) >= 0;
+	control_give(&tune->c, tune->met && tune->apply ? tune->best->sets : tune->c.old);
 	tune->took = (process_now_ns() - begin) / 1e9;
 	return status ?: tune->best ? 0 : failure("no candidate could be measured completely");
 }

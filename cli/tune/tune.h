@@ -35,7 +35,7 @@ struct tune {
 	double seconds, wait;
 	bool json, apply;		/* later, @apply: the best candidate was applied */
 	struct args_texts outputs;
-	char **programs[TUNE_PROGRAMS];	/* command lines to start; NULL for a running job */
+	char **programs[TUNE_PROGRAMS + 1];	/* command lines to start; NULL for running jobs */
 	unsigned int nr;		/* programs: 1 or 2 */
 	unsigned int of;		/* index of the program with the goal */
 	struct control c;		/* has the goal of program @of, if it is not sum or fair */
@@ -86,8 +86,8 @@ bool tune_is_close(const struct tune *tune, const struct tune_candidate *x);
 struct tune_candidate *tune_best(struct tune *tune, bool again);
 
 /*
- * measure.c: measures all candidates and finds the best candidate. Restores the old sets at the
- * end. Returns 0 or an exit status.
+ * measure.c: measures all candidates and finds the best candidate. At the end, applies the best
+ * candidate, or restores the old sets. Returns 0 or an exit status.
  */
 int tune_measure(struct tune *tune);
 
