@@ -101,7 +101,7 @@ static void draw(json_t *report, const struct peers_way *ways, unsigned int nr)
 		report_mark(chart, *ways[i].size ? ways[i].family : ways[i].name, has_solo ?
 			    a->figures[PEERS_P99].value / f[PEERS_P99].value : f[PEERS_P99].value,
 			    has_solo ? f[PEERS_OTHER].value / b->figures[PEERS_OTHER].value :
-			    f[PEERS_OTHER].value, ways[i].size);
+			    f[PEERS_OTHER].value, json_string(ways[i].size));
 	}
 }
 

@@ -125,7 +125,7 @@ json_t *report_series(json_t *chart, const char *label)
 	return series;
 }
 
-void report_mark(json_t *chart, const char *label, double x, double y, const char *words)
+void report_mark(json_t *chart, const char *label, double x, double y, json_t *words)
 {
 	json_t *one, *series = NULL;
 	size_t i;
@@ -133,7 +133,7 @@ void report_mark(json_t *chart, const char *label, double x, double y, const cha
 	json_array_foreach(json_object_get(chart, "series"), i, one)
 		if (!strcmp(report_at(one, "label"), label))
 			series = one;
-	report_add(series ?: report_series(chart, label), "points", "[f,f,s]", x, y, words);
+	report_add(series ?: report_series(chart, label), "points", "[f,f,o]", x, y, words);
 }
 
 unsigned int report_nr_failed(const json_t *report)

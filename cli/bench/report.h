@@ -81,10 +81,10 @@ json_t *report_series(json_t *chart, const char *label);
 	report_add(series, "points", "[s,f,f]", row, (double)(start), (double)(end))
 
 /*
- * Adds a point with the text @words to the series @label of a chart of points. If the chart has no
- * such series, adds the series.
+ * Adds a point with the string @words to the series @label of a chart of points. Takes over the
+ * caller's reference to @words. If the chart has no such series, adds the series.
  */
-void report_mark(json_t *chart, const char *label, double x, double y, const char *words);
+void report_mark(json_t *chart, const char *label, double x, double y, json_t *words);
 
 /* Returns the number of judged checks that failed. */
 unsigned int report_nr_failed(const json_t *report);

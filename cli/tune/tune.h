@@ -35,7 +35,8 @@ struct tune {
 	double seconds, wait;
 	bool json, apply;		/* later, @apply: the best candidate was applied */
 	struct args_texts outputs;
-	char **programs[TUNE_PROGRAMS + 1];	/* command lines to start; NULL for running jobs */
+	/* command lines to start, and one that is refused; NULL for running jobs */
+	char **programs[TUNE_PROGRAMS + 1];
 	unsigned int nr;		/* programs: 1 or 2 */
 	unsigned int of;		/* index of the program with the goal */
 	struct control c;		/* has the goal of program @of, if it is not sum or fair */
@@ -95,6 +96,6 @@ int tune_measure(struct tune *tune);
  * show.c: prints a table or JSON, and writes a plan or a picture to each file of -o. Returns 0 or
  * an exit status.
  */
-int tune_show(const struct tune *tune);
+int tune_show(struct tune *tune);
 
 #endif
