@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* gpupart tune: finds the best sets for programs. It changes the sets while the programs run. */
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "cli/cmd.h"
@@ -51,224 +50,161 @@ const char tune_help[] =
 "  gpupart tune train -o curve.svg\n"
 "  gpupart tune --mps --goal fair -- ./serve --batch 16 : ./train\n";
 
-/* Adds a running job, or a program to start. Returns 0 or an error. */
-static int add(struct tune_run *run, const char *name, char **program)
-{
-	if (run->tune.nr == TUNE_PROGRAMS)
-		return usage_error("'%s': tune can measure at most two jobs or programs", name);
-	run->programs[run->tune.nr] = program;
-	run->names[run->tune.nr++] = name;
-	return 0;
-}
-
-/* Splits "PROGRAM ARGS : PROGRAM ARGS". Ends each program with NULL. Returns 0 or an error. */
-static int add_programs(struct tune_run *run, const struct args_texts *given, char **words)
-{
-	int status = 0;
-
-	while (*words && !status) {
-		bool has_name = run->tune.nr < given->nr;
-		const char *name = has_name ? given->texts[run->tune.nr] : basename(*words);
-		char **program = words;
-
-		while (*words && strcmp(*words, ":"))
-			words++;
-		if (words == program || (*words && !words[1]))
-			return usage_error(
-				"':' separates two programs, but one of the programs is missing");
-		if (*words)
-			*words++ = NULL;
-		if (!check_is_name(name))
-			return has_name ? check_name("--name", name) :
-			       usage_error("program '%s': a name " QOS_NAME_RULE ": use --name",
-					   name);
-		status = add(run, name, program);
-	}
-	return status;
-}
-
-/*
- * Reads the names of jobs, or the programs after "--". If "--" is absent, @programs is NULL. The
- * values of --name are @given. Returns 0 or an error.
- */
-static int take_words(struct tune_run *run, const struct args_texts *given, char **jobs,
-		      char **programs)
-{
-	int status = 0;
-
-	if (programs && *jobs)
-		return usage_error("'%s' cannot be used with a program after --", *jobs);
-	if (!programs && (given->nr || run->qos.mps))
-		return usage_error("%s: needs a program after --",
-				   run->qos.mps ? "--mps" : "--name");
-	if (programs)
-		status = add_programs(run, given, programs);
-	for (; *jobs && !status; jobs++)
-		status = add(run, *jobs, NULL);
-	if (status)
-		return status;
-	if (!run->tune.nr)
-		return usage_error(
-			"no job was given: use the names of one or two jobs, or programs after --");
-	if (given->nr > run->tune.nr)
-		return usage_error("there are more names than programs");
-	if (run->tune.nr > 1 && !strcmp(run->names[0], run->names[1]))
-		return usage_error("two programs are named %s: name two different jobs, or use "
-				   "--name to give two programs different names", run->names[0]);
-	return 0;
-}
-
 /*
  * Finds a job of this user. If no option selects a GPU, selects the GPU of the job. Returns 0 or an
  * error.
  */
 static int find_job(const char *name, struct args *args)
 {
-	struct gpupart_job *jobs, *job;
+	struct gpupart_job *jobs;
 	int nr = shown_jobs(cmd_gp, &jobs), j = 0;
 
 	while (j < nr && (strcmp(jobs[j].name, name) || jobs[j].uid != geteuid() ||
 			  jobs[j].other_version))
 		j++;
-	job = j < nr ? &jobs[j] : NULL;
-	if (job && job->simulated && !args->source)
-		args->source = alloc_text("%s", job->source);
-	else if (job && !job->simulated && !args->gpu)
-		args->gpu = alloc_text("%s", job->pci);
-	free(jobs);
-	return j < nr ? 0 :
-	       usage_error("you have no running job named '%s' under this version of gpupart: see "
-			   "'gpupart ps'", name);
+	if (j >= nr)
+		return usage_error("you have no running job named '%s' under this version of "
+				   "gpupart: see 'gpupart ps'", name);
+	/* The list of jobs is not freed, because @args refers to it. */
+	if (jobs[j].simulated)
+		args->source = args->source ?: jobs[j].source;
+	else
+		args->gpu = args->gpu ?: jobs[j].pci;
+	return 0;
 }
 
 /*
- * Makes values of qos's option --tenant, from the value of --goal and from the names. Returns 0 or
- * an error.
+ * Makes values of qos's option --tenant, from the value of --goal, and from names of jobs, or if
+ * "--" is present, from "PROGRAM ARGS : PROGRAM ARGS" at @words. Ends each program with NULL. The
+ * values of --name are @given. Returns 0 or an error.
  */
-static int take_goal(struct tune_run *run)
+static int take_words(struct tune *tune, const struct args_texts *given, char **jobs, char **words)
 {
-	struct tune *tune = &run->tune;
-	char *demands, *name;
+	const char **names = tune->qos.tenants.texts, *goal = tune->qos.goal, *of;
+	char *demands;
+	int status = 0;
 
-	run->qos.goal = run->qos.goal ?: tune->nr > 1 ? "sum" : "alpha=0.95";
-	tune->kind = !strcmp(run->qos.goal, "sum") ? TUNE_SUM :
-		     !strcmp(run->qos.goal, "fair") ? TUNE_FAIR : TUNE_GOAL;
-	if (tune->kind != TUNE_GOAL && tune->nr == 1)
-		return usage_error("--goal %s: the goals sum and fair need two programs: use "
-				   "alpha=, rate= or latency=", run->qos.goal);
-	if (tune->kind == TUNE_GOAL && !strchr(run->qos.goal, '='))
-		return usage_error("--goal '%s': must be sum, fair or [NAME:]alpha=, rate= or "
-				   "latency=", run->qos.goal);
-	demands = alloc_text("%s", run->qos.goal);
-	name = strchr(demands, ':') ? strsep(&demands, ":") : NULL;
-	while (name && tune->of < tune->nr && strcmp(run->names[tune->of], name))
+	if (words && *jobs)
+		return usage_error("'%s' cannot be used with a program after --", *jobs);
+	if (!words && tune->qos.mps)
+		return usage_error("--mps: needs a program after --");
+	for (; *jobs && tune->nr <= TUNE_PROGRAMS; jobs++)
+		names[tune->nr++] = *jobs;
+	while (words && *words && tune->nr <= TUNE_PROGRAMS) {
+		names[tune->nr] = tune->nr < given->nr ? given->texts[tune->nr] : basename(*words);
+		tune->programs[tune->nr] = words;
+		while (*words && strcmp(*words, ":"))
+			words++;
+		if (words == tune->programs[tune->nr++] || (*words && !words[1]))
+			return usage_error("':': one of the programs is missing");
+		if (*words)
+			*words++ = NULL;
+	}
+	if (tune->nr > TUNE_PROGRAMS)
+		return usage_error("'%s': tune can measure at most two jobs or programs",
+				   names[TUNE_PROGRAMS]);
+	if (!tune->nr)
+		return usage_error(
+			"no job was given: use the names of one or two jobs, or programs after --");
+	if (given->nr > (words ? tune->nr : 0))
+		return usage_error("there are more names than programs");
+	if (tune->nr > 1 && !strcmp(names[0], names[1]))
+		return usage_error("two programs are named %s: name two different jobs, or use "
+				   "--name to give two programs different names", names[0]);
+	goal = tune->qos.goal = goal ?: tune->nr > 1 ? "sum" : "alpha=0.95";
+	demands = alloc_text("%s", !strcmp(goal, "sum") || !strcmp(goal, "fair") ? "" : goal);
+	if (*demands || !*goal ? !strchr(goal, '=') : tune->nr == 1)
+		return usage_error("--goal '%s': must be [NAME:]alpha=, rate= or latency=, or for "
+				   "two programs, sum or fair", goal);
+	of = strchr(demands, ':') ? strsep(&demands, ":") : names[0];
+	while (tune->of < tune->nr && strcmp(names[tune->of], of))
 		tune->of++;
 	if (tune->of == tune->nr)
-		return usage_error("--goal %s: none of the programs has this name", run->qos.goal);
-	if (tune->kind != TUNE_GOAL)
-		*demands = 0;
-	for (unsigned int i = 0; i < tune->nr; i++)
-		run->qos.tenants.texts[i] = alloc_text("%s:%s", run->names[i],
-						       i == tune->of ? demands : "");
-	run->qos.tenants.nr = tune->nr;
-	return 0;
+		return usage_error("--goal %s: none of the programs has this name", goal);
+	for (unsigned int i = 0; i < tune->nr && !status; i++) {
+		status = !words ? find_job(names[i], &tune->args) : check_name(i < given->nr ?
+			 "--name" : "without --name, the name", names[i]);
+		names[i] = alloc_text("%s:%s", names[i], i == tune->of ? demands : "");
+	}
+	tune->qos.tenants.nr = tune->nr;
+	return status;
 }
 
 /*
  * Finds the running jobs or starts the programs. If there are two programs, each program begins
  * with half of the TPCs. Returns 0 or an error.
  */
-static int begin(struct tune_run *run)
+static int begin(struct tune *tune)
 {
-	struct control *c = &run->c;
-	int status = (run->programs[0] ? 0 : control_adopt(c)) ?:
+	struct control *c = &tune->c;
+	int status = (tune->programs[0] ? 0 : control_adopt(c)) ?:
 		     control_begin(c, "not used: TPCs of programs that are not tuned:");
 	char list[GPUPART_TPCSET_STRLEN];
-	unsigned int nr;
 
-	run->tune.goal = c->setup.tenants[run->tune.of];
-	for (unsigned int i = 0; i < run->tune.nr && !status; i++) {
-		const struct gpupart_tpcset *adopted = &c->setup.tenants[i].adopted;
+	for (unsigned int i = 0; i < tune->nr && !status; i++) {
+		const char *name = c->live.tenants[i].name;
+		struct gpupart_tpcset left, *old = &c->old[i];
 
-		run->room[i] = live_available(&c->live, i);
-		nr = gpupart_tpcset_count(&run->room[i]);
-		if (nr < run->tune.nr)
-			return usage_error(
-				"%s: the outer limit and other programs leave only %u TPCs for this program",
-				run->names[i], nr);
-		c->old[i] = gpupart_tpcset_empty(adopted) ? run->room[i] : *adopted;
-		if (!run->programs[i]) {
-			gpupart_tpcset_format_list(&c->old[i], list, sizeof(list));
+		tune->room[i] = live_available(&c->live, i);
+		if (!tune->programs[i]) {
+			*old = c->setup.tenants[i].adopted;
+			*old = gpupart_tpcset_empty(old) ? tune->room[i] : *old;
+			gpupart_tpcset_format_list(old, list, sizeof(list));
 			remark("%s has TPCs %s; if tune does not restore this set, run "
-			       "'gpupart set %s -t %s'", run->names[i], list, run->names[i], list);
+			       "'gpupart set %s -t %s'", name, list, name, list);
 			continue;
 		}
-		if (i)
-			c->old[i] = gpupart_tpcset_andnot(&run->room[i], &c->old[0]);
-		else if (run->tune.nr > 1)
-			gpupart_set_shape(cmd_gp, c->live.topo, GPUPART_SHAPE_PACKED, &run->room[i],
-					  nr / 2, &c->old[i]);
-		qos_spec_program(&c->setup.specs[i], run->programs[i]);
-		status = control_start(c, i, &c->old[i]);
+		left = gpupart_tpcset_andnot(&tune->room[i], &c->old[!i]);
+		if (gpupart_set_shape(cmd_gp, c->live.topo, GPUPART_SHAPE_PACKED, &left,
+				      gpupart_tpcset_count(&left) / (tune->nr - i), old))
+			return usage_error(
+				"%s: the outer limit and other programs leave only %u TPCs for this program",
+				name, gpupart_tpcset_count(&tune->room[i]));
+		qos_spec_program(&c->setup.specs[i], tune->programs[i]);
+		status = control_start(c, i, old);
 	}
 	return status ?: control_guard(c);
 }
 
-static int tune(struct tune_run *run)
-{
-	struct control *c = &run->c;
-	struct args inner = *run->args;
-	int status;
-
-	/* The output of the programs must not appear between the lines of the table. */
-	inner.json = true;
-	c->calibrating = true;
-	status = control_open(c, &inner, &run->qos) ?: begin(run) ?: tune_measure(run);
-	run->met = !status && tune_value(&run->tune, run->tune.best) >= 0;
-	run->applied = run->met && run->apply;
-	if (run->applied) {
-		memcpy(c->old, run->tune.best->sets, sizeof(run->tune.best->sets));
-		control_restore(c);
-	}
-	control_guard_end(c);
-	for (unsigned int i = 0; i < run->tune.nr && !run->applied; i++)
-		control_end(c, i);
-	status = status ?: tune_show(run);
-	control_close(c);
-	return status;
-}
-
 int cmd_tune(int argc, char **argv)
 {
-	static struct tune_run run = { .seconds = 60, .wait = 30 };
+	/*
+	 * In the arguments of the tenants, --json is always present. The output of the programs
+	 * must not appear between the lines of the table.
+	 */
+	static struct tune t = {
+		.seconds = 60, .wait = 30, .args = { .json = true }, .c = { .calibrating = true },
+	};
 	const char *seconds = NULL, *wait = NULL;
 	struct args_texts names = { 0 };
-	struct args args = { 0 };
 	const struct args_option own[] = {
-		{ .name = "goal", .value = &run.qos.goal },
+		{ .name = "goal", .value = &t.qos.goal }, { .name = "json", .given = &t.json },
 		{ .name = "seconds", .value = &seconds }, { .name = "wait", .value = &wait },
-		{ .name = "apply", .given = &run.apply },
-		{ .name = "name", .values = &names }, { .name = "mps", .given = &run.qos.mps },
-		{ .name = "output", .letter = 'o', .values = &run.outputs }, { 0 },
+		{ .name = "apply", .given = &t.apply },
+		{ .name = "name", .values = &names }, { .name = "mps", .given = &t.qos.mps },
+		{ .name = "output", .letter = 'o', .values = &t.outputs }, { 0 },
 	};
 	int status, end = 1;
 
 	while (end < argc && strcmp(argv[end], "--"))
 		end++;
 	argv[end] = NULL;
-	status = args_parse(&args, ARGS_SIM | ARGS_GPU | ARGS_JSON | ARGS_NAMES, own, tune_help,
-			    end, argv) ?:
-		 take_words(&run, &names, args.program, end < argc ? &argv[end + 1] : NULL) ?:
-		 args_seconds("--seconds", seconds, 1, &run.seconds) ?:
-		 args_seconds("--wait", wait, 1, &run.wait);
-	for (unsigned int i = 0; i < run.outputs.nr && !status; i++)
-		status = out_check(run.outputs.texts[i]);
-	status = status ?: take_goal(&run);
-	for (unsigned int i = 0; i < run.tune.nr && !run.programs[i] && !status; i++)
-		status = find_job(run.names[i], &args);
-	status = status ?: args_simulate(&args);
+	status = args_parse(&t.args, ARGS_SIM | ARGS_GPU | ARGS_NAMES, own, tune_help, end, argv) ?:
+		 take_words(&t, &names, t.args.program, end < argc ? &argv[end + 1] : NULL) ?:
+		 args_seconds("--seconds", seconds, 1, &t.seconds) ?:
+		 args_seconds("--wait", wait, 1, &t.wait);
+	for (unsigned int i = 0; i < t.outputs.nr && !status; i++)
+		status = out_check(t.outputs.texts[i]);
+	status = status ?: args_simulate(&t.args);
 	/* The tenants take no program from the arguments. */
-	args.program = &argv[argc];
-	run.args = &args;
-	return status ?: tune(&run);
+	t.args.program = &argv[argc];
+	if (status)
+		return status;
+	status = control_open(&t.c, &t.args, &t.qos) ?: begin(&t) ?: tune_measure(&t);
+	t.apply &= t.met;
+	for (unsigned int i = 0; i < t.nr && !t.apply; i++)
+		control_end(&t.c, i);
+	status = status ?: tune_show(&t);
+	control_close(&t.c);
+	return status;
 }

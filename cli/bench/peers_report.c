@@ -27,14 +27,6 @@ static void add_value(json_t *row, const struct peers_value *value)
 	json_array_append_new(row, json_real(value->high));
 }
 
-static json_t *add_table(json_t *report, const char *title, const char *columns)
-{
-	json_t *table = report_table(report, title, columns);
-
-	json_object_set_new(table, "whole", json_true());
-	return table;
-}
-
 static json_t *add_row(json_t *table, const struct peers_way *way)
 {
 	json_t *row = json_pack("[s]", way->name);
@@ -45,8 +37,8 @@ static json_t *add_row(json_t *table, const struct peers_way *way)
 
 static void report_speeds(json_t *report, const struct peers_way *ways, unsigned int nr)
 {
-	json_t *table = add_table(report, "Speed", "way|A a second|from|to|of alone|B a second|"
-				  "from|to|of alone");
+	json_t *table = report_table_whole(report, "Speed", "way|A a second|from|to|of alone|"
+					   "B a second|from|to|of alone");
 	const struct peers_way *a = alone(ways, nr, 0), *b = alone(ways, nr, 1);
 
 	for (unsigned int i = 0; i < nr; i++) {
@@ -66,8 +58,8 @@ static void report_speeds(json_t *report, const struct peers_way *ways, unsigned
 /* If A completed no unit of work, it has no latency and no row. */
 static void report_latencies(json_t *report, const struct peers_way *ways, unsigned int nr)
 {
-	json_t *table = add_table(report, "Latency of A", "way|p50 ms|from|to|p99 ms|from|to|"
-				  "of alone|p99.9 ms|from|to|of alone");
+	json_t *table = report_table_whole(report, "Latency of A", "way|p50 ms|from|to|p99 ms|"
+					   "from|to|of alone|p99.9 ms|from|to|of alone");
 	const struct peers_way *solo = alone(ways, nr, 0);
 
 	for (unsigned int i = 0; i < nr; i++) {
@@ -94,8 +86,7 @@ static void draw(json_t *report, const struct peers_way *ways, unsigned int nr)
 	const struct peers_way *a = alone(ways, nr, 0), *b = alone(ways, nr, 1);
 	bool has_solo = a && b && a->figures[PEERS_P99].value > 0 &&
 			b->figures[PEERS_OTHER].value > 0;
-	const char *family = "";
-	json_t *series = NULL, *chart =
+	json_t *chart =
 		report_chart(report, "peers.svg", REPORT_POINTS, "Two programs that share the GPU",
 			     has_solo ? "A, p99 latency alone / p99 latency (numbers: TPCs or "
 			     "percentage of A)" : "A, p99 latency in ms (numbers: TPCs or "
@@ -107,13 +98,10 @@ static void draw(json_t *report, const struct peers_way *ways, unsigned int nr)
 
 		if (ways[i].kind == PEERS_ALONE || *ways[i].why || !(f[PEERS_RATE].value > 0))
 			continue;
-		if (strcmp(family, ways[i].family))
-			series = report_series(chart, *ways[i].size ? ways[i].family :
-					       ways[i].name);
-		family = ways[i].family;
-		report_mark(series, has_solo ? a->figures[PEERS_P99].value / f[PEERS_P99].value :
-			    f[PEERS_P99].value, has_solo ? f[PEERS_OTHER].value /
-			    b->figures[PEERS_OTHER].value : f[PEERS_OTHER].value, ways[i].size);
+		report_mark(chart, *ways[i].size ? ways[i].family : ways[i].name, has_solo ?
+			    a->figures[PEERS_P99].value / f[PEERS_P99].value : f[PEERS_P99].value,
+			    has_solo ? f[PEERS_OTHER].value / b->figures[PEERS_OTHER].value :
+			    f[PEERS_OTHER].value, json_string(ways[i].size));
 	}
 }
 

@@ -45,6 +45,14 @@ json_t *report_table(json_t *report, const char *title, const char *columns)
 	return table;
 }
 
+json_t *report_table_whole(json_t *report, const char *title, const char *columns)
+{
+	json_t *table = report_table(report, title, columns);
+
+	json_object_set_new(table, "whole", json_true());
+	return table;
+}
+
 void report_add(json_t *to, const char *list, const char *fmt, ...)
 {
 	json_error_t error;
@@ -115,6 +123,17 @@ json_t *report_series(json_t *chart, const char *label)
 
 	json_array_append_new(json_object_get(chart, "series"), series);
 	return series;
+}
+
+void report_mark(json_t *chart, const char *label, double x, double y, json_t *words)
+{
+	json_t *one, *series = NULL;
+	size_t i;
+
+	json_array_foreach(json_object_get(chart, "series"), i, one)
+		if (!strcmp(report_at(one, "label"), label))
+			series = one;
+	report_add(series ?: report_series(chart, label), "points", "[f,f,o]", x, y, words);
 }
 
 unsigned int report_nr_failed(const json_t *report)

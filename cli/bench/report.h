@@ -23,6 +23,8 @@ void report_words(json_t *report, const char *list, const char *fmt, ...);
 
 /* @columns contains the headings, separated by '|'. */
 json_t *report_table(json_t *report, const char *title, const char *columns);
+/* Does the same. report_text() prints all rows of this table, even if there are many. */
+json_t *report_table_whole(json_t *report, const char *title, const char *columns);
 
 /*
  * Adds an array to the list @list of a table or series. The format of @fmt is the format of
@@ -75,10 +77,14 @@ json_t *report_series(json_t *chart, const char *label);
 	report_add(series, "points", "[f,f]", (double)(x), (double)(y))
 #define report_bar(series, category, value) \
 	report_add(series, "points", "[s,f]", category, (double)(value))
-#define report_mark(series, x, y, words) \
-	report_add(series, "points", "[f,f,s]", (double)(x), (double)(y), words)
 #define report_span(series, row, start, end) \
 	report_add(series, "points", "[s,f,f]", row, (double)(start), (double)(end))
+
+/*
+ * Adds a point with the string @words to the series @label of a chart of points. Takes over the
+ * caller's reference to @words. If the chart has no such series, adds the series.
+ */
+void report_mark(json_t *chart, const char *label, double x, double y, json_t *words);
 
 /* Returns the number of judged checks that failed. */
 unsigned int report_nr_failed(const json_t *report);

@@ -49,13 +49,13 @@ json_t *plan_file_json(const struct gpupart_topology *topo, const struct gpupart
 
 		json_t *words = json_array();
 
-		for (unsigned int n = 0; n < rules[i].nr; n++)
+		for (unsigned int n = 0; rules && n < rules[i].nr; n++)
 			json_array_append_new(words, json_string(rules[i].texts[n]));
 		json_array_append_new(tenants, json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}",
 			"name", t->name, "set", out_json_set(topo, &t->set),
 			"ugpus", json_ugpus(topo, &t->set),
 			"bound_to_ugpu", out_json_index(t->ugpu),
-			"mem_bytes", mem[i] ? json_integer(mem[i]) : json_null(),
+			"mem_bytes", mem && mem[i] ? json_integer(mem[i]) : json_null(),
 			"rules", words));
 		left = gpupart_tpcset_andnot(&left, &t->set);
 	}

@@ -27,7 +27,8 @@ struct plan_file {
 
 /*
  * @within is the set that was divided among the tenants. For each tenant, @mem has a quota, and
- * @rules has rules. If @mem is 0, there is no quota. The limit of the outer run is @limit, or NULL.
+ * @rules has rules. If @mem is NULL or a quota is 0, there is no quota. If @rules is NULL, there
+ * are no rules. The limit of the outer run is @limit, or NULL.
  */
 json_t *plan_file_json(const struct gpupart_topology *topo, const struct gpupart_plan *plan,
 		       const struct gpupart_tpcset *within, const struct gpupart_tpcset *limit,

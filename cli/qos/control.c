@@ -122,8 +122,20 @@ int control_open(struct control *c, const struct args *args, const struct qos_op
 	return status ?: options->dry_run ? 0 : take_lock(c);
 }
 
+/* After this call, the guard process does not restore the sets. */
+static void guard_end(struct control *c)
+{
+	if (!c->guard)
+		return;
+	if (write(c->guard, "", 1) == 1)
+		waitpid(c->guard_pid, NULL, 0);
+	close(c->guard);
+	c->guard = 0;
+}
+
 void control_close(struct control *c)
 {
+	guard_end(c);
 	lend_close(c);
 	live_close(&c->live);
 	qos_setup_free(&c->setup);
@@ -335,19 +347,19 @@ int control_start(struct control *c, unsigned int i, const struct gpupart_tpcset
 	return word.status;
 }
 
-/* ------------------------------------------------------------------------ old sets */
+/* ---------------------------------------------------------------------------- sets */
 
-void control_restore(struct control *c)
+void control_give(struct control *c, const struct gpupart_tpcset *sets)
 {
 	char list[GPUPART_TPCSET_STRLEN];
 
 	for (unsigned int i = 0; i < c->live.nr; i++) {
-		if (!live_set(&c->live, i, &c->old[i]))
+		if (!live_set(&c->live, i, &sets[i]))
 			continue;
-		gpupart_tpcset_format_list(&c->old[i], list, sizeof(list));
-		remark("%s: %s; to restore its old set, run 'gpupart set %s -t %s'",
-		       c->live.tenants[i].name, gpupart_error(cmd_gp), c->live.tenants[i].name,
-		       list);
+		gpupart_tpcset_format_list(&sets[i], list, sizeof(list));
+		remark("%s: %s; to give it TPCs %s, run 'gpupart set %s -t %s'",
+		       c->live.tenants[i].name, gpupart_error(cmd_gp), list,
+		       c->live.tenants[i].name, list);
 	}
 }
 
@@ -374,7 +386,7 @@ static void __attribute__((noreturn)) be_guard(struct control *c, int fd)
 	while (len < 0 && errno == EINTR);
 	if (len == 1)
 		_exit(0);
-	control_restore(c);
+	control_give(c, c->old);
 	for (unsigned int i = 0; i < c->live.nr; i++)
 		if (c->live.tenants[i].child)
 			kill(-c->live.tenants[i].child, SIGTERM);
@@ -396,16 +408,6 @@ int control_guard(struct control *c)
 	close(fds[0]);
 	c->guard = fds[1];
 	return c->guard_pid > 0 ? 0 : failure("cannot create a process: %s", strerror(errno));
-}
-
-void control_guard_end(struct control *c)
-{
-	if (!c->guard)
-		return;
-	if (write(c->guard, "", 1) == 1)
-		waitpid(c->guard_pid, NULL, 0);
-	close(c->guard);
-	c->guard = 0;
 }
 
 /* ------------------------------------------------------------------------ signals */

@@ -18,7 +18,7 @@ struct control {
 	int lock, signals;
 	sigset_t before;
 	int ended_by;			/* the signal that ended this command; 0: none */
-	/* sets before the start, for control_restore() */
+	/* sets before the start, which the guard process restores */
 	struct gpupart_tpcset old[QOS_MAX_TENANTS];
 	int guard;			/* a pipe to the guard process; 0: no guard process */
 	pid_t guard_pid;
@@ -71,18 +71,17 @@ int control_start(struct control *c, unsigned int i, const struct gpupart_tpcset
 void control_end(struct control *c, unsigned int i);
 
 /*
- * Restores the set that each tenant had before the start. These sets are in c->old. If a set cannot
- * be restored, prints a command that restores it.
+ * Sets the TPCs of each tenant. The set of tenant @i is sets[i]. If a set cannot be changed, prints
+ * a command that changes it.
  */
-void control_restore(struct control *c);
+void control_give(struct control *c, const struct gpupart_tpcset *sets);
 
 /*
- * Starts a guard process. If this process is killed before control_guard_end(), the guard restores
- * the sets and ends the programs that this process started. Afterwards the guard releases the lock
- * of the GPU.
+ * Starts a guard process. If this process is killed before control_close(), the guard restores the
+ * sets and ends the programs that this process started. Afterwards the guard releases the lock of
+ * the GPU.
  */
 int control_guard(struct control *c);
-void control_guard_end(struct control *c);
 
 /* Reaps programs that ended and stores their statuses. */
 void control_reap(struct control *c);

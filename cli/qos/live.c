@@ -212,7 +212,8 @@ static void read_member(struct live_tenant *t, struct live_member *m,
 	pace_report(&m->paces[LIVE_ANSWERS], milli(answers), answers, now->answered_ns);
 	report_units(t, milli(units), reports);
 	t->launches += pace_increase(now->launches, last->launches);
-	if (reports && last->reported_ns && now->reported_ns > last->reported_ns)
+	if (reports && !now->answered_ns && last->reported_ns &&
+	    now->reported_ns > last->reported_ns)
 		count_pauses(t, now->reported_ns - last->reported_ns, reports);
 	if (t->by_records || t->alone)
 		read_records(t, m);
@@ -444,7 +445,7 @@ static void expect_set(struct live_tenant *t)
 			t->members[m].given = (struct gpupart_tpcset){ 0 };
 }
 
-static void say_changed(const struct live *live, struct live_tenant *t)
+static void say_changed(struct live_tenant *t)
 {
 	char list[GPUPART_TPCSET_STRLEN];
 	uint64_t now = process_now_ns();
@@ -453,9 +454,8 @@ static void say_changed(const struct live *live, struct live_tenant *t)
 		return;
 	t->said_ns = now;
 	gpupart_tpcset_format_list(&t->found, list, sizeof(list));
-	remark("%s: another program changed this tenant's set to %.300s: %s", t->name,
-	       *list ? list : "none", live->if_changed ?:
-	       "this epoch is discarded, and the old set is restored");
+	remark("%s: another program changed this tenant's set to %.300s: this measurement is "
+	       "discarded, and the set is changed again", t->name, *list ? list : "none");
 }
 
 bool live_is_changed(struct live *live, unsigned int i)
@@ -476,7 +476,7 @@ bool live_is_changed(struct live *live, unsigned int i)
 		}
 	}
 	if (t->changed && !t->gone)
-		say_changed(live, t);
+		say_changed(t);
 	return t->changed && !t->gone;
 }
 

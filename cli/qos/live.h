@@ -77,7 +77,8 @@ struct live_tenant {
 				 * alone to learn times */
 	/* Sums since the last live_take(). */
 	uint64_t reported_milli, reports, launches, ended;
-	uint64_t pauses[GPUPART_NR_LATENCIES];	/* histogram of the times between reports */
+	/* histogram of the times between reports of a program that reports no requests */
+	uint64_t pauses[GPUPART_NR_LATENCIES];
 	uint64_t rest[LIVE_NR_KINDS];	/* work of ended processes, in thousandths of a unit */
 	uint64_t latencies[GPUPART_NR_LATENCIES];
 	uint64_t goal_ns;		/* its latency goal; 0: none */
@@ -102,11 +103,6 @@ struct live {
 	uint64_t read_ns;		/* time of the last live_read() */
 	int socket;	/* receives reports of programs that do not use the library; -1: none */
 	char socket_path[108];
-	/*
-	 * End of the warning that another program changed a tenant's set. NULL: the text for epochs
-	 * of qos.
-	 */
-	const char *if_changed;
 	bool passed_over;		/* a warning about an ignored line was printed */
 	/* The members below are about programs that are not tenants. */
 	const struct args *args;

@@ -14,16 +14,13 @@
  * Adds a candidate that gives program @of @nr TPCs in the shape @shape, and the other program the
  * rest. If there are no such sets, returns false.
  */
-static bool add(struct tune *tune, const struct gpupart_topology *topo,
-		const struct gpupart_tpcset room[TUNE_PROGRAMS], unsigned int of, unsigned int nr,
-		enum gpupart_shape shape)
+static bool add(struct tune *tune, unsigned int of, unsigned int nr, enum gpupart_shape shape)
 {
-	struct tune_candidate x = { .shape = shape };
+	struct tune_candidate x = { .shape = shape, .why = "" };
 
-	if (gpupart_set_shape(cmd_gp, topo, shape, &room[of], nr, &x.sets[of]))
+	if (gpupart_set_shape(cmd_gp, tune->c.live.topo, shape, &tune->room[of], nr, &x.sets[of]))
 		return false;
-	if (tune->nr == TUNE_PROGRAMS)
-		x.sets[!of] = gpupart_tpcset_andnot(&room[!of], &x.sets[of]);
+	x.sets[!of] = gpupart_tpcset_andnot(&tune->room[!of], &x.sets[of]);
 	if (tune->nr == TUNE_PROGRAMS && gpupart_tpcset_empty(&x.sets[!of]))
 		return false;
 	for (unsigned int i = 0; i < tune->nr_candidates; i++)
@@ -33,60 +30,46 @@ static bool add(struct tune *tune, const struct gpupart_topology *topo,
 	return true;
 }
 
-int tune_list(struct tune *tune, const struct gpupart_topology *topo,
-	      const struct gpupart_tpcset room[TUNE_PROGRAMS], unsigned int nr)
+int tune_list(struct tune *tune, unsigned int nr)
 {
-	struct gpupart_tpcset both = gpupart_tpcset_or(&room[0], &room[1]);
-	unsigned int all = gpupart_tpcset_count(&room[0]);
+	unsigned int all = gpupart_tpcset_count(&tune->room[0]);
 	unsigned int least = all < 2 * LEAST_TPCS ? 1 : LEAST_TPCS;
 
-	tune->nr_tpcs = gpupart_tpcset_count(&both);
-	if (tune->nr == TUNE_PROGRAMS)
-		add(tune, topo, room, 1, least, GPUPART_SHAPE_PACKED);
-	add(tune, topo, room, 0, tune->nr == TUNE_PROGRAMS ? least : all, GPUPART_SHAPE_PACKED);
-	nr = nr < tune->nr_candidates + GPUPART_NR_SHAPES ? 1 :
-	     (nr - tune->nr_candidates) / GPUPART_NR_SHAPES;
+	/* Does nothing if there is only one program, because its room is empty. */
+	add(tune, 1, least, GPUPART_SHAPE_PACKED);
+	add(tune, 0, tune->nr == TUNE_PROGRAMS ? least : all, GPUPART_SHAPE_PACKED);
+	nr = (nr - tune->nr_candidates) / GPUPART_NR_SHAPES;
 	for (unsigned int i = 0; i < nr * GPUPART_NR_SHAPES; i++) {
 		unsigned int size = all * (i / GPUPART_NR_SHAPES + 1) / (nr + 1);
-		unsigned int smaller = all * (i / GPUPART_NR_SHAPES) / (nr + 1);
-
 		/* Sets of whole GPCs have few sizes. Do not go down to the previous size. */
-		while (size >= least && size > smaller &&
-		       !add(tune, topo, room, 0, size, i % GPUPART_NR_SHAPES))
+		unsigned int smallest = fmax(least, all * (i / GPUPART_NR_SHAPES) / (nr + 1) + 1);
+
+		while (size >= smallest && !add(tune, 0, size, i % GPUPART_NR_SHAPES))
 			size--;
 	}
 	return tune->nr_candidates >= 2 ? 0 :
-	       usage_error("%u TPCs are too few to choose from: other programs use the rest",
-			   tune->nr_tpcs);
-}
-
-bool tune_is_valid(const struct tune_candidate *x, unsigned int i)
-{
-	return x->state == TUNE_MEASURED || x->state == TUNE_DOMINATED ||
-	       (x->state == TUNE_STALLED && x->stalled != i);
+	       usage_error("%u TPCs are too few to choose: other programs use the rest", all);
 }
 
 void tune_compute(struct tune *tune, struct tune_candidate *x)
 {
-	double sorted[TUNE_SLICES], noise[TUNE_MOST + 2];
-	unsigned int last = tune->nr_candidates;
+	double sorted[TUNE_SLICES], noise[TUNE_MOST + 2], range;
 
 	for (unsigned int i = 0; i < tune->nr; i++) {
 		unsigned int nr = 0;
 
 		memcpy(sorted, x->slices[i], sizeof(sorted));
 		x->speed[i] = stats_median(sorted, x->nr_slices);
-		x->noise[i] = x->speed[i] > 0 ? (stats_quantile(sorted, x->nr_slices, 75) -
-						 stats_quantile(sorted, x->nr_slices, 25)) /
-							2 / x->speed[i] : 0;
-		tune->alone[i] = 0;
-		for (unsigned int n = 0; n < last + 2; n++) {
-			const struct tune_candidate *one = n < last ? &tune->list[n] :
-							   n == last ? &tune->before : &tune->after;
+		range = stats_quantile(sorted, x->nr_slices, 75) -
+			stats_quantile(sorted, x->nr_slices, 25);
+		x->noise[i] = x->speed[i] > 0 ? range / 2 / x->speed[i] : 0;
+		tune->alone[i] = 1e-9;	/* a divisor, so not 0 */
+		for (unsigned int n = 0; n < tune->nr_candidates + 2; n++) {
+			const struct tune_candidate *one = &tune->list[n];
 
-			if (tune_is_valid(one, i))
+			if (one->valid[i])
 				tune->alone[i] = fmax(tune->alone[i], one->speed[i]);
-			if (one->state == TUNE_MEASURED && one->speed[i] > 0)
+			if (!one->why && one->speed[i] > 0)
 				noise[nr++] = one->noise[i];
 		}
 		tune->noise[i] = stats_median(noise, nr);
@@ -97,64 +80,56 @@ bool tune_is_dominated(const struct tune *tune, const struct tune_candidate *x)
 {
 	for (unsigned int n = 0; n < tune->nr_candidates; n++) {
 		const struct tune_candidate *y = &tune->list[n];
-		bool better = y != x && y->state == TUNE_MEASURED;
+		/* For one program, a larger set is not better. */
+		bool better = y != x && !y->why &&
+			      (tune->nr > 1 || gpupart_tpcset_count(&y->sets[0]) <=
+					       gpupart_tpcset_count(&x->sets[0]));
 
 		for (unsigned int i = 0; i < tune->nr && better; i++)
 			better = y->speed[i] * (1 - fmax(LEAST_MARGIN, 3 * tune->noise[i])) >
 				 x->speed[i] * (1 + 2 * x->noise[i]);
-		if (better && (tune->nr > 1 || gpupart_tpcset_count(&y->sets[0]) <=
-					       gpupart_tpcset_count(&x->sets[0])))
+		if (better)
 			return true;
 	}
 	return false;
 }
 
-double tune_share(const struct tune *tune, const struct tune_candidate *x, unsigned int i)
-{
-	return tune->alone[i] > 0 ? x->speed[i] / tune->alone[i] : 0;
-}
-
 double tune_value(const struct tune *tune, const struct tune_candidate *x)
 {
-	const struct qos_tenant *goal = &tune->goal;
 	const unsigned int of = tune->of;
-	double share = tune_share(tune, x, of), other = tune_share(tune, x, !of), met;
+	const struct qos_tenant *goal = &tune->c.setup.tenants[of];
+	double share = x->speed[of] / tune->alone[of];
+	double other = x->speed[!of] / tune->alone[!of], met;
 
-	if (tune->kind == TUNE_SUM)
-		return share + other;
-	if (tune->kind == TUNE_FAIR)
-		return fmin(share, other);
+	if (goal->goal == QOS_BEST_EFFORT)
+		return !strcmp(tune->qos.goal, "fair") ? fmin(share, other) : share + other;
 	met = goal->goal == QOS_ALPHA ? share * 1000 / goal->alpha :
 	      goal->goal == QOS_RATE ? x->speed[of] * 1000 / goal->rate :
 	      x->time_ns[of] > 0 ? goal->latency_ns / x->time_ns[of] : 0;
 	if (met < 1)
 		return met - 1;
 	return tune->nr > 1 ? other :
-	       1 - gpupart_tpcset_count(&x->sets[0]) / (tune->nr_tpcs + 1.0);
+	       1 - gpupart_tpcset_count(&x->sets[0]) / (GPUPART_MAX_TPCS + 1.0);
 }
 
 bool tune_is_close(const struct tune *tune, const struct tune_candidate *x)
 {
-	double best = tune_value(tune, tune->best), noise = fmax(tune->noise[0], tune->noise[1]);
+	double best = tune_value(tune, tune->best);
 	/* Below 0, a value is the reached part of the goal, minus 1. */
-	double add = best < 0 ? 1 : 0;
-
+	double add_one = best < 0;
 	/* With one program that reaches the goal, the value is a number of TPCs, without noise. */
-	if (best >= 0 && tune->nr == 1)
-		noise = 0;
-	return best > -1 && tune_value(tune, x) + add >= (best + add) * (1 - noise);
+	double noise = best >= 0 && tune->nr == 1 ? 0 : fmax(tune->noise[0], tune->noise[1]);
+
+	return best > -1 && tune_value(tune, x) + add_one >= (best + add_one) * (1 - noise);
 }
 
 struct tune_candidate *tune_best(struct tune *tune, bool again)
 {
-	struct tune_candidate *best = NULL;
+	struct tune_candidate *best = NULL, *x;
 
-	for (unsigned int n = 0; n < tune->nr_candidates; n++) {
-		struct tune_candidate *x = &tune->list[n];
-
-		if (x->state == TUNE_MEASURED && x->again == again &&
+	for (x = tune->list; x < tune->list + tune->nr_candidates; x++)
+		if (!x->why && x->again == again &&
 		    (!best || tune_value(tune, x) > tune_value(tune, best)))
 			best = x;
-	}
 	return best;
 }

@@ -5,171 +5,122 @@
 #include "cli/plan/file.h"
 #include "cli/tune/tune.h"
 
-static const char *const states[] = {
-	[TUNE_MEASURED] = "",
-	[TUNE_DOMINATED] = "stopped early: another one is better in everything",
-	[TUNE_STALLED] = "no progress: old sets restored",
-	[TUNE_DISTURBED] = "a set was changed by another command",
-};
-
 /* Adds a candidate to the table, and if it was measured completely, to the picture. */
-static void add(const struct tune *tune, json_t *table, json_t *series, const char *shape,
+static void add(const struct tune *tune, json_t *table, json_t *chart, const char *shape,
 		const struct tune_candidate *x)
 {
 	unsigned int size = gpupart_tpcset_count(&x->sets[0]), last = tune->nr - 1;
+	const char *best = x == tune->best ? "the best" : NULL;
 	json_t *row = json_pack("[s]", shape), *cells;
-	char text[8];
 
 	for (unsigned int i = 0; i <= last; i++) {
 		bool has_times = x->again && x->nr_times[i];
 
-		cells = json_pack("[i, f, o, f, o, o]", gpupart_tpcset_count(&x->sets[i]),
-			x->speed[i], tune_is_valid(x, i) ?
-			json_real(100 * tune_share(tune, x, i)) : json_null(), 100 * x->noise[i],
-			has_times ? json_real(x->time_ns[i] / 1e6) : json_null(),
-			has_times ? json_integer(x->nr_times[i]) : json_null());
+		cells = json_pack(has_times ? "[i, f, o, f, f, I]" : "[i, f, o, f, n, n]",
+			gpupart_tpcset_count(&x->sets[i]), x->speed[i], x->valid[i] ?
+			json_real(100 * x->speed[i] / tune->alone[i]) : json_null(),
+			100 * x->noise[i], x->time_ns[i] / 1e6, (json_int_t)x->nr_times[i]);
 		json_array_extend(row, cells);
 		json_decref(cells);
 	}
-	json_array_append_new(row, json_string(x == tune->best ? "the best" : states[x->state]));
-	report_add(table, "rows", "o", row);
-	snprintf(text, sizeof(text), "%u", size);
-	if (x->state == TUNE_MEASURED)
-		report_mark(series, last ? x->speed[0] : size, x->speed[last], text);
-}
-
-static void add_all(const struct tune_run *run, json_t *report, const char *title)
-{
-	const struct tune *tune = &run->tune;
-	char columns[256] = "shape", x[96], y[96];
-	json_t *table, *chart, *series[GPUPART_NR_SHAPES], *best;
-
-	for (unsigned int i = 0; i < tune->nr; i++)
-		out_append(columns, sizeof(columns),
-			   "|%c TPCs|%c/s|%% alone|noise %%|ms at %g%%|of", 'A' + i, 'A' + i,
-			   run->c.setup.specs[i].percentile / 10.0);
-	out_append(columns, sizeof(columns), "| ");
-	table = report_table(report, "Candidates", columns);
-	json_object_set_new(table, "whole", json_true());
-	snprintf(x, sizeof(x), tune->nr > 1 ? "%1$s, units a second (numbers: TPCs of %1$s)" :
-		 "TPCs of %s", run->names[0]);
-	snprintf(y, sizeof(y), "%s, units a second", run->names[tune->nr - 1]);
-	chart = report_chart(report, "tune.svg", REPORT_POINTS, title, x, y, false);
-	for (unsigned int s = 0; s < GPUPART_NR_SHAPES; s++)
-		series[s] = report_series(chart, gpupart_shape_name(s));
-	add(tune, table, report_series(chart, "before"), "before", &tune->before);
-	best = report_series(chart, "the best");
-	for (const struct tune_candidate *c = tune->list; c < tune->list + tune->nr_candidates; c++)
-		add(tune, table, c == tune->best ? best : series[c->shape],
-		    gpupart_shape_name(c->shape), c);
+	json_array_append_new(row, json_string(best ?: x->why ?: ""));
+	report_row(table, "o", row);
+	if (!x->why)
+		report_mark(chart, best ?: shape, last ? x->speed[0] : size, x->speed[last],
+			    json_sprintf("%u", size));
 }
 
 /* Makes the table, the picture and the sentences. They have the form of a report of bench. */
-static json_t *make_report(const struct tune_run *run)
+static json_t *make_report(const struct tune *tune)
 {
-	const struct tune *tune = &run->tune;
-	char title[256], set[OUT_SET_STRLEN];
+	const struct live_tenant *programs = tune->c.live.tenants;
+	const struct tune_candidate *old = &tune->list[tune->nr_candidates];
+	struct gpupart_tpcset room = gpupart_tpcset_or(&tune->room[0], &tune->room[1]);
+	char title[256], columns[256] = "shape", x[96], y[96], set[OUT_SET_STRLEN];
+	json_t *report, *table, *chart;
 	unsigned int equal = 0;
-	json_t *report;
 
 	snprintf(title, sizeof(title), "%u candidates on %u TPCs of %.60s, %s%s, in %.1f s",
-		 tune->nr_candidates, tune->nr_tpcs,
-		 gpupart_topology_info(run->c.live.topo)->name, run->c.live.pci,
-		 run->args->simulated ? " (simulated)" : "", run->took);
-	report = report_new("tune", title, run->args->simulated);
-	add_all(run, report, title);
+		 tune->nr_candidates, gpupart_tpcset_count(&room),
+		 gpupart_topology_info(tune->c.live.topo)->name, tune->c.live.pci,
+		 tune->args.simulated ? " (simulated)" : "", tune->took);
+	report = report_new("tune", title, tune->args.simulated);
 	for (unsigned int i = 0; i < tune->nr; i++)
-		report_mean(
-			report,
-			"Program %c is %s, measured by its %s: solo speed %.4g/s, noise %.1f%%. "
-			"With its old set it was %+.1f%% faster at the end than at the start. "
-			"Its best set has %u TPCs: %s.",
-			'A' + i, run->names[i],
-			run->c.live.tenants[i].by_records ? "completed launches" : "reports",
-			tune->alone[i], 100 * tune->noise[i], tune->before.speed[i] > 0 ?
-			100 * (tune->after.speed[i] / tune->before.speed[i] - 1) : 0,
-			gpupart_tpcset_count(&tune->best->sets[i]),
-			out_set(set, sizeof(set), run->c.live.topo, &tune->best->sets[i]));
-	for (unsigned int n = 0; n < tune->nr_candidates; n++)
-		equal += &tune->list[n] != tune->best && tune->list[n].state == TUNE_MEASURED &&
-			 tune_is_close(tune, &tune->list[n]);
-	report_mean(
-		report,
-		"The best choice for the goal %s%s is %s. %u other candidates are worse by less than the noise.",
-		run->qos.goal, run->met ? "" : ", which no candidate reaches,",
-		gpupart_shape_name(tune->best->shape), equal);
-	report_mean(report, run->applied ? "Applied: the programs have these sets now." :
-		    "Not applied: the programs have their old sets again. Programs that tune "
-		    "started have been ended.");
+		out_append(columns, sizeof(columns),
+			   "|%c TPCs|%c/s|%% alone|noise %%|ms at %g%%|of", 'A' + i, 'A' + i,
+			   tune->c.setup.specs[i].percentile / 10.0);
+	out_append(columns, sizeof(columns), "| ");
+	table = report_table_whole(report, "Candidates", columns);
+	snprintf(x, sizeof(x), tune->nr > 1 ? "%1$s, units a second (numbers: TPCs of %1$s)" :
+		 "TPCs of %s", programs[0].name);
+	snprintf(y, sizeof(y), "%s, units a second", programs[tune->nr - 1].name);
+	chart = report_chart(report, "tune.svg", REPORT_POINTS, title, x, y, false);
+	add(tune, table, chart, "before", old);
+	for (const struct tune_candidate *one = tune->list; one < old; one++) {
+		add(tune, table, chart, gpupart_shape_name(one->shape), one);
+		equal += one != tune->best && !one->why && tune_is_close(tune, one);
+	}
+	for (unsigned int i = 0; i < tune->nr; i++)
+		report_mean(report, "Program %c is %s, measured by its %s: solo speed %.4g/s, "
+			    "noise %.1f%%. With its old set it was %+.1f%% faster at the end than "
+			    "at the start. Its best set has %u TPCs: %s.", 'A' + i,
+			    programs[i].name, programs[i].by_records ? "completed launches" :
+			    "reports", tune->alone[i], 100 * tune->noise[i], old[0].speed[i] > 0 ?
+			    100 * (old[1].speed[i] / old[0].speed[i] - 1) : 0,
+			    gpupart_tpcset_count(&tune->best->sets[i]),
+			    out_set(set, sizeof(set), tune->c.live.topo, &tune->best->sets[i]));
+	report_mean(report, "The best choice for the goal %s%s is %s. %u other candidates are "
+		    "worse by less than the noise.", tune->qos.goal,
+		    tune->met ? "" : ", which no candidate reaches,",
+		    gpupart_shape_name(tune->best->shape), equal);
+	report_mean(report, tune->apply ? "Applied: the programs have these sets now." :
+		    "Not applied: the programs have their old sets again. Tune ended those it started.");
 	return report;
 }
 
-static json_t *make_json(const struct tune_run *run, json_t *report)
+int tune_show(struct tune *tune)
 {
-	json_t *root = out_json_new("tune", run->args->simulated), *best = json_object();
-
-	for (unsigned int i = 0; i < run->tune.nr; i++)
-		json_object_set_new(best, run->names[i],
-				    out_json_set(run->c.live.topo, &run->tune.best->sets[i]));
-	json_object_update_new(root, json_pack("{s:s, s:b, s:b, s:o, s:O}", "goal", run->qos.goal,
-			       "met", run->met, "applied", run->applied, "best", best,
-			       "report", report));
-	return root;
-}
-
-/* Makes a plan with the best sets. It has no quotas and no rules. */
-static json_t *make_plan(const struct tune_run *run)
-{
-	static const uint64_t mem[TUNE_PROGRAMS];
-	static const struct args_texts rules[TUNE_PROGRAMS];
-	const struct gpupart_topology *topo = run->c.live.topo;
+	const struct gpupart_topology *topo = tune->c.live.topo;
 	struct gpupart_tpcset all = gpupart_topology_all(topo);
-	struct gpupart_plan plan = { gpupart_topology_hash(topo), .nr_tenants = run->tune.nr };
-
-	for (unsigned int i = 0; i < run->tune.nr; i++) {
-		plan.tenants[i].set = run->tune.best->sets[i];
-		plan.tenants[i].ugpu = -1;
-		strcpy(plan.tenants[i].name, run->names[i]);
-	}
-	return plan_file_json(topo, &plan, &all, NULL, mem, rules, run->args->simulated);
-}
-
-/* Writes to the file @path of -o, or to stdout if @path is NULL. Returns 0 or an error. */
-static int write_to(const struct tune_run *run, json_t *report, const char *path)
-{
-	struct args args = *run->args;
+	struct gpupart_plan plan = { gpupart_topology_hash(topo), .nr_tenants = tune->nr };
+	json_t *report = make_report(tune), *best = json_object(), *root;
 	struct out out;
-	int status;
+	int status = 0;
 
-	args.output = path;
-	status = out_open(&out, &args);
-	if (status)
-		return status;
-	if (out_is_svg(path))
-		report_svg(out.file, json_array_get(json_object_get(report, "charts"), 0),
-			   args.simulated);
-	else if (path || args.json)
-		out_json_write(&out, path ? make_plan(run) : make_json(run, report));
-	else
-		report_text(&out, report);
-	return out_close(&out);
-}
-
-int tune_show(const struct tune_run *run)
-{
-	const struct tune *tune = &run->tune;
-	json_t *report = make_report(run);
-	int status = write_to(run, report, NULL);
-
-	/* If no candidate reaches the goal, writes no plan. */
-	for (unsigned int i = 0; i < run->outputs.nr && !status; i++)
-		if (run->met || out_is_svg(run->outputs.texts[i]))
-			status = write_to(run, report, run->outputs.texts[i]);
-	json_decref(report);
-	if (status || run->met)
-		return status;
-	return failure("no candidate reaches %s: the best candidate gives %s %u TPCs and %.4g "
-		       "units per second, and reaches %.3g%% of the goal", run->qos.goal,
-		       run->names[tune->of], gpupart_tpcset_count(&tune->best->sets[tune->of]),
+	for (unsigned int i = 0; i < tune->nr; i++) {
+		plan.tenants[i].set = tune->best->sets[i];
+		plan.tenants[i].ugpu = -1;
+		strcpy(plan.tenants[i].name, tune->c.live.tenants[i].name);
+		json_object_set_new(best, plan.tenants[i].name,
+				    out_json_set(topo, &tune->best->sets[i]));
+	}
+	root = out_json_new("tune", tune->args.simulated);
+	json_object_update_new(root, json_pack("{s:s, s:b, s:b, s:o, s:o}", "goal", tune->qos.goal,
+			       "met", tune->met, "applied", tune->apply, "best", best,
+			       "report", report));
+	/* The first output is stdout. If no candidate reaches the goal, writes no plan. */
+	for (unsigned int i = 0; i <= tune->outputs.nr && !status; i++) {
+		tune->args.output = i ? tune->outputs.texts[i - 1] : NULL;
+		if (i && !tune->met && !out_is_svg(tune->args.output))
+			continue;
+		status = out_open(&out, &tune->args);
+		if (status)
+			break;
+		if (out_is_svg(tune->args.output))
+			report_svg(out.file, json_array_get(json_object_get(report, "charts"), 0),
+				   tune->args.simulated);
+		else if (i || tune->json)
+			out_json_write(&out, i ? plan_file_json(topo, &plan, &all, NULL, NULL, NULL,
+						       tune->args.simulated) : json_incref(root));
+		else
+			report_text(&out, report);
+		status = out_close(&out);
+	}
+	json_decref(root);
+	return status || tune->met ? status :
+	       failure("no candidate reaches %s: the best candidate gives %s %u TPCs and %.4g "
+		       "units per second, and reaches %.3g%% of the goal", tune->qos.goal,
+		       tune->c.live.tenants[tune->of].name,
+		       gpupart_tpcset_count(&tune->best->sets[tune->of]),
 		       tune->best->speed[tune->of], 100 * (1 + tune_value(tune, tune->best)));
 }

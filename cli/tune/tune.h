@@ -12,19 +12,9 @@
 #define TUNE_MOST	40	/* candidates */
 #define TUNE_SLICES	10	/* the time of a candidate has this number of slices; each slice
 				 * has a speed */
-#define TUNE_BEST	3	/* this number of candidates is measured again */
-
-enum tune_state {
-	TUNE_WAITING, TUNE_MEASURED,
-	TUNE_DOMINATED,	/* stopped early, because another candidate is better in every respect */
-	TUNE_STALLED,		/* a program made no progress, so the old sets were restored */
-	TUNE_DISTURBED,		/* another command changed a set */
-};
 
 struct tune_candidate {
 	enum gpupart_shape shape;
-	enum tune_state state;
-	unsigned int stalled;	/* TUNE_STALLED: index of the program that made no progress */
 	struct gpupart_tpcset sets[TUNE_PROGRAMS];
 	unsigned int nr_slices;
 	double slices[TUNE_PROGRAMS][TUNE_SLICES];	/* speeds, units a second */
@@ -33,68 +23,53 @@ struct tune_candidate {
 	uint64_t nr_times[TUNE_PROGRAMS]; /* number of requests, or of report intervals */
 	double time_ns[TUNE_PROGRAMS];		/* percentile of the request times, or of the
 						 * report intervals; 0: no times */
+	bool valid[TUNE_PROGRAMS];	/* @speed is the speed with these sets */
 	bool again;	/* it is one of the best candidates, so it was measured again for longer */
+	const char *why;	/* the reason why it was not measured completely, or NULL */
 };
 
-enum tune_kind { TUNE_SUM, TUNE_FAIR, TUNE_GOAL };
-
+/* One run of 'gpupart tune': its options, its programs, and its candidates. */
 struct tune {
-	unsigned int nr;		/* programs: 1 or 2 */
-	unsigned int nr_tpcs;		/* TPCs that candidates may use */
-	enum tune_kind kind;
-	unsigned int of;		/* TUNE_GOAL: index of the program with the goal */
-	struct qos_tenant goal;	/* the goal in the form of a tenant's goal: alpha, rate or
-				 * latency_ns */
-	unsigned int nr_candidates;
-	/* @before and @after have the old sets */
-	struct tune_candidate list[TUNE_MOST], before, after;
-	double alone[TUNE_PROGRAMS];	/* the highest valid speed of each program */
-	double noise[TUNE_PROGRAMS];	/* median noise of all candidates */
-	struct tune_candidate *best;
-};
-
-/* One run of 'gpupart tune', and its options. */
-struct tune_run {
-	const struct args *args;
+	struct args args;
 	struct qos_options qos;
 	double seconds, wait;
-	bool apply;
+	bool json, apply;		/* later, @apply: the best candidate was applied */
 	struct args_texts outputs;
-	const char *names[TUNE_PROGRAMS];
-	char **programs[TUNE_PROGRAMS];	/* command lines to start; NULL for a running job */
-	struct control c;
-	struct gpupart_tpcset room[TUNE_PROGRAMS];
+	/* command lines to start, and one that is refused; NULL for running jobs */
+	char **programs[TUNE_PROGRAMS + 1];
+	unsigned int nr;		/* programs: 1 or 2 */
+	unsigned int of;		/* index of the program with the goal */
+	struct control c;		/* has the goal of program @of, if it is not sum or fair */
+	struct gpupart_tpcset room[TUNE_PROGRAMS];	/* TPCs that candidates may use */
 	uint64_t each_ns[TUNE_PROGRAMS];	/* report interval with the old sets */
 	uint64_t stall_ns[TUNE_PROGRAMS]; /* time without progress after which a program has
 					   * stalled with the present set */
-	struct tune tune;
+	unsigned int nr_candidates;
+	/* After the candidates come two measurements of the old sets: the first and the last. */
+	struct tune_candidate list[TUNE_MOST + 2];
+	double alone[TUNE_PROGRAMS];	/* the highest valid speed of each program, not 0 */
+	double noise[TUNE_PROGRAMS];	/* median noise of all complete measurements */
+	struct tune_candidate *best;
 	double took;			/* seconds */
-	bool met, applied;		/* the best candidate reaches the goal; it was applied */
+	bool met;			/* the best candidate reaches the goal */
 };
 
 /*
  * Functions of choose.c. These functions do not measure. The function tune_list() makes about @nr
- * candidates from the TPCs in @room. @nr is at most TUNE_MOST. It uses all shapes that the GPU has.
- * The first candidates give one program nearly all TPCs. Returns 0 or an exit status.
+ * candidates from the TPCs in tune->room. @nr is 8 to TUNE_MOST. It uses all shapes that the GPU
+ * has. The first candidates give one program nearly all TPCs. Returns 0 or an exit status.
  */
-int tune_list(struct tune *tune, const struct gpupart_topology *topo,
-	      const struct gpupart_tpcset room[TUNE_PROGRAMS], unsigned int nr);
-/*
- * Returns whether @x measured the speed of program @i. This is also true if only the other program
- * made no progress.
- */
-bool tune_is_valid(const struct tune_candidate *x, unsigned int i);
+int tune_list(struct tune *tune, unsigned int nr);
 /*
  * Computes the speeds and the noise of @x from its slices. Updates the speeds and the noise of
  * @tune.
  */
 void tune_compute(struct tune *tune, struct tune_candidate *x);
 /*
- * Returns whether a measured candidate is better than @x in every respect. The differences must be
+ * Returns whether a complete candidate is better than @x in every respect. The differences must be
  * larger than the noise.
  */
 bool tune_is_dominated(const struct tune *tune, const struct tune_candidate *x);
-double tune_share(const struct tune *tune, const struct tune_candidate *x, unsigned int i);
 /*
  * Returns the value of @x for the goal. Higher values are better. If the value is below 0, @x does
  * not meet the goal.
@@ -106,21 +81,21 @@ double tune_value(const struct tune *tune, const struct tune_candidate *x);
  */
 bool tune_is_close(const struct tune *tune, const struct tune_candidate *x);
 /*
- * Returns the best measured candidate of those that were measured again, or if @again is false, of
+ * Returns the best complete candidate of those that were measured again, or if @again is false, of
  * the others. If there is none, returns NULL.
  */
 struct tune_candidate *tune_best(struct tune *tune, bool again);
 
 /*
- * measure.c: measures all candidates and finds the best candidate. Restores the old sets at the
- * end. Returns 0 or an exit status.
+ * measure.c: measures all candidates and finds the best candidate. At the end, applies the best
+ * candidate, or restores the old sets. Returns 0 or an exit status.
  */
-int tune_measure(struct tune_run *run);
+int tune_measure(struct tune *tune);
 
 /*
  * show.c: prints a table or JSON, and writes a plan or a picture to each file of -o. Returns 0 or
  * an exit status.
  */
-int tune_show(const struct tune_run *run);
+int tune_show(struct tune *tune);
 
 #endif

@@ -118,7 +118,7 @@ refused 125 "another 'gpupart qos' or 'gpupart tune' runs on this GPU" qos run $
 "$gpupart" set "$a" -t 0-1 >/dev/null
 until_true grep -q "another program changed" "$tmp/bg.err"
 is "$(sed -n 's/^.*: another program changed/changed/p' "$tmp/bg.err")" \
-	"changed this tenant's set to 0-1: this candidate is ignored, and the next candidate changes the set again" \
+	"changed this tenant's set to 0-1: this measurement is discarded, and the set is changed again" \
 	"another command changes a set: a message"
 until_true lacks_set "$a" 0-1
 ok $? "and the next candidate changes it again"
@@ -286,13 +286,13 @@ refused 2 "one of the programs is missing" tune $e -- : true
 refused 2 "tune can measure at most two jobs or programs" tune $e -- true : false : sh
 refused 2 "--mps: needs a program after --" tune "$a" --mps
 for goal in sum fair; do
-	refused 2 "--goal $goal: the goals sum and fair need two programs: use alpha=, rate= or latency=" tune "$a" --goal $goal
+	refused 2 "--goal '$goal': must be [NAME:]alpha=, rate= or latency=, or for two programs, sum or fair" tune "$a" --goal $goal
 done
 for name in "''" "a b" "a:b" "a,b" -x; do
 	refused 2 "--name $name: must be 1 to 63 characters" tune $e "--name=${name#"''"}" -- true
 done
 cp "$tmp/tuned" "$tmp/tu:ned"
-refused 2 "program 'tu:ned': a name must be 1 to 63 characters" tune $e -- "$tmp/tu:ned"
+refused 2 "without --name, the name tu:ned: must be 1 to 63 characters" tune $e -- "$tmp/tu:ned"
 for goal in lend=1ms lend=auto job=x pid=4 weight=2 floor=3 ceiling=3 alone=3 signal=auto durations=x program=x; do
 	for where in "" "$a:"; do
 		refused 2 "--goal ${where}rate=5,$goal: must be alpha=, rate= or latency=; latency= can also have percentile=" \
@@ -300,6 +300,8 @@ for goal in lend=1ms lend=auto job=x pid=4 weight=2 floor=3 ceiling=3 alone=3 si
 	done
 done
 refused 2 "--goal 'frobnicate': must be" tune "$a" --goal frobnicate
+refused 2 "--goal '': must be" tune $e --goal '' -- true : false
+refused 2 "there are more names than programs" tune "$a" --name x
 refused 2 "none of the programs has this name" tune "$a" --goal "b:rate=5"
 for goal in rate=0 alpha=0 latency=0ms alpha=2 floor=3 pid=4 rate=5,alone=3; do
 	try tune "$a" --goal "$goal"

@@ -9,17 +9,20 @@
 #include "cli/bench/stats.c"
 #include "cli/tune/choose.c"
 
+#define NR_BEST 3
+
 static struct gpupart_topology *topo;
 static struct tune tune;
 
 static void list_all(unsigned int programs, const struct gpupart_tpcset *a,
 		     const struct gpupart_tpcset *b, unsigned int nr)
 {
-	struct gpupart_tpcset room[TUNE_PROGRAMS] = { *a, *b };
-
 	memset(&tune, 0, sizeof(tune));
 	tune.nr = programs;
-	tap_ok(!tune_list(&tune, topo, room, nr), "%u program(s), %u candidates: there are %u",
+	tune.c.live.topo = topo;
+	tune.room[0] = *a;
+	tune.room[1] = *b;
+	tap_ok(!tune_list(&tune, nr), "%u program(s), %u candidates: there are %u",
 	       programs, nr, tune.nr_candidates);
 }
 
@@ -47,7 +50,7 @@ static void check_all(const struct gpupart_tpcset *a, const struct gpupart_tpcse
 
 static void check_lists(void)
 {
-	struct gpupart_tpcset all = gpupart_topology_all(topo), none = { 0 }, half, room[2];
+	struct gpupart_tpcset all = gpupart_topology_all(topo), none = { 0 }, half;
 	unsigned int nr = gpupart_tpcset_count(&all);
 
 	list_all(2, &all, &all, 40);
@@ -71,8 +74,9 @@ static void check_lists(void)
 	       "of one program the first has all TPCs");
 	memset(&tune, 0, sizeof(tune));
 	tune.nr = 2;
-	room[0] = room[1] = gpupart_tpcset_first(1);
-	tap_ok(tune_list(&tune, topo, room, 40), "one TPC is none for two");
+	tune.c.live.topo = topo;
+	tune.room[0] = tune.room[1] = gpupart_tpcset_first(1);
+	tap_ok(tune_list(&tune, 40), "one TPC is none for two");
 }
 
 /*
@@ -83,7 +87,9 @@ static struct tune_candidate *put(unsigned int n, double a, double b, double noi
 {
 	struct tune_candidate *x = &tune.list[n];
 
-	*x = (struct tune_candidate){ .state = TUNE_MEASURED, .nr_slices = TUNE_SLICES };
+	*x = (struct tune_candidate){
+		.valid = { true, true }, .nr_slices = TUNE_SLICES,
+	};
 	for (unsigned int s = 0; s < TUNE_SLICES; s++) {
 		x->slices[0][s] = a * (1 + (s % 2 ? noise : -noise));
 		x->slices[1][s] = b;
@@ -109,47 +115,48 @@ static unsigned int find_best(struct tune *of, struct tune_candidate **best, uns
 
 static void check_choice(void)
 {
-	struct tune_candidate *best[TUNE_BEST], *x;
+	struct tune_candidate *best[NR_BEST], *x;
 
 	memset(&tune, 0, sizeof(tune));
 	tune.nr = 2;
-	tune.nr_tpcs = 66;
+	tune.qos.goal = "sum";
 	put(0, 100, 10, 0);
 	put(1, 60, 90, 0);
 	put(2, 50, 100, 0);
 	tap_ok(tune.alone[0] == 100 && tune.alone[1] == 100 && tune.list[1].speed[0] == 60,
 	       "speeds are medians, alone is the best that was seen");
-	tap_ok(find_best(&tune, best, TUNE_BEST) == 3 && best[0] == &tune.list[1] &&
+	tap_ok(find_best(&tune, best, NR_BEST) == 3 && best[0] == &tune.list[1] &&
 	       best[1] == &tune.list[2] && best[2] == &tune.list[0], "sum: the most of both");
-	tune.kind = TUNE_FAIR;
+	tune.qos.goal = "fair";
 	put(3, 71, 70, 0);
 	tap_ok(find_best(&tune, best, 1) == 1 && best[0] == &tune.list[3],
 	       "fair: the most for the one with less");
-	tune.kind = TUNE_GOAL;
-	tune.goal = (struct qos_tenant){ .goal = QOS_RATE, .rate = 59000 };
+	tune.c.setup.tenants[0] = (struct qos_tenant){ .goal = QOS_RATE, .rate = 59000 };
 	find_best(&tune, best, 2);
 	tap_ok(best[0] == &tune.list[1] && tune_value(&tune, best[0]) >= 0,
 	       "a rate: of those that reach it the one with the most for the other");
-	tune.goal.rate = 200000;
+	tune.c.setup.tenants[0].rate = 200000;
 	find_best(&tune, best, 1);
 	tap_ok(best[0] == &tune.list[0] && tune_value(&tune, best[0]) < 0,
 	       "none reaches it: the nearest, and it says so");
-	tune.goal = (struct qos_tenant){ .goal = QOS_ALPHA, .alpha = 500 };
 	tune.of = 1;
+	tune.c.setup.tenants[1] = (struct qos_tenant){ .goal = QOS_ALPHA, .alpha = 500 };
 	find_best(&tune, best, 1);
 	tap_ok(best[0] == &tune.list[3], "a share of the second program's");
-	tune.goal = (struct qos_tenant){ .goal = QOS_LATENCY, .latency_ns = 8000000 };
+	tune.c.setup.tenants[1] = (struct qos_tenant){
+		.goal = QOS_LATENCY, .latency_ns = 8000000,
+	};
 	tune.list[0].time_ns[1] = 9e6;
 	tune.list[2].time_ns[1] = 7e6;
 	find_best(&tune, best, 2);
 	tap_ok(best[0] == &tune.list[2] && best[1] == &tune.list[0] &&
 	       tune_value(&tune, best[1]) < 0,
 	       "a latency: the one within it; what has no times is last");
-	tune.list[2].state = TUNE_STALLED;
+	tune.list[2].why = "";
 	find_best(&tune, best, 1);
 	tap_ok(best[0] == &tune.list[0], "one in which a program stood still is none");
 	tune.nr = 1;
-	tune.goal = (struct qos_tenant){ .goal = QOS_RATE, .rate = 55000 };
+	tune.c.setup.tenants[0] = (struct qos_tenant){ .goal = QOS_RATE, .rate = 55000 };
 	tune.of = 0;
 	put(0, 50, 0, 0);
 	find_best(&tune, best, 1);
@@ -161,24 +168,22 @@ static void check_choice(void)
 
 	memset(&tune, 0, sizeof(tune));
 	tune.nr = 2;
-	tune.kind = TUNE_GOAL;
-	tune.goal = (struct qos_tenant){ .goal = QOS_RATE, .rate = 10000000 };
+	tune.c.setup.tenants[0] = (struct qos_tenant){ .goal = QOS_RATE, .rate = 10000000 };
 	put(0, 100, 50, 0.05);
 	put(1, 97, 50, 0.05);
 	put(2, 50, 50, 0.05);
 	tune.best = &tune.list[0];
 	tap_ok(tune_is_close(&tune, &tune.list[1]) && !tune_is_close(&tune, &tune.list[2]),
 	       "far from the goal: half of the best is not within the noise of it");
-	tune.goal.rate = 110000;
+	tune.c.setup.tenants[0].rate = 110000;
 	tap_ok(tune_is_close(&tune, &tune.list[1]) && !tune_is_close(&tune, &tune.list[2]),
 	       "near the goal: the same");
-	tune.goal.rate = 40000;
+	tune.c.setup.tenants[0].rate = 40000;
 	put(1, 50, 49, 0.05);
 	put(2, 50, 30, 0.05);
 	tap_ok(tune_is_close(&tune, &tune.list[1]) && !tune_is_close(&tune, &tune.list[2]),
 	       "the goal is reached: what the other program has");
 	tune.nr = 1;
-	tune.nr_tpcs = 100;
 	put(1, 100, 0, 0.05)->sets[0] = gpupart_tpcset_first(12);
 	tap_ok(!tune_is_close(&tune, &tune.list[1]), "one program: more TPCs are not noise");
 	tune.list[1].sets[0] = tune.list[0].sets[0];
@@ -188,20 +193,19 @@ static void check_choice(void)
 	tune.nr = 2;
 	put(0, 100, 10, 0);
 	x = put(1, 200, 30, 0);
-	x->state = TUNE_STALLED;
-	x->stalled = 1;
+	x->why = "";
+	x->valid[1] = false;
 	put(0, 100, 10, 0);
-	tap_ok(tune.alone[0] == 200 && tune.alone[1] == 10 && tune_is_valid(x, 0) &&
-	       !tune_is_valid(x, 1), "only the other program stood still: its speed alone counts");
-	tune.kind = TUNE_GOAL;
-	tune.goal = (struct qos_tenant){ .goal = QOS_ALPHA, .alpha = 900 };
+	tap_ok(tune.alone[0] == 200 && tune.alone[1] == 10,
+	       "only the other program stood still: its speed alone counts");
+	tune.c.setup.tenants[0] = (struct qos_tenant){ .goal = QOS_ALPHA, .alpha = 900 };
 	tap_ok(tune_value(&tune, &tune.list[0]) < 0,
 	       "and a share of it is not reached by half of it");
-	x->state = TUNE_DISTURBED;
+	x->valid[0] = false;
 	put(0, 100, 10, 0);
 	tap_ok(tune.alone[0] == 100, "what another command disturbed does not count");
-	tune.before = *put(2, 150, 20, 0);
-	tune.list[2].state = TUNE_WAITING;
+	put(2, 150, 20, 0);
+	tune.nr_candidates = 2;
 	put(0, 100, 10, 0);
 	tap_ok(tune.alone[0] == 150 && tune.alone[1] == 20, "the speed with the old sets does");
 
