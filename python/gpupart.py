@@ -22,8 +22,9 @@ PyTorch reuses the streams of a pool and destroys no stream. So after the deleti
 Python object, the set of the stream stays in force until the set is removed. partition() restores
 the previous set.
 
-If GPUPART_LIBRARY is set, it is the path of the library. Otherwise the library is searched in the
-wheel, by the loader, and in the build or installation of this file. `python -m gpupart` runs the
+If the program has already loaded the library, that copy is used. Otherwise, if GPUPART_LIBRARY is
+set, it is the path of the library. Otherwise the library is searched in the wheel, by the loader,
+and in the build or installation of this file. `python -m gpupart` runs the
 command.
 
 For a program with two phases, split() creates a stream with separate TPCs for each.
@@ -287,40 +288,47 @@ _HERE = os.path.dirname(os.path.realpath(__file__))
 _WHEEL = os.path.join(_HERE, "gpupart.libs")
 
 
-def _is_loaded(name: str) -> bool:
+class _DlInfo(Structure):
+    _fields_ = [("file", c_char_p), ("base", c_void_p), ("name", c_char_p), ("symbol", c_void_p)]
+
+
+def _loaded() -> Optional[str]:
+    """If `gpupart run` has loaded libgpupart.so.0 into this process, its path."""
+    info = _DlInfo()
     try:
-        return bool(ctypes.CDLL(name, mode=os.RTLD_NOLOAD))
+        version = ctypes.CDLL("libgpupart.so.0", mode=os.RTLD_NOLOAD).gpupart_version
     except OSError:
-        return False
+        return None
+    ctypes.CDLL(None).dladdr(version, byref(info))
+    return os.fsdecode(info.file)
 
 
-def _library_paths() -> list[str]:
-    """
-    Paths to try for libgpupart.so.0, in order. The loader finds a name without a slash. If
-    `gpupart run` has loaded the library into this process, that copy is used and not the wheel's.
-    """
+def _library_paths(loaded: Optional[str]) -> list[str]:
+    """Paths to try for libgpupart.so.0, in order. The loader finds a name without a slash."""
     named = os.environ.get("GPUPART_LIBRARY")
     if named:
         return [os.path.abspath(named)]
-    if os.path.isdir(_WHEEL) and not _is_loaded("libgpupart.so.0"):
-        return [os.path.join(_WHEEL, "lib", "libgpupart.so.0")]
-    return ["libgpupart.so.0",
+    wheel = [os.path.join(_WHEEL, "lib", "libgpupart.so.0")] if os.path.isdir(_WHEEL) else []
+    if wheel and not loaded:
+        return wheel
+    return [*([loaded] if loaded else []), *wheel, "libgpupart.so.0",
             os.path.join(_HERE, "..", "build", "lib", "libgpupart.so.0"),  # a source tree
             os.path.join(_HERE, "..", "..", "libgpupart.so.0")]    # installed: PREFIX/lib
 
 
 def _load() -> ctypes.CDLL:
-    said = []
-    for path in _library_paths():
+    said, loaded = [], _loaded()
+    for path in _library_paths(loaded):
         try:
-            ctypes.CDLL(path)
-            # The manage library depends on libgpupart.so.0. So it also provides the functions of
-            # libgpupart.so.0.
+            # A process has only one copy of libgpupart.so.0. The manage library depends on it. So
+            # the manage library, from any of the paths, also provides the functions of that copy.
+            if not loaded:
+                ctypes.CDLL(path)
             lib = ctypes.CDLL(os.path.join(os.path.dirname(path), _MANAGE))
         except OSError as error:
             said.append(str(error))
             continue
-        _bind(lib, path)
+        _bind(lib, loaded or path)
         return lib
     raise ImportError("libgpupart.so.0 cannot be loaded: " + "; ".join(said))
 
