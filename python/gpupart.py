@@ -1941,6 +1941,9 @@ _Place = Union[Stream, _ProcessPlace, _ThreadPlace]
 
 SizeLike = Union[int, str]
 _SHAPES = ("packed", "gpcs", "balanced", "spread")
+#: Names of a GPU: CUDA's number, an index, a PCI address, a UUID.
+_GPU_FORM = re.compile(r"(cuda:)?[0-9]+|([0-9a-f]+:)?[0-9a-f]+:[0-9a-f]+(\.[0-7])?|"
+                       r"(gpu-)?[0-9a-f-]{36}", re.I)
 
 
 def _share(name: str, size: SizeLike) -> Optional[Union[int, float]]:
@@ -2067,18 +2070,23 @@ def _shape_sets(topology: Topology, within: TpcSet,
 
 class _RawStream:
     """
-    A stream of the driver in the current context, for programs without PyTorch. If there is
-    no current context, the device's primary context becomes current. CUDA's runtime does the
-    same.
+    A stream of the driver on @device, for programs without PyTorch. If the current context is not
+    of this device, the stream is in the device's primary context. If there is no current context,
+    this context becomes current. CUDA's runtime does the same.
     """
 
     def __init__(self, device: int) -> None:
         ctypes.CDLL("libcuda.so.1")
-        cu, handle, context = _driver(), c_void_p(), c_void_p()
-        result = 0 if _current_context() else (
-            cu.cuInit(0) or cu.cuDevicePrimaryCtxRetain(byref(context), device) or
-            cu.cuCtxSetCurrent(context))
+        cu, handle, context, current = _driver(), c_void_p(), c_void_p(), c_int(-1)
+        result, outer = cu.cuInit(0), _current_context()
+        if outer:
+            cu.cuCtxGetDevice(byref(current))
+        if current.value != device:
+            result = (result or cu.cuDevicePrimaryCtxRetain(byref(context), device) or
+                      cu.cuCtxSetCurrent(context))
         result = result or cu.cuStreamCreate(byref(handle), 1)
+        if outer:
+            cu.cuCtxSetCurrent(c_void_p(outer))
         if result:
             raise Error(errno.EIO, f"the driver cannot create a stream: error {result}")
         #: The CUstream.
@@ -2096,26 +2104,33 @@ class _RawStream:
             raise Error(errno.EIO, f"cuStreamSynchronize: error {result}")
 
 
-def _cuda_device(pci: Optional[str]) -> int:
-    """CUDA's number of the GPU at @pci; 0 for None."""
+def _cuda_device(gpu: Optional[str]) -> int:
+    """CUDA's number of @gpu. If the driver works and CUDA does not list @gpu, raises EINVAL."""
     device = c_int()
-    if pci is None:
+    if gpu is None:
         return 0
-    result = _driver().cuDeviceGetByPCIBusId(byref(device), _bytes(pci))
+    ctypes.CDLL("libcuda.so.1")
+    cu = _driver()
+    if cu.cuInit(0):
+        raise Error(errno.EIO, "the driver cannot be initialised")
+    if gpu.startswith("cuda:"):
+        result = cu.cuDeviceGet(byref(device), c_int(min(int(gpu[5:]), 99999)))
+    else:
+        pci = gpu if ":" in gpu else Topology.open("rm", gpu).info.pci
+        result = cu.cuDeviceGetByPCIBusId(byref(device), _bytes(pci))
     if result:
-        raise Error(errno.ENODEV, f"CUDA does not list the GPU at {pci}: error {result}")
+        raise Error(errno.EINVAL, f"gpu={gpu!r}: CUDA does not list this GPU: error {result}")
     return device.value
 
 
-def _new_stream(pci: Optional[str], taken: AbstractSet[int]) -> Any:
+def _new_stream(device: int, taken: AbstractSet[int]) -> Any:
     """
     If the program has imported PyTorch with CUDA, returns a PyTorch stream. PyTorch reuses a
     pool of 32 streams, so this function skips the streams of other parts (@taken).
     """
     torch = sys.modules.get("torch")
     if torch is None or not torch.cuda.is_available():
-        return _RawStream(_cuda_device(pci))
-    device = _cuda_device(pci)
+        return _RawStream(device)
     for _ in range(len(taken) * 64 + 1):
         stream = torch.cuda.Stream(device=device)
         if _stream_handle(stream) not in taken:
@@ -2232,10 +2247,16 @@ class Split(Mapping[str, Part]):
         self._shape, self._sizes = shape, dict(sizes)
         self._parts: dict[str, Part] = {}
         self._lock = threading.RLock()
+        if isinstance(gpu, str) and not _GPU_FORM.fullmatch(gpu):
+            raise Error(errno.EINVAL, f"gpu={gpu!r}: must be \"cuda:N\", an index in PCI order, a "
+                                      "PCI address or a UUID")
         try:
             self._gpu = attach(gpu)
+            self._name: Optional[str] = self._gpu.topology.info.pci
         except Error as error:
-            self.why = str(error)
+            if gpu is not None and error.errno == errno.ENODEV and not _driver().cuInit(0):
+                raise Error(errno.EINVAL, f"gpu={gpu!r}: {error}") from None
+            self.why, self._name = str(error), gpu
         if self._gpu is not None:
             topology = self._gpu.topology
             self._within = (topology.set(within) if within is not None
@@ -2253,17 +2274,19 @@ class Split(Mapping[str, Part]):
             self._make_ordinary(shares)
 
     def _make(self, names: Iterable[str]) -> None:
-        pci = self._gpu.topology.info.pci if self._gpu else None
+        device = _cuda_device(self._name)
         for name in names:
             with _live_lock:
                 taken = {_stream_handle(part.stream) for part in _live_parts}
-                part = self._parts[name] = Part(name, _new_stream(pci, taken), self._gpu)
+                part = self._parts[name] = Part(name, _new_stream(device, taken), self._gpu)
                 _live_parts.add(part)
 
     def _make_ordinary(self, names: Iterable[str]) -> None:
         try:
             self._make(names)
         except (Error, OSError) as error:
+            if error.errno == errno.EINVAL:
+                raise
             self._parts = {name: Part(name, None, None) for name in names}
             self.why = f"{self.why}; and no streams: {error}"
 
@@ -2358,9 +2381,11 @@ def split(shape: str = "balanced", *, gpu: Optional[str] = None,
     of every GPC. With whole GPCs, a number of TPCs is the minimum for the part, and a percentage
     gets the nearest possible number.
 
-    @gpu: as for attach(). @within: the TPCs to split; None is the limit, or all TPCs.
+    @gpu: as for attach(). A GPU that does not exist is an error. @within: the TPCs to split; None
+    is the limit, or all TPCs.
 
-    If gpupart is not available, the parts have ordinary streams, and .why has the reason.
+    If gpupart is not available, the parts have ordinary streams on that GPU, and .why has the
+    reason.
 
     >>> parts = split(prefill="50%", decode="rest")
     >>> len(parts.prefill.set), len(parts.decode.set), parts.prefill.set & parts.decode.set

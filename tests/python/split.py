@@ -298,10 +298,75 @@ def without(reason, has_streams):
         raises(Error, "110%", lambda: parts.change(a="60%", b="50%"), "what is wrong everywhere")
 
 
+def device_of(stream):
+    """CUDA's number of the GPU of a stream."""
+    cu, context, device = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p(), ctypes.c_int(-1)
+    assert not cu.cuStreamGetCtx(ctypes.c_void_p(stream.cuda_stream), ctypes.byref(context))
+    cu.cuCtxPushCurrent_v2(context)
+    cu.cuCtxGetDevice(ctypes.byref(device))
+    cu.cuCtxPopCurrent_v2(ctypes.byref(context))
+    return device.value
+
+
+class NumberedStream:
+    """A stream of a PyTorch with several GPUs."""
+    made = 0
+
+    def __init__(self, device):
+        NumberedStream.made += 1
+        self.device, self.cuda_stream = device, NumberedStream.made
+
+
+def bad_names():
+    for name in ("nonsense", "cuda:x", "cuda:", "", "gpu:1", "-1", "GPU-1"):
+        raises(Error, f"gpu={name!r}: must be", lambda name=name: split(gpu=name, a=1),
+               f"gpu={name!r}", errno.EINVAL)
+    raises(TypeError, "gpu=1: must be text", lambda: split(gpu=1, a=1), "gpu=1")
+
+
+def two_gpus(confined):
+    """Each split is on the GPU that it asked for, whatever context is current."""
+    bad_names()
+    zero, one = ("0000:01:00.0", "0000:02:00.0")
+    for current in (None, 0, 1):
+        if current is not None:
+            driver = Driver(current)
+        for name, device in ((None, 0), ("cuda:0", 0), (zero, 0), ("cuda:1", 1), (one, 1)):
+            with split(gpu=name, a="50%", b="rest") as parts:
+                same(([device_of(part.stream) for part in parts.values()], parts.why is None),
+                     ([device] * 2, confined), f"gpu={name}, a context of {current}: {parts.why}")
+                if confined:
+                    same(gpupart.attach(name).census(parts.a.stream), parts.a.set, "confined")
+            now = ctypes.c_void_p()
+            if current is None:
+                ctypes.CDLL("libcuda.so.1").cuCtxSetCurrent(None)
+            elif driver("cuCtxGetCurrent", ctypes.byref(now)) or now.value != driver.context.value:
+                ok(False, f"the current context is still that of {current}")
+    for name in ("cuda:2", "0000:99:00.0", "cuda:99999999999"):
+        raises(Error, name, lambda name=name: split(gpu=name, a=1), f"no {name}", errno.EINVAL)
+    if confined:
+        raises(Error, "7", lambda: split(gpu="7", a=1), "no 7", errno.EINVAL)
+    else:
+        parts = split(gpu="1", a=1)
+        ok("no streams" in parts.why if parts.a.stream is None else device_of(parts.a.stream) == 1,
+           f"an index: {parts.a.stream}: {parts.why}")
+    sys.modules["torch"] = types.SimpleNamespace(
+        cuda=types.SimpleNamespace(is_available=lambda: True, Stream=NumberedStream))
+    if not confined:
+        same(split(gpu="cuda:1", a=1).a.stream.device, 1, "a PyTorch stream")
+
+
+def no_driver():
+    bad_names()
+    without("libcuda.so.1", False)
+    same(split(gpu="cuda:1", a=1).a.stream, None, "a GPU that may exist")
+
+
 {"shapes": one_gpu, "streams": streams,
  "no_records": no_records,
  "disabled": lambda: without("GPUPART_DISABLE", True),
  "no_table": lambda: without("", True),
  "no_streams": lambda: without("streams cannot have sets", True),
- "no_driver": lambda: without("libcuda.so.1", False)}[sys.argv[1]]()
+ "two_gpus": lambda: two_gpus(True), "two_without": lambda: two_gpus(False),
+ "no_driver": no_driver}[sys.argv[1]]()
 done()
