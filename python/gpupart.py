@@ -2068,6 +2068,30 @@ def _shape_sets(topology: Topology, within: TpcSet,
     return sets
 
 
+def _steps(now: dict[str, int], new: Mapping[str, int]) -> Iterator[tuple[str, int]]:
+    """
+    The sets to give to parts, one after the other, until @now is @new. All are masks. Two parts
+    never have the same TPC, so + is the union of their masks. A part gets the TPCs of its new set
+    that no other part has. If this changes no part, one part gives up half of its TPCs first.
+    """
+    while now != new:
+        for name, mask in new.items():
+            tpcs = mask & ~(sum(now.values()) - now[name])
+            if tpcs not in (0, now[name]):
+                break
+        else:
+            wanted = sum(mask for name, mask in new.items() if not now[name] & mask)
+            nr, name = max((bin(mask).count("1"), name) for name, mask in now.items()
+                           if mask & wanted)
+            if nr == 1:
+                raise Error(errno.EBUSY, f"part {name} has one TPC and cannot exchange it with a "
+                                         "part that also has one TPC: change to other sizes first")
+            order = sorted(TpcSet._of_mask(now[name]), key=lambda tpc: wanted >> tpc & 1)
+            tpcs = TpcSet(order[:(nr + 1) // 2])._mask
+        now[name] = tpcs
+        yield name, tpcs
+
+
 class _RawStream:
     """
     A stream of the driver on @device, for programs without PyTorch. If the current context is not
@@ -2300,22 +2324,17 @@ class Split(Mapping[str, Part]):
         return known
 
     def _apply(self, wanted: Mapping[str, TpcSet]) -> None:
-        """
-        First all parts that get smaller change, and then all other parts. So parts never
-        overlap at a launch.
-        """
-        for name, part in self._parts.items():
-            keeps = part._set & wanted[name] if part._set else TpcSet()
-            if keeps and keeps != part._set:
-                part._give(keeps)
-        for name, part in self._parts.items():
-            if part._set != wanted[name]:
-                part._give(wanted[name])
+        """Changes the sets so that parts never overlap at a launch. See _steps()."""
+        now = {name: part._set._mask if part._set else 0 for name, part in self._parts.items()}
+        new = {name: tpcs._mask for name, tpcs in wanted.items()}
+        for name, tpcs in list(_steps(now, new)):
+            self._parts[name]._give(wanted[name] if tpcs == new[name] else TpcSet._of_mask(tpcs))
 
     def change(self, shape: Optional[str] = None, **sizes: SizeLike) -> None:
         """
         Changes the sizes of the parts, or the shape, for later launches. Earlier launches do
-        not move. If the sizes were used before, a change takes a few us.
+        not move. Later launches of two parts never get the same TPC. During the change, a part may
+        have few TPCs, but at least one. If the sizes were used before, a change takes a few us.
         """
         with self._lock:
             shape, sizes = shape or self._shape, sizes or self._sizes

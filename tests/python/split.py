@@ -5,6 +5,7 @@ import errno
 import glob
 import itertools
 import os
+import random
 import sys
 import threading
 import types
@@ -96,6 +97,34 @@ def one_gpu():
     same(len(sets_of(b, "balanced", a=34, b="rest")["a"]), 34, "34 TPCs: the two of 9 among them")
     same(len(sets_of(b, "balanced", a=17, b="rest")["a"]), 17, "17 TPCs: one of 9, one of 8")
     same(gpcs_of(b, sets_of(b, "packed", a=8, b="rest")["a"]), {0: [0]}, "packed: one GPC")
+
+    def random_sets(parts, nr):
+        order = random.sample(range(nr), nr)
+        sets = {name: 1 << order.pop() for name in parts}
+        for tpc in order:
+            sets[random.choice(parts)] |= 1 << tpc
+        return sets
+
+    random.seed(1)
+    bad, longest = [], 0
+    for _ in range(3000):
+        parts = "abcde"[:random.randint(1, 5)]
+        now, new = (random_sets(parts, random.choice((5, 6, 9, 16))) for _ in range(2))
+        seen = [dict(now)]
+        try:
+            for name, mask in gpupart._steps(dict(now), new):
+                seen.append({**seen[-1], name: mask})
+        except Error:
+            if all(mask & (mask - 1) for mask in now.values()):
+                bad.append((now, new, "refused"))
+        else:
+            if seen[-1] != new:
+                bad.append((now, new, "the end"))
+        longest = max(longest, len(seen))
+        if any(one & other for sets in seen for one, other in itertools.combinations(
+                sets.values(), 2)) or not all(all(sets.values()) for sets in seen):
+            bad.append((now, new, seen))
+    ok(not bad and longest < 16, f"changes never overlap, at most {longest} steps: {bad[:1]}")
 
     for words, part, sizes in (
             ("two rests", "only one can be", {"a": "rest", "b": "rest"}),
@@ -208,10 +237,15 @@ def streams():
         gpupart.Part._give = watched
         parts.change(a="25%", b="rest")
         parts.change(a="75%", b="rest")
-        parts.change("spread")
+        parts.change("packed", b="50%", a="rest")
+        parts.change("packed", a="50%", b="rest")
+        parts.change("packed", a=1, b="rest")
+        parts.change("packed", b="rest", a=1)
+        parts.change("packed", b=1, a="rest")
+        parts.change("spread", a="75%", b="rest")
         gpupart.Part._give = give
-        ok(len(seen) >= 6 and not any(now["a"] & now["b"] for now in seen[:4]),
-           f"sets never overlap while a split grows or shrinks: {len(seen)} changes")
+        ok(len(seen) >= 12 and not any(now["a"] & now["b"] for now in seen),
+           f"sets never overlap during a change: {len(seen)} changes")
         same((len(parts.a.set), gpu.census(parts.a.stream)), (50, parts.a.set), "then spread")
         parts.change("balanced", a="50%", b="rest")
         same((parts.a.set, parts.b.set), (a, b), "a split that was had before is the same")
@@ -233,6 +267,10 @@ def streams():
     with split("gpcs", a="50%", b="rest") as parts:
         same(parts.a.set | parts.b.set, topology.gpc_tpcs("0-3"), "inside of the limit")
     gpu.limit = None
+    with split("packed", within="0-1", a=1, b=1) as parts:
+        raises(Error, "part b has one TPC", lambda: parts.change(b=1, a=1), "an exchange",
+               errno.EBUSY)
+        same([part.set for part in parts.values()], [{0}, {1}], "nothing changes")
     with split("packed", within="0-9", a=4, b="rest") as parts:
         same(parts.a.set | parts.b.set, TpcSet("0-9"), "within=")
 
