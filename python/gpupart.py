@@ -1271,6 +1271,11 @@ KB, MB, .. (powers of 1000), or no unit for bytes
         c = _CTpcSet()
         return TpcSet._of_c(c) if _limit_get(self._pointer, byref(c)) else None
 
+    def _limit_mask(self) -> int:
+        """The limit as a mask; -1: no limit."""
+        c = _CTpcSet()
+        return int.from_bytes(bytes(c), "little") if _limit_get(self._pointer, byref(c)) else -1
+
     @limit.setter
     def limit(self, tpcs: Optional[TpcsLike]) -> None:
         self._apply(_limit_set, tpcs)
@@ -2185,8 +2190,14 @@ class Part:
 
     @property
     def set(self) -> Optional[TpcSet]:
-        """The present TPCs of the part. If gpupart is not available, None."""
-        return self._set
+        """
+        The TPCs that launches on the stream may use now. If the limit has changed, these TPCs can
+        differ from the result of split() or change(). If gpupart is not available, None.
+        """
+        tpcs, limit = self._set, self._gpu._limit_mask() if self._gpu else -1
+        if tpcs is None or not tpcs._mask & ~limit:
+            return tpcs
+        return TpcSet._of_mask(tpcs._mask & limit or limit)
 
     def _give(self, tpcs: Optional[TpcSet]) -> None:
         if self._place is not None:
@@ -2194,9 +2205,10 @@ class Part:
         self._set = tpcs
 
     def _within(self, **where: bool) -> contextlib.AbstractContextManager[Optional[TpcSet]]:
-        if self._gpu is None or self._set is None:
+        tpcs = self.set
+        if self._gpu is None or tpcs is None:
             return contextlib.nullcontext()
-        return partition(set=self._set, gpu=self._gpu, **where)
+        return partition(set=tpcs, gpu=self._gpu, **where)
 
     def thread(self) -> contextlib.AbstractContextManager[Optional[TpcSet]]:
         """
@@ -2251,7 +2263,7 @@ class Part:
         return None if read is None else read.busy_ns
 
     def __repr__(self) -> str:
-        return f"<Part {self.name}: {self._set if self._set else 'no set'}>"
+        return f"<Part {self.name}: {self.set or 'no set'}>"
 
 
 class Split(Mapping[str, Part]):
@@ -2283,8 +2295,11 @@ class Split(Mapping[str, Part]):
             self.why, self._name = str(error), gpu
         if self._gpu is not None:
             topology = self._gpu.topology
-            self._within = (topology.set(within) if within is not None
-                            else self._gpu.limit or topology.all)
+            self._within = topology.all if within is None else topology.set(within)
+            self._limit = self._gpu._limit_mask()
+            if within is not None and self._within._mask & ~self._limit:
+                raise Error(errno.EINVAL, f"within={self._within}: the limit of this process is "
+                                          f"{self._gpu.limit}")
             wanted = self._sets(shape, sizes)
             try:
                 self._make(shares)
@@ -2315,26 +2330,34 @@ class Split(Mapping[str, Part]):
             self.why = f"{self.why}; and no streams: {error}"
 
     def _sets(self, shape: str, sizes: Mapping[str, SizeLike]) -> dict[str, TpcSet]:
-        key = (shape, *sizes.items())
+        assert self._gpu is not None
+        self._limit = self._gpu._limit_mask()
+        key = (self._limit, shape, *sizes.items())
         known = self._known.get(key)
         if known is None:
-            assert self._gpu is not None
-            known = self._known[key] = _shape_sets(self._gpu.topology, self._within,
+            within = TpcSet._of_mask(self._within._mask & self._limit)
+            known = self._known[key] = _shape_sets(self._gpu.topology, within,
                                                    _shares(sizes, shape), shape)
         return known
 
     def _apply(self, wanted: Mapping[str, TpcSet]) -> None:
         """Changes the sets so that parts never overlap at a launch. See _steps()."""
-        now = {name: part._set._mask if part._set else 0 for name, part in self._parts.items()}
+        now = {name: part._set._mask & self._limit if part._set else 0
+               for name, part in self._parts.items()}
         new = {name: tpcs._mask for name, tpcs in wanted.items()}
         for name, tpcs in list(_steps(now, new)):
             self._parts[name]._give(wanted[name] if tpcs == new[name] else TpcSet._of_mask(tpcs))
+        for name, part in self._parts.items():
+            if part._set is None or part._set._mask != new[name]:
+                part._give(wanted[name])
 
     def change(self, shape: Optional[str] = None, **sizes: SizeLike) -> None:
         """
         Changes the sizes of the parts, or the shape, for later launches. Earlier launches do
-        not move. Later launches of two parts never get the same TPC. During the change, a part may
-        have few TPCs, but at least one. If the sizes were used before, a change takes a few us.
+        not move. If the limit has changed, also without arguments: the parts then divide the TPCs
+        of the present limit. Later launches of two parts never get the same TPC. During the change,
+        a part may have few TPCs, but at least one. If the sizes were used before, a change takes a
+        few us.
         """
         with self._lock:
             shape, sizes = shape or self._shape, sizes or self._sizes
@@ -2400,8 +2423,8 @@ def split(shape: str = "balanced", *, gpu: Optional[str] = None,
     of every GPC. With whole GPCs, a number of TPCs is the minimum for the part, and a percentage
     gets the nearest possible number.
 
-    @gpu: as for attach(). A GPU that does not exist is an error. @within: the TPCs to split; None
-    is the limit, or all TPCs.
+    @gpu: as for attach(). A GPU that does not exist is an error. @within: the TPCs to split, in the
+    limit; None is the limit, or all TPCs.
 
     If gpupart is not available, the parts have ordinary streams on that GPU, and .why has the
     reason.

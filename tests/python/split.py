@@ -266,7 +266,38 @@ def streams():
     gpu.limit = "gpc:0-3"
     with split("gpcs", a="50%", b="rest") as parts:
         same(parts.a.set | parts.b.set, topology.gpc_tpcs("0-3"), "inside of the limit")
-    gpu.limit = None
+    gpu.limit = "0-9"
+    for outside in ("0-10", "50"):
+        raises(Error, f"within={outside}: the limit of this process is 0-9",
+               lambda outside=outside: split(within=outside, a=1), "outside of the limit",
+               errno.EINVAL)
+    with split("spread", within="0-7", a=4, b="rest") as parts:
+        gpu.limit = "2-5,8"
+        same([str(part.set) for part in parts.values()], ["2-3", "4-5"], "a narrower limit: .set")
+        same([gpu.census(part.stream) for part in parts.values()],
+             [part.set for part in parts.values()], "launches are on these TPCs")
+        gpu.limit = "5-6"
+        same([str(part.set) for part in parts.values()], ["5-6", "5-6"], "none is left for a part")
+        same([gpu.census(part.stream) for part in parts.values()],
+             [part.set for part in parts.values()], "its launches are in the limit")
+        with parts.a.thread() as tpcs:
+            same((tpcs, gpu.census()), (TpcSet("5-6"), TpcSet("5-6")), "and those of thread()")
+        raises(Error, "part a: 4 of 2 TPCs", parts.change, "too few TPCs for it", errno.ENOSPC)
+        parts.change(a="50%", b="rest")
+        same([str(part.set) for part in parts.values()], ["5", "6"], "change() divides the limit")
+        gpu.limit = None
+        same([str(part.set) for part in parts.values()], ["5", "6"], "a wider limit: the same sets")
+        parts.change()
+        same([str(part.set) for part in parts.values()], ["0-3", "4-7"], "change() follows it")
+    with split("spread", a="50%", b="rest") as parts:
+        gpu.limit = "0-39"
+        parts.change(b="50%", a="rest")
+        same([str(part.set) for part in parts.values()], ["20-39", "0-19"], "no within=")
+        gpu.limit = "0-19"
+        parts.change(a="rest", b=10)
+        gpu.limit = None
+        same([gpu.census(part.stream) for part in parts.values()], [TpcSet("10-19"), TpcSet("0-9")],
+             "no TPCs of an earlier limit are in the sets")
     with split("packed", within="0-1", a=1, b=1) as parts:
         raises(Error, "part b has one TPC", lambda: parts.change(b=1, a=1), "an exchange",
                errno.EBUSY)
