@@ -157,10 +157,19 @@ def bad_options():
             ("--device foo", "--device: invalid choice: 'foo'"),
             ("--ttft -1", "--ttft: -1.0: must be at least 0"),
             ("--seconds nan", "--seconds: nan: must be at least 0"),
-            (f"--out {place}/no/x", f"--out {place}/no/x: No such file or directory")):
+            ("--model foo", "--model: invalid choice: 'foo'"),
+            (f"--out {place}", f"--out {place}: must be a file that can be written"),
+            (f"--out {place}/no/x", f"--out {place}/no/x: must be a file that can be written")):
         got = subprocess.run([sys.executable, f"{ENGINE}/run.py", "--slice", "--out",
                               f"{place}/runs", *words.split()], capture_output=True, text=True)
         ok(got.returncode == 2 and wanted in got.stderr, f"run.py {words}: {got.stderr[-90:]!r}")
+    with open(f"{place}/torch.py", "w", encoding="utf-8") as file:
+        file.write("raise ImportError('no torch here')")
+    got = subprocess.run([sys.executable, "-B", f"{ENGINE}/run.py", "--slice", "--out",
+                          f"{place}/runs"], capture_output=True, text=True,
+                         env={**os.environ, "PYTHONPATH": place})
+    same((got.returncode, got.stderr, os.path.exists(f"{place}/runs")),
+         (1, "run.py --device cuda: PyTorch: no torch here\n", False), "no PyTorch: one line")
     for name, text, wanted in (("none", None, ": No such file or directory"),
                                ("bad", '{"way": "chunked"}\nfoo\n3\n', ":2: ignored: 'foo"),
                                ("empty", "", ": there are no runs in this file")):
