@@ -147,6 +147,11 @@ def prepared(model):
     engine.serve(load, 120.0)
     ok(all(at == lane for lane, at in taken if lane not in (ALONE, MIXED)) and
        len({lane for lane, _ in taken}) == 5, "each step takes its split first")
+    parts.graph_prepare = None          # not a function: TypeError, as of an older PyTorch
+    engine = Watched(model, Recorded(), "gpupart", Goals(1.0, 0.03))
+    engine.prepare()
+    ok(engine.why is None and "graphs are not prepared" in engine.lanes["75%"].words,
+       f"graphs that cannot be prepared are no fallback: {engine.lanes['75%'].words}")
     module.gpupart_module = known
 
 

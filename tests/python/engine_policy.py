@@ -95,6 +95,11 @@ def intervals():
     ok(not any(p["small"] for p in many["points"]), "many are not")
     same([many["verdicts"][0][n] for n in ("parted_better", "to_green", "gpupart_below")],
          [["green", "gpupart"], 1.0, ["streams"]], "what is above what")
+    fell = inference_map.make_map([check, *(line(1, [met], way, **more) for way, met, more in (
+        ("chunked", 1, {}), ("green", 1, {"why": "no"}), ("gpupart", 3, {"why": "no"})))])
+    same(([fell["verdicts"][0][n] for n in ("to_chunked", "to_green")], fell["pairs"],
+          list(inference_map.tables(fell))[2].count(" small fallback |")), ([None, None], [], 2),
+         "a way that fell back is marked and not compared")
     same([(p["a"], p["b"], p["difference"]) for p in many["pairs"]][:2],
          [("gpupart", "green", 0.0), ("gpupart", "streams", -1.0)], "each pair is there")
     chunks = inference_map.make_map([

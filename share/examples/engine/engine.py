@@ -225,7 +225,7 @@ class Engine:
                 gpupart_module().attach("cuda:0").graph_prepare(
                     lane.graphs[key].__self__, sets, lane.decode if key[0] else lane.prefill)
             except (OSError, TypeError) as error:   # then they are built at their first launch
-                self.why = f"graphs are not prepared: {error}"
+                lane.words += f"; graphs are not prepared: {error}"
                 break
         self.device.finish()
         if self.mixes:
