@@ -2046,7 +2046,7 @@ def _shape_sets(topology: Topology, within: TpcSet,
         order = [tpc for gpc in sorted(gpcs, key=lambda gpc: (str(topology.gpcs[gpc].ugpu), gpc))
                  for tpc in gpcs[gpc]]
     sets: dict[str, TpcSet] = {}
-    before = 0.0
+    before, because = 0.0, ""
     for name, share in shares.items():
         free = [tpc for tpc in order if not any(tpc in tpcs for tpcs in sets.values())]
         if share is None:
@@ -2054,8 +2054,10 @@ def _shape_sets(topology: Topology, within: TpcSet,
         elif shape in ("gpcs", "balanced"):
             left = {gpc: tpcs & TpcSet(free) for gpc, tpcs in gpcs.items()}
             wanted = share if isinstance(share, int) else share * len(within)
-            later = len(sets) + 1 < len(shares)
-            chosen = _whole_gpcs(left, ugpus, wanted, len(free) - later)
+            later = list(shares)[len(sets) + 1:]
+            chosen = _whole_gpcs(left, ugpus, wanted, len(free) - bool(later))
+            if not chosen and later and _whole_gpcs(left, ugpus, wanted, len(free)):
+                because = f", because part {later[0]} needs some of them"
             tpcs = TpcSet(*(left[gpc] for gpc in chosen))
         elif isinstance(share, int):
             tpcs = TpcSet(free[:share] if share <= len(free) else ())
@@ -2068,7 +2070,7 @@ def _shape_sets(topology: Topology, within: TpcSet,
                 f"{share:.0%}"
             raise Error(errno.ENOSPC, f"part {name}: {asked} of {len(within)} TPCs, shape "
                                       f"{shape}: not possible with the {len(free)} TPCs that are "
-                                      "left")
+                                      f"left{because}")
         sets[name] = tpcs
     return sets
 

@@ -138,6 +138,11 @@ def one_gpu():
            errno.ENOSPC)
     raises(Error, "part b: the rest", lambda: sets_of(b, "packed", a=66, b="rest"), "no rest",
            errno.ENOSPC)
+    raises(Error, "part a: 65 of 66 TPCs, shape balanced: not possible with the 66 TPCs that are "
+           "left, because part b needs some of them",
+           lambda: sets_of(b, "balanced", a=65, b="rest"), "none for a later part", errno.ENOSPC)
+    raises(Error, "the 66 TPCs that are left", lambda: sets_of(b, "balanced", a=67, b="rest"),
+           "more than there are", errno.ENOSPC)
     raises(Error, "part b: 20 of 66 TPCs, shape balanced: not possible with the 16",
            lambda: sets_of(b, "balanced", a=50, b=20), "too many in whole GPCs", errno.ENOSPC)
 
