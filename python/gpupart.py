@@ -1368,9 +1368,9 @@ KB, MB, .. (powers of 1000), or no unit for bytes
         """
         Adds a rule, which gives kernels a set by name. With tpcs=None, removes the rule. With
         pattern=None, removes all rules. @pattern is a shell pattern for the driver's name or for
-        the qualified name without arguments. The first rule that matches applies.
-        gpupart_rule_set(3) describes rules, and kernels that need all their blocks at the same
-        time.
+        the qualified name without arguments. The first rule that matches applies. For its kernels,
+        a rule replaces the sets of streams, of threads and of the process. gpupart_rule_set(3)
+        describes rules, and kernels that need all their blocks at the same time.
 
         >>> gpu = attach()
         >>> gpu.rule("*census", "gpc:3")
