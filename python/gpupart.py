@@ -22,8 +22,9 @@ PyTorch reuses the streams of a pool and destroys no stream. So after the deleti
 Python object, the set of the stream stays in force until the set is removed. partition() restores
 the previous set.
 
-If GPUPART_LIBRARY is set, it is the path of the library. Otherwise the library is searched in the
-wheel, by the loader, and in the build or installation of this file. `python -m gpupart` runs the
+If the program has already loaded the library, that copy is used. Otherwise, if GPUPART_LIBRARY is
+set, it is the path of the library. Otherwise the library is searched in the wheel, by the loader,
+and in the build or installation of this file. `python -m gpupart` runs the
 command.
 
 For a program with two phases, split() creates a stream with separate TPCs for each.
@@ -287,40 +288,47 @@ _HERE = os.path.dirname(os.path.realpath(__file__))
 _WHEEL = os.path.join(_HERE, "gpupart.libs")
 
 
-def _is_loaded(name: str) -> bool:
+class _DlInfo(Structure):
+    _fields_ = [("file", c_char_p), ("base", c_void_p), ("name", c_char_p), ("symbol", c_void_p)]
+
+
+def _loaded() -> Optional[str]:
+    """If `gpupart run` has loaded libgpupart.so.0 into this process, its path."""
+    info = _DlInfo()
     try:
-        return bool(ctypes.CDLL(name, mode=os.RTLD_NOLOAD))
+        version = ctypes.CDLL("libgpupart.so.0", mode=os.RTLD_NOLOAD).gpupart_version
     except OSError:
-        return False
+        return None
+    ctypes.CDLL(None).dladdr(version, byref(info))
+    return os.fsdecode(info.file)
 
 
-def _library_paths() -> list[str]:
-    """
-    Paths to try for libgpupart.so.0, in order. The loader finds a name without a slash. If
-    `gpupart run` has loaded the library into this process, that copy is used and not the wheel's.
-    """
+def _library_paths(loaded: Optional[str]) -> list[str]:
+    """Paths to try for libgpupart.so.0, in order. The loader finds a name without a slash."""
     named = os.environ.get("GPUPART_LIBRARY")
     if named:
         return [os.path.abspath(named)]
-    if os.path.isdir(_WHEEL) and not _is_loaded("libgpupart.so.0"):
-        return [os.path.join(_WHEEL, "lib", "libgpupart.so.0")]
-    return ["libgpupart.so.0",
+    wheel = [os.path.join(_WHEEL, "lib", "libgpupart.so.0")] if os.path.isdir(_WHEEL) else []
+    if wheel and not loaded:
+        return wheel
+    return [*([loaded] if loaded else []), *wheel, "libgpupart.so.0",
             os.path.join(_HERE, "..", "build", "lib", "libgpupart.so.0"),  # a source tree
             os.path.join(_HERE, "..", "..", "libgpupart.so.0")]    # installed: PREFIX/lib
 
 
 def _load() -> ctypes.CDLL:
-    said = []
-    for path in _library_paths():
+    said, loaded = [], _loaded()
+    for path in _library_paths(loaded):
         try:
-            ctypes.CDLL(path)
-            # The manage library depends on libgpupart.so.0. So it also provides the functions of
-            # libgpupart.so.0.
+            # A process has only one copy of libgpupart.so.0. The manage library depends on it. So
+            # the manage library, from any of the paths, also provides the functions of that copy.
+            if not loaded:
+                ctypes.CDLL(path)
             lib = ctypes.CDLL(os.path.join(os.path.dirname(path), _MANAGE))
         except OSError as error:
             said.append(str(error))
             continue
-        _bind(lib, path)
+        _bind(lib, loaded or path)
         return lib
     raise ImportError("libgpupart.so.0 cannot be loaded: " + "; ".join(said))
 
@@ -1263,6 +1271,11 @@ KB, MB, .. (powers of 1000), or no unit for bytes
         c = _CTpcSet()
         return TpcSet._of_c(c) if _limit_get(self._pointer, byref(c)) else None
 
+    def _limit_mask(self) -> int:
+        """The limit as a mask; -1: no limit."""
+        c = _CTpcSet()
+        return int.from_bytes(bytes(c), "little") if _limit_get(self._pointer, byref(c)) else -1
+
     @limit.setter
     def limit(self, tpcs: Optional[TpcsLike]) -> None:
         self._apply(_limit_set, tpcs)
@@ -1355,9 +1368,9 @@ KB, MB, .. (powers of 1000), or no unit for bytes
         """
         Adds a rule, which gives kernels a set by name. With tpcs=None, removes the rule. With
         pattern=None, removes all rules. @pattern is a shell pattern for the driver's name or for
-        the qualified name without arguments. The first rule that matches applies.
-        gpupart_rule_set(3) describes rules, and kernels that need all their blocks at the same
-        time.
+        the qualified name without arguments. The first rule that matches applies. For its kernels,
+        a rule replaces the sets of streams, of threads and of the process. gpupart_rule_set(3)
+        describes rules, and kernels that need all their blocks at the same time.
 
         >>> gpu = attach()
         >>> gpu.rule("*census", "gpc:3")
@@ -1933,6 +1946,9 @@ _Place = Union[Stream, _ProcessPlace, _ThreadPlace]
 
 SizeLike = Union[int, str]
 _SHAPES = ("packed", "gpcs", "balanced", "spread")
+#: Names of a GPU: CUDA's number, an index, a PCI address, a UUID.
+_GPU_FORM = re.compile(r"(cuda:)?[0-9]+|([0-9a-f]+:)?[0-9a-f]+:[0-9a-f]+(\.[0-7])?|"
+                       r"(gpu-)?[0-9a-f-]{36}", re.I)
 
 
 def _share(name: str, size: SizeLike) -> Optional[Union[int, float]]:
@@ -2030,7 +2046,7 @@ def _shape_sets(topology: Topology, within: TpcSet,
         order = [tpc for gpc in sorted(gpcs, key=lambda gpc: (str(topology.gpcs[gpc].ugpu), gpc))
                  for tpc in gpcs[gpc]]
     sets: dict[str, TpcSet] = {}
-    before = 0.0
+    before, because = 0.0, ""
     for name, share in shares.items():
         free = [tpc for tpc in order if not any(tpc in tpcs for tpcs in sets.values())]
         if share is None:
@@ -2038,8 +2054,10 @@ def _shape_sets(topology: Topology, within: TpcSet,
         elif shape in ("gpcs", "balanced"):
             left = {gpc: tpcs & TpcSet(free) for gpc, tpcs in gpcs.items()}
             wanted = share if isinstance(share, int) else share * len(within)
-            later = len(sets) + 1 < len(shares)
-            chosen = _whole_gpcs(left, ugpus, wanted, len(free) - later)
+            later = list(shares)[len(sets) + 1:]
+            chosen = _whole_gpcs(left, ugpus, wanted, len(free) - bool(later))
+            if not chosen and later and _whole_gpcs(left, ugpus, wanted, len(free)):
+                because = f", because part {later[0]} needs some of them"
             tpcs = TpcSet(*(left[gpc] for gpc in chosen))
         elif isinstance(share, int):
             tpcs = TpcSet(free[:share] if share <= len(free) else ())
@@ -2052,25 +2070,54 @@ def _shape_sets(topology: Topology, within: TpcSet,
                 f"{share:.0%}"
             raise Error(errno.ENOSPC, f"part {name}: {asked} of {len(within)} TPCs, shape "
                                       f"{shape}: not possible with the {len(free)} TPCs that are "
-                                      "left")
+                                      f"left{because}")
         sets[name] = tpcs
     return sets
 
 
+def _steps(now: dict[str, int], new: Mapping[str, int]) -> Iterator[tuple[str, int]]:
+    """
+    The sets to give to parts, one after the other, until @now is @new. All are masks. Two parts
+    never have the same TPC, so + is the union of their masks. A part gets the TPCs of its new set
+    that no other part has. If this changes no part, one part gives up half of its TPCs first.
+    """
+    while now != new:
+        for name, mask in new.items():
+            tpcs = mask & ~(sum(now.values()) - now[name])
+            if tpcs not in (0, now[name]):
+                break
+        else:
+            wanted = sum(mask for name, mask in new.items() if not now[name] & mask)
+            nr, name = max((bin(mask).count("1"), name) for name, mask in now.items()
+                           if mask & wanted)
+            if nr == 1:
+                raise Error(errno.EBUSY, f"part {name} has one TPC and cannot exchange it with a "
+                                         "part that also has one TPC: change to other sizes first")
+            order = sorted(TpcSet._of_mask(now[name]), key=lambda tpc: wanted >> tpc & 1)
+            tpcs = TpcSet(order[:(nr + 1) // 2])._mask
+        now[name] = tpcs
+        yield name, tpcs
+
+
 class _RawStream:
     """
-    A stream of the driver in the current context, for programs without PyTorch. If there is
-    no current context, the device's primary context becomes current. CUDA's runtime does the
-    same.
+    A stream of the driver on @device, for programs without PyTorch. If the current context is not
+    of this device, the stream is in the device's primary context. If there is no current context,
+    this context becomes current. CUDA's runtime does the same.
     """
 
     def __init__(self, device: int) -> None:
         ctypes.CDLL("libcuda.so.1")
-        cu, handle, context = _driver(), c_void_p(), c_void_p()
-        result = 0 if _current_context() else (
-            cu.cuInit(0) or cu.cuDevicePrimaryCtxRetain(byref(context), device) or
-            cu.cuCtxSetCurrent(context))
+        cu, handle, context, current = _driver(), c_void_p(), c_void_p(), c_int(-1)
+        result, outer = cu.cuInit(0), _current_context()
+        if outer:
+            cu.cuCtxGetDevice(byref(current))
+        if current.value != device:
+            result = (result or cu.cuDevicePrimaryCtxRetain(byref(context), device) or
+                      cu.cuCtxSetCurrent(context))
         result = result or cu.cuStreamCreate(byref(handle), 1)
+        if outer:
+            cu.cuCtxSetCurrent(c_void_p(outer))
         if result:
             raise Error(errno.EIO, f"the driver cannot create a stream: error {result}")
         #: The CUstream.
@@ -2088,26 +2135,33 @@ class _RawStream:
             raise Error(errno.EIO, f"cuStreamSynchronize: error {result}")
 
 
-def _cuda_device(pci: Optional[str]) -> int:
-    """CUDA's number of the GPU at @pci; 0 for None."""
+def _cuda_device(gpu: Optional[str]) -> int:
+    """CUDA's number of @gpu. If the driver works and CUDA does not list @gpu, raises EINVAL."""
     device = c_int()
-    if pci is None:
+    if gpu is None:
         return 0
-    result = _driver().cuDeviceGetByPCIBusId(byref(device), _bytes(pci))
+    ctypes.CDLL("libcuda.so.1")
+    cu = _driver()
+    if cu.cuInit(0):
+        raise Error(errno.EIO, "the driver cannot be initialised")
+    if gpu.startswith("cuda:"):
+        result = cu.cuDeviceGet(byref(device), c_int(min(int(gpu[5:]), 99999)))
+    else:
+        pci = gpu if ":" in gpu else Topology.open("rm", gpu).info.pci
+        result = cu.cuDeviceGetByPCIBusId(byref(device), _bytes(pci))
     if result:
-        raise Error(errno.ENODEV, f"CUDA does not list the GPU at {pci}: error {result}")
+        raise Error(errno.EINVAL, f"gpu={gpu!r}: CUDA does not list this GPU: error {result}")
     return device.value
 
 
-def _new_stream(pci: Optional[str], taken: AbstractSet[int]) -> Any:
+def _new_stream(device: int, taken: AbstractSet[int]) -> Any:
     """
     If the program has imported PyTorch with CUDA, returns a PyTorch stream. PyTorch reuses a
     pool of 32 streams, so this function skips the streams of other parts (@taken).
     """
     torch = sys.modules.get("torch")
     if torch is None or not torch.cuda.is_available():
-        return _RawStream(_cuda_device(pci))
-    device = _cuda_device(pci)
+        return _RawStream(device)
     for _ in range(len(taken) * 64 + 1):
         stream = torch.cuda.Stream(device=device)
         if _stream_handle(stream) not in taken:
@@ -2138,8 +2192,14 @@ class Part:
 
     @property
     def set(self) -> Optional[TpcSet]:
-        """The present TPCs of the part. If gpupart is not available, None."""
-        return self._set
+        """
+        The TPCs that launches on the stream may use now. If the limit has changed, these TPCs can
+        differ from the result of split() or change(). If gpupart is not available, None.
+        """
+        tpcs, limit = self._set, self._gpu._limit_mask() if self._gpu else -1
+        if tpcs is None or not tpcs._mask & ~limit:
+            return tpcs
+        return TpcSet._of_mask(tpcs._mask & limit or limit)
 
     def _give(self, tpcs: Optional[TpcSet]) -> None:
         if self._place is not None:
@@ -2147,9 +2207,10 @@ class Part:
         self._set = tpcs
 
     def _within(self, **where: bool) -> contextlib.AbstractContextManager[Optional[TpcSet]]:
-        if self._gpu is None or self._set is None:
+        tpcs = self.set
+        if self._gpu is None or tpcs is None:
             return contextlib.nullcontext()
-        return partition(set=self._set, gpu=self._gpu, **where)
+        return partition(set=tpcs, gpu=self._gpu, **where)
 
     def thread(self) -> contextlib.AbstractContextManager[Optional[TpcSet]]:
         """
@@ -2204,7 +2265,7 @@ class Part:
         return None if read is None else read.busy_ns
 
     def __repr__(self) -> str:
-        return f"<Part {self.name}: {self._set if self._set else 'no set'}>"
+        return f"<Part {self.name}: {self.set or 'no set'}>"
 
 
 class Split(Mapping[str, Part]):
@@ -2224,14 +2285,23 @@ class Split(Mapping[str, Part]):
         self._shape, self._sizes = shape, dict(sizes)
         self._parts: dict[str, Part] = {}
         self._lock = threading.RLock()
+        if isinstance(gpu, str) and not _GPU_FORM.fullmatch(gpu):
+            raise Error(errno.EINVAL, f"gpu={gpu!r}: must be \"cuda:N\", an index in PCI order, a "
+                                      "PCI address or a UUID")
         try:
             self._gpu = attach(gpu)
+            self._name: Optional[str] = self._gpu.topology.info.pci
         except Error as error:
-            self.why = str(error)
+            if gpu is not None and error.errno == errno.ENODEV and not _driver().cuInit(0):
+                raise Error(errno.EINVAL, f"gpu={gpu!r}: {error}") from None
+            self.why, self._name = str(error), gpu
         if self._gpu is not None:
             topology = self._gpu.topology
-            self._within = (topology.set(within) if within is not None
-                            else self._gpu.limit or topology.all)
+            self._within = topology.all if within is None else topology.set(within)
+            self._limit = self._gpu._limit_mask()
+            if within is not None and self._within._mask & ~self._limit:
+                raise Error(errno.EINVAL, f"within={self._within}: the limit of this process is "
+                                          f"{self._gpu.limit}")
             wanted = self._sets(shape, sizes)
             try:
                 self._make(shares)
@@ -2245,46 +2315,51 @@ class Split(Mapping[str, Part]):
             self._make_ordinary(shares)
 
     def _make(self, names: Iterable[str]) -> None:
-        pci = self._gpu.topology.info.pci if self._gpu else None
+        device = _cuda_device(self._name)
         for name in names:
             with _live_lock:
                 taken = {_stream_handle(part.stream) for part in _live_parts}
-                part = self._parts[name] = Part(name, _new_stream(pci, taken), self._gpu)
+                part = self._parts[name] = Part(name, _new_stream(device, taken), self._gpu)
                 _live_parts.add(part)
 
     def _make_ordinary(self, names: Iterable[str]) -> None:
         try:
             self._make(names)
         except (Error, OSError) as error:
+            if error.errno == errno.EINVAL:
+                raise
             self._parts = {name: Part(name, None, None) for name in names}
             self.why = f"{self.why}; and no streams: {error}"
 
     def _sets(self, shape: str, sizes: Mapping[str, SizeLike]) -> dict[str, TpcSet]:
-        key = (shape, *sizes.items())
+        assert self._gpu is not None
+        self._limit = self._gpu._limit_mask()
+        key = (self._limit, shape, *sizes.items())
         known = self._known.get(key)
         if known is None:
-            assert self._gpu is not None
-            known = self._known[key] = _shape_sets(self._gpu.topology, self._within,
+            within = TpcSet._of_mask(self._within._mask & self._limit)
+            known = self._known[key] = _shape_sets(self._gpu.topology, within,
                                                    _shares(sizes, shape), shape)
         return known
 
     def _apply(self, wanted: Mapping[str, TpcSet]) -> None:
-        """
-        First all parts that get smaller change, and then all other parts. So parts never
-        overlap at a launch.
-        """
+        """Changes the sets so that parts never overlap at a launch. See _steps()."""
+        now = {name: part._set._mask & self._limit if part._set else 0
+               for name, part in self._parts.items()}
+        new = {name: tpcs._mask for name, tpcs in wanted.items()}
+        for name, tpcs in list(_steps(now, new)):
+            self._parts[name]._give(wanted[name] if tpcs == new[name] else TpcSet._of_mask(tpcs))
         for name, part in self._parts.items():
-            keeps = part._set & wanted[name] if part._set else TpcSet()
-            if keeps and keeps != part._set:
-                part._give(keeps)
-        for name, part in self._parts.items():
-            if part._set != wanted[name]:
+            if part._set is None or part._set._mask != new[name]:
                 part._give(wanted[name])
 
     def change(self, shape: Optional[str] = None, **sizes: SizeLike) -> None:
         """
         Changes the sizes of the parts, or the shape, for later launches. Earlier launches do
-        not move. If the sizes were used before, a change takes a few us.
+        not move. If the limit has changed, also without arguments: the parts then divide the TPCs
+        of the present limit. Later launches of two parts never get the same TPC. During the change,
+        a part may have few TPCs, but at least one. If the sizes were used before, a change takes a
+        few us.
         """
         with self._lock:
             shape, sizes = shape or self._shape, sizes or self._sizes
@@ -2350,9 +2425,11 @@ def split(shape: str = "balanced", *, gpu: Optional[str] = None,
     of every GPC. With whole GPCs, a number of TPCs is the minimum for the part, and a percentage
     gets the nearest possible number.
 
-    @gpu: as for attach(). @within: the TPCs to split; None is the limit, or all TPCs.
+    @gpu: as for attach(). A GPU that does not exist is an error. @within: the TPCs to split, in the
+    limit; None is the limit, or all TPCs.
 
-    If gpupart is not available, the parts have ordinary streams, and .why has the reason.
+    If gpupart is not available, the parts have ordinary streams on that GPU, and .why has the
+    reason.
 
     >>> parts = split(prefill="50%", decode="rest")
     >>> len(parts.prefill.set), len(parts.decode.set), parts.prefill.set & parts.decode.set

@@ -6,7 +6,8 @@ RUNS is its JSON lines file. Writes map.json and map.svg to FOLDER and prints th
 Intervals are 95 % confidence intervals over seeds: Student's t of the seeds' values, or for two
 ways of the differences at equal seeds, which have equal requests. A point is small if it has fewer
 than three seeds or 100 counted requests. If a way was run with several chunk sizes, the best of
-those with most seeds is compared with the other ways.
+those with most seeds is compared with the other ways. A way that could not run as its name says
+is marked "fallback" and is not compared.
 """
 import html
 import itertools
@@ -124,6 +125,8 @@ def make_map(lines):
                 values = [run[name] for run in of if run.get(name) is not None]
                 point[name] = mean(values) if values else None
             made["points"].append(point)
+            if point["fallback"]:
+                del by_seed[way]
         for a, b in itertools.combinations(reversed(list(by_seed)), 2):
             both = compare(by_seed[a], by_seed[b])
             made["pairs"].append({**where, "a": a, "b": b, **(both or {})})
@@ -146,7 +149,8 @@ def tables(made):
             made["points"], lambda p: tuple(p[name] for name in PLACE)):
         of = {p["way"]: p for p in here}
         cells = [f"{number(p['goodput'])} ({number(p['low'])} to {number(p['high'])})"
-                 f"{' small' if p['small'] else ''}" if p else "" for p in map(of.get, WAYS)]
+                 f"{' small' if p['small'] else ''}{' fallback' if p['fallback'] else ''}"
+                 if p else "" for p in map(of.get, WAYS)]
         offered = mean([p["offered"] for p in of.values()])
         yield f"| {prompt:g} | {rate:g} | {offered:.1f} | " + " | ".join(cells) + " |"
     yield ""

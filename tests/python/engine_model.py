@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: MIT
 """The example engine on a CPU: in each mode its tokens equal those of a plain transformer."""
 import itertools
+import json
 import os
+import subprocess
 import sys
+import tempfile
 
 from tap import ROOT, done, ok, same
 
@@ -144,7 +147,43 @@ def prepared(model):
     engine.serve(load, 120.0)
     ok(all(at == lane for lane, at in taken if lane not in (ALONE, MIXED)) and
        len({lane for lane, _ in taken}) == 5, "each step takes its split first")
+    parts.graph_prepare = None          # not a function: TypeError, as of an older PyTorch
+    engine = Watched(model, Recorded(), "gpupart", Goals(1.0, 0.03))
+    engine.prepare()
+    ok(engine.why is None and "graphs are not prepared" in engine.lanes["75%"].words,
+       f"graphs that cannot be prepared are no fallback: {engine.lanes['75%'].words}")
     module.gpupart_module = known
+
+
+def program():
+    """run.py, without a GPU and with a gpupart that cannot be imported."""
+    with tempfile.TemporaryDirectory() as place:
+        out = f"{place}/runs.jsonl"
+
+        def run(*words):
+            path = os.pathsep.join([place, os.environ.get("PYTHONPATH", "")])
+            return subprocess.run(
+                [sys.executable, "-B", os.path.join(ROOT, "share/examples/engine/run.py"), "--out",
+                 out, *words], capture_output=True, text=True,
+                env={**os.environ, "PYTHONPATH": path, "CUDA_VISIBLE_DEVICES": ""})
+        got = run("--slice")
+        ok(got.returncode == 1 and got.stderr.startswith("run.py --device cuda: PyTorch: ") and
+           got.stderr.count("\n") == 1 and not os.path.exists(out),
+           f"no GPU: {got.stderr[-200:]!r}")
+        with open(f"{place}/gpupart.py", "w", encoding="utf-8") as file:
+            file.write("raise ImportError('no gpupart here')")
+        with open(out, "w", encoding="utf-8") as file:
+            file.write('{"seed": 1}\n{"seed": 2, "wa')
+        words = ("--map --eager --model tiny --device cpu --rates 5 --prompts 20 --seeds 1 "
+                 "--warm 0 --seconds 0.5 --drain 1.1 --ways chunked,gpupart").split()
+        got = run(*words)
+        with open(out, encoding="utf-8") as file:
+            lines = file.read().splitlines()
+        same((got.returncode, lines[1], json.loads(lines[2])),
+             (0, '{"seed": 2, "wa', {"error": "no gpupart here", "way": "gpupart"}),
+             f"a line after an incomplete one, and no gpupart: {got.stderr[-200:]!r}")
+        same([line["way"] for line in map(json.loads, lines[3:]) if "goodput" in line], ["chunked"],
+             "the other way ran")
 
 
 def main():
@@ -154,6 +193,8 @@ def main():
     module.choose = in_turn()
     for way in WAYS:
         engine = serve(model, way, wanted)
+        same(engine.why, {"green": "a CPU has no green contexts"}.get(
+            way, "a CPU has no TPCs" if way.startswith("gpupart") else None), f"{way}: why not")
         parted = sum(n for name, n in engine.counts.items() if name not in (ALONE, MIXED))
         ok((engine.counts[MIXED] > 0) == engine.mixes and
            (parted > 0) == (way in ("green", "gpupart", "gpupart-fixed")),
@@ -167,4 +208,5 @@ def main():
 
 
 main()
+program()
 done()

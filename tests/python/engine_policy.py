@@ -95,6 +95,11 @@ def intervals():
     ok(not any(p["small"] for p in many["points"]), "many are not")
     same([many["verdicts"][0][n] for n in ("parted_better", "to_green", "gpupart_below")],
          [["green", "gpupart"], 1.0, ["streams"]], "what is above what")
+    fell = inference_map.make_map([check, *(line(1, [met], way, **more) for way, met, more in (
+        ("chunked", 1, {}), ("green", 1, {"why": "no"}), ("gpupart", 3, {"why": "no"})))])
+    same(([fell["verdicts"][0][n] for n in ("to_chunked", "to_green")], fell["pairs"],
+          list(inference_map.tables(fell))[2].count(" small fallback |")), ([None, None], [], 2),
+         "a way that fell back is marked and not compared")
     same([(p["a"], p["b"], p["difference"]) for p in many["pairs"]][:2],
          [("gpupart", "green", 0.0), ("gpupart", "streams", -1.0)], "each pair is there")
     chunks = inference_map.make_map([
@@ -157,10 +162,19 @@ def bad_options():
             ("--device foo", "--device: invalid choice: 'foo'"),
             ("--ttft -1", "--ttft: -1.0: must be at least 0"),
             ("--seconds nan", "--seconds: nan: must be at least 0"),
-            (f"--out {place}/no/x", f"--out {place}/no/x: No such file or directory")):
+            ("--model foo", "--model: invalid choice: 'foo'"),
+            (f"--out {place}", f"--out {place}: must be a file that can be written"),
+            (f"--out {place}/no/x", f"--out {place}/no/x: must be a file that can be written")):
         got = subprocess.run([sys.executable, f"{ENGINE}/run.py", "--slice", "--out",
                               f"{place}/runs", *words.split()], capture_output=True, text=True)
         ok(got.returncode == 2 and wanted in got.stderr, f"run.py {words}: {got.stderr[-90:]!r}")
+    with open(f"{place}/torch.py", "w", encoding="utf-8") as file:
+        file.write("raise ImportError('no torch here')")
+    got = subprocess.run([sys.executable, "-B", f"{ENGINE}/run.py", "--slice", "--out",
+                          f"{place}/runs"], capture_output=True, text=True,
+                         env={**os.environ, "PYTHONPATH": place})
+    same((got.returncode, got.stderr, os.path.exists(f"{place}/runs")),
+         (1, "run.py --device cuda: PyTorch: no torch here\n", False), "no PyTorch: one line")
     for name, text, wanted in (("none", None, ": No such file or directory"),
                                ("bad", '{"way": "chunked"}\nfoo\n3\n', ":2: ignored: 'foo"),
                                ("empty", "", ": there are no runs in this file")):

@@ -40,6 +40,10 @@ loaded = copy(loader)
 where = os.path.join(tree, "python")
 same(load(where, GPUPART_LIBRARY=real, LD_LIBRARY_PATH=loader), real, "GPUPART_LIBRARY is first")
 same(load(where, LD_LIBRARY_PATH=loader), loaded, "then the loader's")
+away = os.path.join(tmp, "away")
+os.makedirs(away)
+before = copy(away)
+same(load(where, LD_PRELOAD=before), before, "a loaded one is used, with its own manage library")
 if "libgpupart.so.0" in subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True,
                                        text=True).stdout:
     print("# the loader knows one here")

@@ -74,6 +74,10 @@ program split "$sim" GPUPART_SIM=$b GPUPART_RECORDS=0 -- no_records
 program split "$sim" GPUPART_SIM=$b GPUPART_DISABLE=1 -- disabled
 program split "$sim" GPUPART_SIM=$b GPUPART_SIM_FAULTS=no-table -- no_table
 program split "$sim" GPUPART_SIM=$b GPUPART_SIM_FAULTS=no-stream-pointer -- no_streams
+program split "$sim" GPUPART_SIM=$b:$e -- two_gpus
+program split "$sim" GPUPART_SIM=$b:$e GPUPART_DISABLE=1 -- two_without
+program split "$sim" GPUPART_SIM=$b:$e GPUPART_SIM_FAULTS=no-table -- two_without
+program split "$sim" GPUPART_SIM=$b:$e GPUPART_SIM_FAULTS=no-stream-pointer -- two_without
 for first in library driver; do
 	program injected "$sim" GPUPART_SIM=$b GPUPART_SET=5-9 CUDA_INJECTION64_PATH="$BUILD/lib/gpupart/libgpupart-inject.so" -- $first
 done

@@ -5,6 +5,7 @@ import errno
 import glob
 import itertools
 import os
+import random
 import sys
 import threading
 import types
@@ -97,6 +98,34 @@ def one_gpu():
     same(len(sets_of(b, "balanced", a=17, b="rest")["a"]), 17, "17 TPCs: one of 9, one of 8")
     same(gpcs_of(b, sets_of(b, "packed", a=8, b="rest")["a"]), {0: [0]}, "packed: one GPC")
 
+    def random_sets(parts, nr):
+        order = random.sample(range(nr), nr)
+        sets = {name: 1 << order.pop() for name in parts}
+        for tpc in order:
+            sets[random.choice(parts)] |= 1 << tpc
+        return sets
+
+    random.seed(1)
+    bad, longest = [], 0
+    for _ in range(3000):
+        parts = "abcde"[:random.randint(1, 5)]
+        now, new = (random_sets(parts, random.choice((5, 6, 9, 16))) for _ in range(2))
+        seen = [dict(now)]
+        try:
+            for name, mask in gpupart._steps(dict(now), new):
+                seen.append({**seen[-1], name: mask})
+        except Error:
+            if all(mask & (mask - 1) for mask in now.values()):
+                bad.append((now, new, "refused"))
+        else:
+            if seen[-1] != new:
+                bad.append((now, new, "the end"))
+        longest = max(longest, len(seen))
+        if any(one & other for sets in seen for one, other in itertools.combinations(
+                sets.values(), 2)) or not all(all(sets.values()) for sets in seen):
+            bad.append((now, new, seen))
+    ok(not bad and longest < 16, f"changes never overlap, at most {longest} steps: {bad[:1]}")
+
     for words, part, sizes in (
             ("two rests", "only one can be", {"a": "rest", "b": "rest"}),
             ("more than all", "110%", {"a": "60%", "b": "50%"}),
@@ -109,6 +138,11 @@ def one_gpu():
            errno.ENOSPC)
     raises(Error, "part b: the rest", lambda: sets_of(b, "packed", a=66, b="rest"), "no rest",
            errno.ENOSPC)
+    raises(Error, "part a: 65 of 66 TPCs, shape balanced: not possible with the 66 TPCs that are "
+           "left, because part b needs some of them",
+           lambda: sets_of(b, "balanced", a=65, b="rest"), "none for a later part", errno.ENOSPC)
+    raises(Error, "the 66 TPCs that are left", lambda: sets_of(b, "balanced", a=67, b="rest"),
+           "more than there are", errno.ENOSPC)
     raises(Error, "part b: 20 of 66 TPCs, shape balanced: not possible with the 16",
            lambda: sets_of(b, "balanced", a=50, b=20), "too many in whole GPCs", errno.ENOSPC)
 
@@ -208,10 +242,15 @@ def streams():
         gpupart.Part._give = watched
         parts.change(a="25%", b="rest")
         parts.change(a="75%", b="rest")
-        parts.change("spread")
+        parts.change("packed", b="50%", a="rest")
+        parts.change("packed", a="50%", b="rest")
+        parts.change("packed", a=1, b="rest")
+        parts.change("packed", b="rest", a=1)
+        parts.change("packed", b=1, a="rest")
+        parts.change("spread", a="75%", b="rest")
         gpupart.Part._give = give
-        ok(len(seen) >= 6 and not any(now["a"] & now["b"] for now in seen[:4]),
-           f"sets never overlap while a split grows or shrinks: {len(seen)} changes")
+        ok(len(seen) >= 12 and not any(now["a"] & now["b"] for now in seen),
+           f"sets never overlap during a change: {len(seen)} changes")
         same((len(parts.a.set), gpu.census(parts.a.stream)), (50, parts.a.set), "then spread")
         parts.change("balanced", a="50%", b="rest")
         same((parts.a.set, parts.b.set), (a, b), "a split that was had before is the same")
@@ -232,7 +271,42 @@ def streams():
     gpu.limit = "gpc:0-3"
     with split("gpcs", a="50%", b="rest") as parts:
         same(parts.a.set | parts.b.set, topology.gpc_tpcs("0-3"), "inside of the limit")
-    gpu.limit = None
+    gpu.limit = "0-9"
+    for outside in ("0-10", "50"):
+        raises(Error, f"within={outside}: the limit of this process is 0-9",
+               lambda outside=outside: split(within=outside, a=1), "outside of the limit",
+               errno.EINVAL)
+    with split("spread", within="0-7", a=4, b="rest") as parts:
+        gpu.limit = "2-5,8"
+        same([str(part.set) for part in parts.values()], ["2-3", "4-5"], "a narrower limit: .set")
+        same([gpu.census(part.stream) for part in parts.values()],
+             [part.set for part in parts.values()], "launches are on these TPCs")
+        gpu.limit = "5-6"
+        same([str(part.set) for part in parts.values()], ["5-6", "5-6"], "none is left for a part")
+        same([gpu.census(part.stream) for part in parts.values()],
+             [part.set for part in parts.values()], "its launches are in the limit")
+        with parts.a.thread() as tpcs:
+            same((tpcs, gpu.census()), (TpcSet("5-6"), TpcSet("5-6")), "and those of thread()")
+        raises(Error, "part a: 4 of 2 TPCs", parts.change, "too few TPCs for it", errno.ENOSPC)
+        parts.change(a="50%", b="rest")
+        same([str(part.set) for part in parts.values()], ["5", "6"], "change() divides the limit")
+        gpu.limit = None
+        same([str(part.set) for part in parts.values()], ["5", "6"], "a wider limit: the same sets")
+        parts.change()
+        same([str(part.set) for part in parts.values()], ["0-3", "4-7"], "change() follows it")
+    with split("spread", a="50%", b="rest") as parts:
+        gpu.limit = "0-39"
+        parts.change(b="50%", a="rest")
+        same([str(part.set) for part in parts.values()], ["20-39", "0-19"], "no within=")
+        gpu.limit = "0-19"
+        parts.change(a="rest", b=10)
+        gpu.limit = None
+        same([gpu.census(part.stream) for part in parts.values()], [TpcSet("10-19"), TpcSet("0-9")],
+             "no TPCs of an earlier limit are in the sets")
+    with split("packed", within="0-1", a=1, b=1) as parts:
+        raises(Error, "part b has one TPC", lambda: parts.change(b=1, a=1), "an exchange",
+               errno.EBUSY)
+        same([part.set for part in parts.values()], [{0}, {1}], "nothing changes")
     with split("packed", within="0-9", a=4, b="rest") as parts:
         same(parts.a.set | parts.b.set, TpcSet("0-9"), "within=")
 
@@ -298,10 +372,75 @@ def without(reason, has_streams):
         raises(Error, "110%", lambda: parts.change(a="60%", b="50%"), "what is wrong everywhere")
 
 
+def device_of(stream):
+    """CUDA's number of the GPU of a stream."""
+    cu, context, device = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p(), ctypes.c_int(-1)
+    assert not cu.cuStreamGetCtx(ctypes.c_void_p(stream.cuda_stream), ctypes.byref(context))
+    cu.cuCtxPushCurrent_v2(context)
+    cu.cuCtxGetDevice(ctypes.byref(device))
+    cu.cuCtxPopCurrent_v2(ctypes.byref(context))
+    return device.value
+
+
+class NumberedStream:
+    """A stream of a PyTorch with several GPUs."""
+    made = 0
+
+    def __init__(self, device):
+        NumberedStream.made += 1
+        self.device, self.cuda_stream = device, NumberedStream.made
+
+
+def bad_names():
+    for name in ("nonsense", "cuda:x", "cuda:", "", "gpu:1", "-1", "GPU-1"):
+        raises(Error, f"gpu={name!r}: must be", lambda name=name: split(gpu=name, a=1),
+               f"gpu={name!r}", errno.EINVAL)
+    raises(TypeError, "gpu=1: must be text", lambda: split(gpu=1, a=1), "gpu=1")
+
+
+def two_gpus(confined):
+    """Each split is on the GPU that it asked for, whatever context is current."""
+    bad_names()
+    zero, one = ("0000:01:00.0", "0000:02:00.0")
+    for current in (None, 0, 1):
+        if current is not None:
+            driver = Driver(current)
+        for name, device in ((None, 0), ("cuda:0", 0), (zero, 0), ("cuda:1", 1), (one, 1)):
+            with split(gpu=name, a="50%", b="rest") as parts:
+                same(([device_of(part.stream) for part in parts.values()], parts.why is None),
+                     ([device] * 2, confined), f"gpu={name}, a context of {current}: {parts.why}")
+                if confined:
+                    same(gpupart.attach(name).census(parts.a.stream), parts.a.set, "confined")
+            now = ctypes.c_void_p()
+            if current is None:
+                ctypes.CDLL("libcuda.so.1").cuCtxSetCurrent(None)
+            elif driver("cuCtxGetCurrent", ctypes.byref(now)) or now.value != driver.context.value:
+                ok(False, f"the current context is still that of {current}")
+    for name in ("cuda:2", "0000:99:00.0", "cuda:99999999999"):
+        raises(Error, name, lambda name=name: split(gpu=name, a=1), f"no {name}", errno.EINVAL)
+    if confined:
+        raises(Error, "7", lambda: split(gpu="7", a=1), "no 7", errno.EINVAL)
+    else:
+        parts = split(gpu="1", a=1)
+        ok("no streams" in parts.why if parts.a.stream is None else device_of(parts.a.stream) == 1,
+           f"an index: {parts.a.stream}: {parts.why}")
+    sys.modules["torch"] = types.SimpleNamespace(
+        cuda=types.SimpleNamespace(is_available=lambda: True, Stream=NumberedStream))
+    if not confined:
+        same(split(gpu="cuda:1", a=1).a.stream.device, 1, "a PyTorch stream")
+
+
+def no_driver():
+    bad_names()
+    without("libcuda.so.1", False)
+    same(split(gpu="cuda:1", a=1).a.stream, None, "a GPU that may exist")
+
+
 {"shapes": one_gpu, "streams": streams,
  "no_records": no_records,
  "disabled": lambda: without("GPUPART_DISABLE", True),
  "no_table": lambda: without("", True),
  "no_streams": lambda: without("streams cannot have sets", True),
- "no_driver": lambda: without("libcuda.so.1", False)}[sys.argv[1]]()
+ "two_gpus": lambda: two_gpus(True), "two_without": lambda: two_gpus(False),
+ "no_driver": no_driver}[sys.argv[1]]()
 done()

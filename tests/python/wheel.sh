@@ -92,6 +92,24 @@ print(gpupart.attach().census())
 print(len({line.split()[-1] for line in open("/proc/self/maps") if "/libgpupart.so" in line}))' >"$tmp/out" 2>&1
 grep -qx "0-7" "$tmp/out" && grep -qx 1 "$tmp/out"
 ok $? "so has one that another gpupart runs"
+for run in "$here/gpupart run" "$here/gpupart run --strict" "$build run" "$build run --strict"; do
+	$run -i sample:h200-b -t 0-7 -- "$here/python" -c 'import ctypes
+ctypes.CDLL("libcuda.so.1").cuInit(0)
+import gpupart
+print(gpupart.attach().census(), bool(gpupart.jobs()))
+print(len({line.split()[-1] for line in open("/proc/self/maps") if "/libgpupart.so" in line}))' >"$tmp/out" 2>&1
+	grep -qx "0-7 True" "$tmp/out" && grep -qx 1 "$tmp/out"
+	ok $? "so has one that imports the module after the injected library: ${run#"$tmp/"}"
+done
+"$build" run --strict -i sample:h200-b -t 0-7 -- "$here/gpupart" --version >"$tmp/out" 2>&1
+ok $? "the wheel's command inside of a strict run"
+cp "$BUILD/lib/libgpupart.so.0" "$tmp"
+"$here/python" -c 'import ctypes, sys
+ctypes.CDLL(sys.argv[1])
+import gpupart
+print(gpupart._lib._name)' "$tmp/libgpupart.so.0" >"$tmp/out" 2>&1
+grep -q "^$site/gpupart.libs/lib/libgpupart-manage.so.0" "$tmp/out"
+ok $? "a loaded library without its manage library: the wheel's"
 "$here/python" -m pip uninstall -qy gpupart >"$tmp/out" 2>&1 &&
 	[ -z "$(find "$site" -path '*gpupart*' ! -type d)" ]
 ok $? "pip uninstall leaves no file"

@@ -112,13 +112,14 @@ def gpupart_module() -> Any:
     return gpupart
 
 
-def gpupart_lanes(shares: Sequence[int], shape: str) -> Iterator[tuple[str, Lane]]:
+def gpupart_lanes(device: Cpu, shares: Sequence[int], shape: str) -> Iterator[tuple[str, Lane]]:
     """Two streams; take() changes their split."""
     parts = gpupart_module().split(shape, decode=f"{shares[0]}%", prefill="rest")
+    why = "a CPU has no TPCs" if device.name == "cpu" else parts.why
     for share in shares:
         take = functools.partial(parts.change, decode=f"{share}%", prefill="rest")
         take()
-        yield f"{share}%", Lane(parts.decode.stream, parts.prefill.stream, repr(parts), parts.why,
+        yield f"{share}%", Lane(parts.decode.stream, parts.prefill.stream, repr(parts), why,
                                 take, (parts.decode.set, parts.prefill.set))
 
 
@@ -190,7 +191,7 @@ class Engine:
         if way == "green":
             self.lanes.update((f"{share}%", green_lane(device, share)) for share in shares)
         elif way.startswith("gpupart"):
-            self.lanes.update(gpupart_lanes(shares, shape))
+            self.lanes.update(gpupart_lanes(device, shares, shape))
         self.why = next((lane.why for lane in self.lanes.values() if lane.why), None)
         self.estimates: dict[str, Estimate] = {}
         self._reset()
@@ -224,7 +225,7 @@ class Engine:
                 gpupart_module().attach("cuda:0").graph_prepare(
                     lane.graphs[key].__self__, sets, lane.decode if key[0] else lane.prefill)
             except (OSError, TypeError) as error:   # then they are built at their first launch
-                self.why = f"graphs are not prepared: {error}"
+                lane.words += f"; graphs are not prepared: {error}"
                 break
         self.device.finish()
         if self.mixes:

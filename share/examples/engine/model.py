@@ -9,33 +9,16 @@ from __future__ import annotations
 
 import ctypes
 import itertools
-from collections import namedtuple
 from collections.abc import Callable
-from typing import Any, Optional
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 
+from policy import SHAPES, Shape  # noqa: F401
+
 TRASH = 0               # the page for tokens of rows that have no request
 MASKED = -1e30          # finite: a page without tokens must not make NaN of its neighbours
-
-
-class Shape(namedtuple("Shape", "layers hidden heads kv_heads head ffn vocab page pages "
-                       "rows chunks contexts used")):
-    """Sizes of a model, and of what is kept for it. A page is of @page tokens; the last four are
-    the numbers of rows, tokens and pages that graphs are captured for, ascending."""
-
-    def limited(self, chunk: Optional[int]) -> Shape:
-        """With chunks of at most @chunk tokens."""
-        sizes = tuple(c for c in self.chunks if c <= (chunk or c))
-        return self._replace(chunks=sizes or (chunk,))
-
-
-SHAPES = {
-    "8b": Shape(32, 4096, 32, 8, 128, 14336, 128256, 256, 1024, (32, 64),
-                (128, 512, 1024), (1024, 2048, 4096, 8192), (128, 256, 512, 1024)),
-    "tiny": Shape(2, 64, 4, 2, 16, 128, 256, 8, 64, (2, 8), (4, 16), (32, 64), (32, 64)),
-}
 
 
 def norm(x: Any, delta: Any, weight: Any) -> Any:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Requests, objectives and the choice of a split: pure functions, without torch. Times are s."""
+"""Sizes, requests, objectives and the choice of a split, without torch. Times are s."""
 import dataclasses
 import math
 import random
@@ -15,6 +15,24 @@ MACHINE = ("device", "model", "mode")
 # generative LLM inference using phase splitting" (ISCA 2024). The widths were chosen for this
 # example. The example does not need the traces.
 TRACES = {"conversation": ((1020, 0.7), (129, 1.0)), "coding": ((1500, 0.8), (13, 1.0))}
+
+
+class Shape(namedtuple("Shape", "layers hidden heads kv_heads head ffn vocab page pages "
+                       "rows chunks contexts used")):
+    """Sizes of a model, and of what is kept for it. A page is of @page tokens; the last four are
+    the numbers of rows, tokens and pages that graphs are captured for, ascending."""
+
+    def limited(self, chunk: Optional[int]) -> "Shape":
+        """With chunks of at most @chunk tokens."""
+        sizes = tuple(c for c in self.chunks if c <= (chunk or c))
+        return self._replace(chunks=sizes or (chunk,))
+
+
+SHAPES = {
+    "8b": Shape(32, 4096, 32, 8, 128, 14336, 128256, 256, 1024, (32, 64),
+                (128, 512, 1024), (1024, 2048, 4096, 8192), (128, 256, 512, 1024)),
+    "tiny": Shape(2, 64, 4, 2, 16, 128, 256, 8, 64, (2, 8), (4, 16), (32, 64), (32, 64)),
+}
 
 
 @dataclasses.dataclass

@@ -28,7 +28,8 @@ OPTIONS = (("out", "runs.jsonl", "the JSON lines file to continue"),
            ("ttft", 1.0, "goal, s"), ("tbt", 0.03, "goal, s"), ("model", "8b", None),
            ("device", "cuda", "or cpu"), ("shares", "75,50,25", "of decode, per cent"),
            ("shape", "balanced", None), ("chunk", 512, "the most prompt tokens of a step"))
-CHOICES = {"device": ("cuda", "cpu"), "shape": ("packed", "gpcs", "balanced", "spread")}
+CHOICES = {"device": ("cuda", "cpu"), "model": tuple(policy.SHAPES),
+           "shape": ("packed", "gpcs", "balanced", "spread")}
 # The types and limits of the numbers in lists.
 LISTS = {"rates": (float, 0.001, 1e6), "prompts": (float, 1, 1e6), "seeds": (int, 0, 1e9),
          "shares": (int, 1, 99)}
@@ -53,10 +54,9 @@ def check(parse: argparse.ArgumentParser, options: argparse.Namespace) -> None:
     for name, default, _ in OPTIONS:
         if not isinstance(default, str) and not 0 <= getattr(options, name) < float("inf"):
             parse.error(f"--{name}: {getattr(options, name)}: must be at least 0")
-    try:
-        open(options.out, "a", encoding="utf-8").close()
-    except OSError as error:
-        parse.error(f"--out {options.out}: {error.strerror}")
+    place = options.out if os.path.exists(options.out) else os.path.dirname(options.out) or "."
+    if os.path.isdir(options.out) or not os.access(place, os.W_OK):
+        parse.error(f"--out {options.out}: must be a file that can be written")
 
 
 def arguments() -> argparse.Namespace:
@@ -94,8 +94,10 @@ def read(options: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def append(options: argparse.Namespace, line: dict[str, Any]) -> None:
-    with open(options.out, "a", encoding="utf-8") as file:
-        file.write(json.dumps(line) + "\n")
+    with open(options.out, "a+b") as file:
+        file.seek(-min(1, file.tell()), os.SEEK_END)
+        # The last line of a killed process may be incomplete.
+        file.write(b"\n" * (file.read() not in (b"", b"\n")) + json.dumps(line).encode() + b"\n")
 
 
 def missing(options: argparse.Namespace) -> list[dict[str, Any]]:
@@ -120,16 +122,17 @@ def main(options: argparse.Namespace) -> None:
     def stage(name: str) -> None:
         took[name] = round(time.monotonic() - begun - sum(took.values()), 2)
         print(f"# {name}: {took[name]:.1f} s", flush=True)
-    import torch
+    try:
+        import torch
 
-    from engine import Cpu, Cuda, Engine, Graphs, check_decode, gpupart_module
-    from model import SHAPES, Model
-    if options.model not in SHAPES:
-        sys.exit(f"--model {options.model}: must be one of {', '.join(SHAPES)}")
+        from engine import Cpu, Cuda, Engine, Graphs, check_decode, gpupart_module
+        from model import Model
+        device = {"cuda": Cuda, "cpu": Cpu}[options.device]()
+    except (AssertionError, ImportError, RuntimeError) as error:
+        sys.exit(f"run.py --device {options.device}: PyTorch: {error}")
     torch.set_grad_enabled(False)
-    device = {"cuda": Cuda, "cpu": Cpu}[options.device]()
     stage("import")
-    shape, goals = SHAPES[options.model].limited(options.chunk), policy.Goals(
+    shape, goals = policy.SHAPES[options.model].limited(options.chunk), policy.Goals(
         options.ttft, options.tbt)
     model = Model(shape, device.name, fuse=options.mode != "eager")
     device.finish()
@@ -142,7 +145,7 @@ def main(options: argparse.Namespace) -> None:
         """An unavailable way is recorded and left out."""
         try:
             engines[way] = work() or engines[way]
-        except (OSError, RuntimeError) as error:
+        except (ImportError, OSError, RuntimeError) as error:
             engines.pop(way, None)
             append(options, {"error": str(error), "way": way})
             print(f"{way}: {error}", file=sys.stderr)
