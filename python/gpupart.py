@@ -1271,14 +1271,14 @@ KB, MB, .. (powers of 1000), or no unit for bytes
         c = _CTpcSet()
         return TpcSet._of_c(c) if _limit_get(self._pointer, byref(c)) else None
 
+    @limit.setter
+    def limit(self, tpcs: Optional[TpcsLike]) -> None:
+        self._apply(_limit_set, tpcs)
+
     def _limit_mask(self) -> int:
         """The limit as a mask; -1: no limit."""
         c = _CTpcSet()
         return int.from_bytes(bytes(c), "little") if _limit_get(self._pointer, byref(c)) else -1
-
-    @limit.setter
-    def limit(self, tpcs: Optional[TpcsLike]) -> None:
-        self._apply(_limit_set, tpcs)
 
     def cap(self, tpcs: TpcsLike) -> None:
         """
