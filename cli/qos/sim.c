@@ -390,6 +390,7 @@ static int measure(struct qos_session *session, struct qos_measured *measured)
 			.valid = true, .ns = setup->epoch_ns, .work = plant->taken[i].work,
 			.nr = plant->taken[i].nr, .lent = was_lent(plant, i),
 			.borrowed = plant->taken[i].borrowed,
+			.stopped = setup->tenants[i].lend && !plant->taken[i].work,
 			.latency_ns = percentile(&plant->taken[i], setup->specs[i].percentile),
 			.answered = setup->tenants[i].latency_ns ? plant->taken[i].nr : 0,
 			.within = plant->taken[i].within,

@@ -503,6 +503,11 @@ if command -v jq >/dev/null; then
 		"the limit is that of the tenant"
 	waits grep -qs '"borrowed":' "$tmp/adopted.log"
 	ok $? "the controller counts what it borrows"
+	: >"$tmp/serve.still"
+	idle_lends() { grep '"stopped":true' "$tmp/adopted.log" | tail -n 1 | jq '.decision.tenants[0] | .state == "idle" and .lend_ns > 0' | grep -q true; }
+	waits idle_lends
+	ok $? "the lender launches nothing: it is idle and lends on"
+	rm "$tmp/serve.still"
 	kill "$qos" && wait "$qos"
 	is "$(jq -s '[.[] | select(.measured[1].borrowed) | .measured[0].lent] | length > 0 and all' "$tmp/adopted.log")" true \
 		"what it borrowed was lent"
