@@ -400,7 +400,7 @@ static int check_same(struct gpupart *gp, struct gpupart_lender *lender)
 			all = gpupart_tpcset_or(&all, &set);
 	}
 	if (!err && (atomic_load(&lender->memory->lend.attached) != lender->attached ||
-		     !gpupart_tpcset_subset(&lender->tpcs, &all)))
+		     !gpupart_tpcset_equal(&lender->tpcs, &all)))
 		err = -EAGAIN;
 	if (!err && clock_monotonic_ns() - lender->limits_ns > LIMITS_NS) {
 		err = find_lent(gp, lender, &set);

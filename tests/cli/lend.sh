@@ -252,6 +252,10 @@ ok $? "the next run of that name lends, what it has"
 "$gpupart" set serve -t 30-31 >"$tmp/none" 2>&1
 waits got batch "12 0-63"
 ok $? "its set is changed: it lends that"
+"$gpupart" set serve -t 30-33 >"$tmp/none" 2>&1
+waits got batch "16 0-67"
+ok $? "its set grows: it lends all of that"
+"$gpupart" set serve -t 30-31 >"$tmp/none" 2>&1
 for file in "/dev/shm/gpupart-$(id -u)"/[1-9]*; do
 	# Only the lender's: the one whose TPCs are shown as 30-31.
 	case $(tr -d '\0' <"$file" | head -c 300) in *serve*) truncate -s 0 "$file" ;; esac
