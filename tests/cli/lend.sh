@@ -294,6 +294,36 @@ end batch
 is "$(grep -c 'are already in' "$tmp/batch.err")" 2 "once each time"
 end serve
 
+# The lender's page claims more than the set of its job; a third program has TPCs of the lender.
+if command -v python3 >/dev/null; then
+	begin_idle "8 16-23" -t 8-11
+	for file in "/dev/shm/gpupart-$(id -u)"/[1-9]*; do
+		case $(tr -d '\0' <"$file" | head -c 300) in *serve*) python3 - "$file" <<'END' ;; esac
+import mmap, sys
+with open(sys.argv[1], "r+b") as file:
+    page = mmap.mmap(file.fileno(), 0)
+    page[:] = page[:].replace(b"\0\x0f" + bytes(6), b"\0\xff" + bytes(6))
+END
+	done
+	has "$("$gpupart" ps)" 8-15 "a page is changed to TPCs 8-15"
+	begin batch -t 0-3 --lend serve --lend-limit 1s
+	waits got batch "16 0-23"
+	ok $? "only 8-11, which the job has, are lent"
+	begin third -t 10-11
+	waits got batch "12 0-19"
+	ok $? "a third program gets 10-11: they are lent no more"
+	"$gpupart" set third -t 8-11 >"$tmp/none" 2>&1
+	waits told batch "nothing is lent (simulated): its TPCs (8-11) are also in the sets of other programs"
+	ok $? "it gets all of them: nothing is lent, and run says so"
+	end third
+	waits got batch "16 0-23"
+	ok $? "it ends: 8-11 are lent again"
+	end batch
+	end serve
+else
+	skip "no python3"
+fi
+
 # A lender whose launches have no records.
 GPUPART_RECORDS=0 begin serve -t 8-11
 waits got serve "8 16-23"
