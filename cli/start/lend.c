@@ -119,7 +119,8 @@ struct watch {
 	char pci[20];
 	/* the limit of the outer run when this run started; the TPCs that the lender may lend */
 	struct gpupart_tpcset within, lendable;
-	uint64_t sets_read_ns;	/* when @lendable was read last */
+	unsigned int nr_own;	/* number of processes of this run that use the GPU */
+	uint64_t sets_read_ns;	/* when @lendable and @nr_own were read last */
 	char what[80];		/* the option or command that asked for lending, for messages
 				 * about the lender */
 	char reason[512];	/* the last reason that was printed */
@@ -256,12 +257,13 @@ static uint64_t limit_now(const struct found *found)
 	return watch.slack_ns;
 }
 
+/* The processes of the run share the limit. The limit of --depth applies to each of them. */
 static void set_limit(uint64_t limit_ns)
 {
 	const struct lend_wishes *wishes = watch.wishes;
 	uint64_t depth_ns = wishes->depth || !limit_ns ? wishes->depth_ns : depth_of(limit_ns);
 
-	gpupart_lend_change(watch.report, depth_ns, limit_ns);
+	gpupart_lend_change(watch.report, depth_ns, limit_ns / (watch.nr_own ?: 1));
 }
 
 /* Finds the lender's processes. Returns 0, or -EAGAIN after a message. */
@@ -327,8 +329,8 @@ static int check_sets(const struct found *found)
 	struct gpupart_process *processes;
 	struct gpupart_job *jobs;
 	int nr = shown_processes(cmd_gp, &processes), nr_jobs = shown_jobs(cmd_gp, &jobs);
-	bool found_own = false;
 
+	watch.nr_own = 0;
 	watch.sets_read_ns = process_now_ns();
 	read_job_limit(jobs, nr_jobs, getpid(), &outer);
 	own = outer;
@@ -344,7 +346,7 @@ static int check_sets(const struct found *found)
 		} else if (!strcmp(id, watch.id)) {
 			own = gpupart_tpcset_and(&own, &set);
 			strcpy(name, processes[i].name);
-			found_own = true;
+			watch.nr_own++;
 		} else if (!gpupart_tpcset_has(&set, GPUPART_MAX_TPCS - 1)) {
 			/* The program has a limit. */
 			others = gpupart_tpcset_or(&others, &set);
@@ -357,7 +359,7 @@ static int check_sets(const struct found *found)
 	if (gpupart_tpcset_empty(&watch.lendable) && !gpupart_tpcset_empty(&lent))
 		return say("its TPCs (%s) are also in the sets of other programs", lists[0]);
 	lent = watch.lendable = gpupart_tpcset_and(&watch.lendable, &outer);
-	if (!found_own || gpupart_tpcset_empty(&lent) || !gpupart_tpcset_subset(&lent, &own))
+	if (!watch.nr_own || gpupart_tpcset_empty(&lent) || !gpupart_tpcset_subset(&lent, &own))
 		return 0;
 	gpupart_tpcset_format_list(&lent, lists[0], sizeof(lists[0]));
 	gpupart_tpcset_format_list(&own, lists[1], sizeof(lists[1]));

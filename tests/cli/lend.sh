@@ -324,6 +324,28 @@ else
 	skip "no python3"
 fi
 
+# A borrower with two processes: each has half of the limit.
+if command -v jq >/dev/null; then
+	begin_idle "8 16-23" -t 8-11
+	: >"$tmp/batch"
+	: >"$tmp/more"
+	# shellcheck disable=SC2016 # the inner shell expands these
+	"$gpupart" run -i sample:h200 --name batch -t 0-3 --lend serve --lend-limit 1s -- \
+		sh -c '"$0" "$1" 1000 & "$0" "$2" 1000; wait' "$tmp/work" "$tmp/batch" "$tmp/more" \
+		>"$tmp/none" 2>"$tmp/batch.err" &
+	pid_batch=$!
+	limits() { [ "$("$gpupart" ps --json | jq -c '[.processes[] | select(.name == "batch").lending.limit_ns]')" = "$1" ]; }
+	waits limits "[500000000,500000000]"
+	ok $? "a borrower with two processes: each has half of the limit"
+	rm "$tmp/more"
+	waits limits "[1000000000]"
+	ok $? "one ends: the other one has the limit"
+	end batch
+	end serve
+else
+	skip "no jq"
+fi
+
 # A lender whose launches have no records.
 GPUPART_RECORDS=0 begin serve -t 8-11
 waits got serve "8 16-23"
