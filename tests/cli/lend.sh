@@ -695,15 +695,17 @@ programs:
   a: { process: a, steps: [ { repeat: 9, do: [ { launch: k, on: a } ] } ] }
   b: { process: b, steps: [ { repeat: 9, do: [ { launch: k, on: b } ] } ] }
 END
-while read -r wanted tenants; do
-	printf '%s\nqos: { epoch: 4ms, phases: [ { epochs: 2 } ], tenants: %s }\n' "$(cat "$tmp/sim.head")" "$tenants" >"$tmp/bad.yaml"
+while read -r wanted change tenants; do
+	printf '%s\nqos: { epoch: 4ms, phases: [ { epochs: 2 } ], tenants: %s }\n' "$(sed "$change" "$tmp/sim.head")" "$tenants" >"$tmp/bad.yaml"
 	try qos sim "$tmp/bad.yaml"
 	is "$status" 2 "$tenants: refused"
 	has "$err" "$(echo "$wanted" | tr _ ' ')" "for the reason"
 done <<'END'
-only_a_tenant_with_a_goal_lends;_best_effort_borrows { a: { goal: { latency: 1ms }, lend: auto }, b: { lend: 1ms } }
-the_value_auto_of_lend_needs_a_latency_goal;_use_a_time_as_the_value { a: { goal: { rate: 10 }, lend: auto }, b: {} }
-no_tenant_is_best_effort,_so_no_tenant_can_borrow { a: { goal: { latency: 1ms }, lend: auto }, b: { goal: { rate: 1 } } }
+only_a_tenant_with_a_goal_lends;_best_effort_borrows b { a: { goal: { latency: 1ms }, lend: auto }, b: { lend: 1ms } }
+the_value_auto_of_lend_needs_a_latency_goal;_use_a_time_as_the_value b { a: { goal: { rate: 10 }, lend: auto }, b: {} }
+no_tenant_is_best_effort,_so_no_tenant_can_borrow b { a: { goal: { latency: 1ms }, lend: auto }, b: { goal: { rate: 1 } } }
+TPCs_are_lent_only_under_MPS:_add_'mps:_yes'_to_gpu s/yes/no/ { a: { goal: { latency: 1ms }, lend: auto }, b: {} }
+b_and_a_are_in_the_same_process,_which_cannot_lend s/\(process:.\)b/\1a/g { a: { goal: { latency: 1ms }, lend: auto }, b: {} }
 END
 
 # The simulated GPU shows lending.
