@@ -655,6 +655,12 @@ END
 	kill -9 "$qos" && wait "$qos"
 	waits has_nr batch 16
 	ok $? "it is killed: nothing is lent"
+	"$gpupart" qos run -i sample:h200 --epoch 50ms --tenant serve:job=serve,latency=1s,lend=auto,floor=4,ceiling=4 \
+		--tenant batch:job=batch,floor=8,ceiling=8 >"$tmp/none" 2>"$tmp/restart.err" &
+	restarted=$!
+	waits told restart "batch: borrows no TPCs, because the command that started it has ended: restart the program"
+	ok $? "it is started again: it says why nothing is lent"
+	kill "$restarted" && wait "$restarted"
 	rm "$tmp/serve" "$tmp/batch"
 	waits gone
 
