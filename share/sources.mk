@@ -30,6 +30,7 @@ SCENARIO_SRC := \
 	share/scenarios/qos-lend.yaml \
 	share/scenarios/qos-neighbour.yaml \
 	share/scenarios/qos-steady.yaml \
+	share/scenarios/shape.yaml \
 	share/scenarios/speed-up.yaml \
 	share/scenarios/table-3.yaml \
 	share/scenarios/together.yaml \

@@ -79,10 +79,15 @@ bool lend_borrows(const struct live_tenant *t, struct gpupart_lending *lending)
  */
 static void begin_adopted(struct live_tenant *t, const char *lender)
 {
+	const char *id = t->nr_members ? t->members[0].report : "";
 	struct gpupart_lending lending;
 
 	if (lend_borrows(t, &lending))
 		t->borrowed = lending.counts.lent;
+	else if (*id && gpupart_lending_get(NULL, id, &lending))
+		remark(
+			"%s: borrows no TPCs, because the command that started it has ended: restart the program",
+		       t->name);
 	else
 		remark(
 			"%s: borrows no TPCs, because another command started it without --lend: use 'gpupart run --lend %s'",

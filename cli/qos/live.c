@@ -331,6 +331,17 @@ static uint64_t take_kernels(struct live_tenant *t)
 	return work / 1000;
 }
 
+/* Returns whether the tenant launched nothing since the last call and has no outstanding launch. */
+static bool has_stopped(const struct live_tenant *t)
+{
+	bool stopped = t->nr_members && !t->launches;
+
+	for (unsigned int m = 0; stopped && m < t->nr_members; m++)
+		stopped = t->members[m].records &&
+			  !gpupart_records_busy(cmd_gp, t->members[m].records);
+	return stopped;
+}
+
 /* JSON numbers of the log are signed. */
 static uint64_t signed_most(uint64_t value)
 {
@@ -355,7 +366,10 @@ void live_take(struct live *live, unsigned int i, const struct qos_tenant *tenan
 	work[LIVE_UNITS] = take_work(t, LIVE_UNITS, live->read_ns, t->reported_milli,
 				     &exact[LIVE_UNITS]);
 	work[LIVE_ANSWERS] = take_work(t, LIVE_ANSWERS, live->read_ns, nr, &exact[LIVE_ANSWERS]);
-	*measured = (struct qos_measured){ .gone = t->gone, .ns = ns, .nr = signed_most(nr) };
+	*measured = (struct qos_measured){
+		.gone = t->gone, .ns = ns, .nr = signed_most(nr),
+		.stopped = tenant->lend && has_stopped(t),
+	};
 	if (t->alone) {
 		measured->work = signed_most(take_kernels(t));
 		measured->reported = signed_most(work[kind]);

@@ -187,6 +187,8 @@ static void io_measured(struct io *io, json_t *o, struct qos_measured *m)
 		io_number(io, o, "borrowed", &m->borrowed, INT64_MAX);
 	if (m->lent || json_object_get(o, "lent"))
 		io_bool(io, o, "lent", &m->lent);
+	if (m->stopped || json_object_get(o, "stopped"))
+		io_bool(io, o, "stopped", &m->stopped);
 	if (m->disturbed || json_object_get(o, "disturbed"))
 		io_bool(io, o, "disturbed", &m->disturbed);
 }

@@ -122,6 +122,34 @@ static unsigned int tenant_named(const struct qos_setup *setup, const char *stre
 	return QOS_MAX_TENANTS;
 }
 
+static const struct pipe_stream *stream_of(const struct plant *plant, unsigned int tenant)
+{
+	const struct pipe_stream *s = plant->scenario.pipe.streams;
+
+	while (strcmp(s->name, plant->setup.specs[tenant].stream))
+		s++;
+	return s;
+}
+
+/* As in a live run, TPCs are lent only under MPS, and only to another process. */
+static void check_lending(struct plant *plant)
+{
+	const struct qos_setup *setup = &plant->setup;
+
+	for (unsigned int i = 0, lender; i < setup->nr && !plant->yaml.failed; i++) {
+		lender = qos_lender_of(setup, i);
+		if (lender == QOS_MAX_TENANTS)
+			continue;
+		if (!plant->scenario.pipe.gpus[0].mps)
+			yaml_fail(&plant->yaml, NULL,
+				  "lend: TPCs are lent only under MPS: add 'mps: yes' to gpu");
+		else if (stream_of(plant, i)->process == stream_of(plant, lender)->process)
+			yaml_fail(&plant->yaml, NULL,
+				  "lend: %s and %s are in the same process, which cannot lend TPCs to itself",
+				  setup->tenants[i].name, setup->tenants[lender].name);
+	}
+}
+
 /* Checks that each tenant has a stream, and that the scenario has one GPU. */
 static bool check_scenario(struct plant *plant)
 {
@@ -144,6 +172,8 @@ static bool check_scenario(struct plant *plant)
 				    setup->specs[i].line, setup->tenants[i].name,
 				    setup->specs[i].stream);
 	}
+	if (!plant->yaml.failed)
+		check_lending(plant);
 	return !plant->yaml.failed;
 }
 
@@ -390,6 +420,7 @@ static int measure(struct qos_session *session, struct qos_measured *measured)
 			.valid = true, .ns = setup->epoch_ns, .work = plant->taken[i].work,
 			.nr = plant->taken[i].nr, .lent = was_lent(plant, i),
 			.borrowed = plant->taken[i].borrowed,
+			.stopped = setup->tenants[i].lend && !plant->taken[i].work,
 			.latency_ns = percentile(&plant->taken[i], setup->specs[i].percentile),
 			.answered = setup->tenants[i].latency_ns ? plant->taken[i].nr : 0,
 			.within = plant->taken[i].within,

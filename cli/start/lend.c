@@ -31,6 +31,7 @@
 					 * order */
 #define SLACK_NS	200000000	/* time between two reads of the slack of the lender's
 					 * goal */
+#define SETS_NS		200000000	/* time between two reads of the sets of all programs */
 
 /* ------------------------------------------------------------------- options */
 
@@ -116,7 +117,10 @@ struct watch {
 	bool simulated;
 	char pipes[256];	/* directory of the program's MPS daemon */
 	char pci[20];
-	struct gpupart_tpcset within;	/* the limit of the outer run */
+	/* the limit of the outer run when this run started; the TPCs that the lender may lend */
+	struct gpupart_tpcset within, lendable;
+	unsigned int nr_own;	/* number of processes of this run that use the GPU */
+	uint64_t sets_read_ns;	/* when @lendable and @nr_own were read last */
 	char what[80];		/* the option or command that asked for lending, for messages
 				 * about the lender */
 	char reason[512];	/* the last reason that was printed */
@@ -253,12 +257,13 @@ static uint64_t limit_now(const struct found *found)
 	return watch.slack_ns;
 }
 
+/* The processes of the run share the limit. The limit of --depth applies to each of them. */
 static void set_limit(uint64_t limit_ns)
 {
 	const struct lend_wishes *wishes = watch.wishes;
 	uint64_t depth_ns = wishes->depth || !limit_ns ? wishes->depth_ns : depth_of(limit_ns);
 
-	gpupart_lend_change(watch.report, depth_ns, limit_ns);
+	gpupart_lend_change(watch.report, depth_ns, limit_ns / (watch.nr_own ?: 1));
 }
 
 /* Finds the lender's processes. Returns 0, or -EAGAIN after a message. */
@@ -297,31 +302,64 @@ static bool read_set(const struct gpupart_process *p, struct gpupart_tpcset *set
 	return row < nr;
 }
 
+/* If the job of process @pid has a limit, stores the present limit in *@set. */
+static void read_job_limit(const struct gpupart_job *jobs, int nr, int pid,
+			   struct gpupart_tpcset *set)
+{
+	const struct gpupart_job *job;
+	struct gpupart_tpcset limit;
+	char id[GPUPART_JOB_STRLEN];
+
+	process_variable(pid, "GPUPART_JOB", id, sizeof(id));
+	job = shown_job_on(jobs, nr, id, watch.pci);
+	if (job && !gpupart_tpcset_parse_list(NULL, job->limit, &limit))
+		*set = limit;
+}
+
 /*
- * If each process of this run may use all TPCs of @found anyway, prints a message and returns
- * -EAGAIN. Otherwise returns 0.
+ * Finds the TPCs that @found may lend: those in the limits of its jobs, without the TPCs of other
+ * programs. The lender's program cannot change these limits by mistake, but it could change its
+ * state page. If there is no such TPC, or if each process of this run may use all of them anyway,
+ * prints a message and returns -EAGAIN. Otherwise returns 0.
  */
 static int check_sets(const struct found *found)
 {
-	struct gpupart_tpcset lent = { { 0 } }, own = watch.within, set;
+	struct gpupart_tpcset lent = { { 0 } }, others = lent, outer = watch.within, own, job, set;
 	char id[sizeof(found->id)], name[64] = "", lists[2][GPUPART_TPCSET_STRLEN];
 	struct gpupart_process *processes;
-	int nr = shown_processes(cmd_gp, &processes);
-	bool found_own = false;
+	struct gpupart_job *jobs;
+	int nr = shown_processes(cmd_gp, &processes), nr_jobs = shown_jobs(cmd_gp, &jobs);
 
+	watch.nr_own = 0;
+	watch.sets_read_ns = process_now_ns();
+	read_job_limit(jobs, nr_jobs, getpid(), &outer);
+	own = outer;
 	for (int i = 0; i < nr; i++) {
 		process_variable(processes[i].pid, "GPUPART_REPORT", id, sizeof(id));
-		if (!strcmp(id, found->id) && read_set(&processes[i], &set)) {
+		if (!read_set(&processes[i], &set))
+			continue;
+		if (!strcmp(id, found->id)) {
+			job = set;
+			read_job_limit(jobs, nr_jobs, processes[i].pid, &job);
+			set = gpupart_tpcset_and(&set, &job);
 			lent = gpupart_tpcset_or(&lent, &set);
-		} else if (!strcmp(id, watch.id) && read_set(&processes[i], &set)) {
+		} else if (!strcmp(id, watch.id)) {
 			own = gpupart_tpcset_and(&own, &set);
 			strcpy(name, processes[i].name);
-			found_own = true;
+			watch.nr_own++;
+		} else if (!gpupart_tpcset_has(&set, GPUPART_MAX_TPCS - 1)) {
+			/* The program has a limit. */
+			others = gpupart_tpcset_or(&others, &set);
 		}
 	}
 	free(processes);
-	lent = gpupart_tpcset_and(&lent, &watch.within);
-	if (!found_own || gpupart_tpcset_empty(&lent) || !gpupart_tpcset_subset(&lent, &own))
+	free(jobs);
+	watch.lendable = gpupart_tpcset_andnot(&lent, &others);
+	gpupart_tpcset_format_list(&lent, lists[0], sizeof(lists[0]));
+	if (gpupart_tpcset_empty(&watch.lendable) && !gpupart_tpcset_empty(&lent))
+		return say("its TPCs (%s) are also in the sets of other programs", lists[0]);
+	lent = watch.lendable = gpupart_tpcset_and(&watch.lendable, &outer);
+	if (!watch.nr_own || gpupart_tpcset_empty(&lent) || !gpupart_tpcset_subset(&lent, &own))
 		return 0;
 	gpupart_tpcset_format_list(&lent, lists[0], sizeof(lists[0]));
 	gpupart_tpcset_format_list(&own, lists[1], sizeof(lists[1]));
@@ -382,7 +420,7 @@ static int open_lender(void)
 	if (err)
 		return err;
 	if (gpupart_lender_open(cmd_gp, watch.report, first.id, watch.pci, first.pids, first.nr,
-				&watch.within, &watch.lender))
+				&watch.lendable, &watch.lender))
 		return say("%s", gpupart_error(cmd_gp));
 	/*
 	 * From this point on, the library reports processes that join the lender. Check that no
@@ -400,6 +438,15 @@ static int open_lender(void)
 
 /* ------------------------------------------------------------------- watching */
 
+/* At most every SETS_NS, reads the sets again. Returns true if the lender must be opened again. */
+static bool sets_changed(void)
+{
+	const struct gpupart_tpcset before = watch.lendable;
+
+	return process_now_ns() - watch.sets_read_ns >= SETS_NS &&
+	       (check_sets(&watch.found) || !gpupart_tpcset_equal(&before, &watch.lendable));
+}
+
 /* Checks the lender. Returns the microseconds until the next check. */
 static unsigned int look(void)
 {
@@ -415,6 +462,10 @@ static unsigned int look(void)
 		close_lender();
 		set_limit(0);
 		return ORDER_US;
+	}
+	if (sets_changed()) {
+		close_lender();
+		return FIND_US;
 	}
 	set_limit(limit);
 	found = gpupart_lender_update(cmd_gp, watch.lender);

@@ -217,6 +217,17 @@ static void discount_all(void)
 	nr_stuck = nr_outstanding;
 }
 
+/* Removes the times of @o, which is tracked no longer. */
+static void discount(const struct outstanding *o)
+{
+	if (o->counted)
+		counted_ns -= o->ns;
+	else
+		nr_stuck--;
+	if (o->lent)
+		lent_ns -= o->ns;
+}
+
 /* Removes the launches that have ended, and learns their times. */
 static void settle(void)
 {
@@ -230,12 +241,7 @@ static void settle(void)
 			outstanding[kept++] = *o;
 			continue;
 		}
-		if (o->counted)
-			counted_ns -= o->ns;
-		else
-			nr_stuck--;
-		if (o->lent)
-			lent_ns -= o->ns;
+		discount(o);
 		learn(o, ns);
 	}
 	nr_outstanding = kept;
@@ -243,11 +249,11 @@ static void settle(void)
 
 /*
  * Returns true if there is room for a launch of @ns. If no other launch is outstanding, even a
- * launch longer than the bound has room.
+ * launch longer than the bound has room. After a timeout, a full table does not count.
  */
 static bool has_room(uint64_t ns, bool lent)
 {
-	return nr_outstanding < MAX_OUTSTANDING &&
+	return (nr_outstanding < MAX_OUTSTANDING || nr_stuck) &&
 	       (!counted_ns || counted_ns + ns <= depth_ns) &&
 	       (!lent || lent_ns + ns <= limit_ns);
 }
@@ -325,7 +331,7 @@ void lend_begins(const void *function, const void *ctx, const unsigned int grid[
 
 void lend_ends(int result)
 {
-	bool reserved = call.gpu, kept = !result && call.ring, queued;
+	bool reserved = call.gpu, kept = !result && call.ring, queued, full;
 	uint64_t ns;
 
 	queued = kept && !records_ended(call.records, call.ring, call.seq - 1, &ns);
@@ -334,7 +340,10 @@ void lend_ends(int result)
 		atomic_fetch_add_explicit(&report_lend->lent, 1, memory_order_relaxed);
 	FORK_HOLD(&lock);
 	nr_calls--;
-	kept = kept && nr_outstanding < MAX_OUTSTANDING;
+	/* Launches of a stream end in order, so the new launch can replace the last launch. */
+	full = kept && nr_outstanding == MAX_OUTSTANDING;
+	if (full)
+		discount(&outstanding[--nr_outstanding]);
 	if (kept)
 		outstanding[nr_outstanding++] = (struct outstanding){
 			call.kernel, call.records, call.ring, call.key, call.seq, call.ns,
@@ -342,6 +351,8 @@ void lend_ends(int result)
 		};
 	else
 		counted_ns -= call.ns;
+	if (full)
+		discount_all();
 	if (reserved && !(kept && call.got))
 		lent_ns -= call.ns;
 }

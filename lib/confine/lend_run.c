@@ -31,7 +31,7 @@ struct gpupart_lender {
 					 * processes */
 	struct gpupart_tpcset tpcs, lent;	/* the lender's TPCs, and the TPCs that this run
 						 * may borrow */
-	struct gpupart_tpcset within;	/* the limit of the outer run when this run started */
+	struct gpupart_tpcset within;	/* the TPCs that the caller allows */
 	unsigned int nr;
 	struct gpupart_remote *remotes[GPUPART_LENDER_MAX];
 	struct gpupart_records_reader *readers[GPUPART_LENDER_MAX];
@@ -298,13 +298,13 @@ static bool has_turn(struct gpupart_lender *lender, bool idle)
 static int find_lent(struct gpupart *gp, struct gpupart_lender *lender, struct gpupart_tpcset *set)
 {
 	const char *job = environment_read().job;
+	struct gpupart_tpcset outer;
 	struct grant_limit given;
 
 	lender->limits_ns = clock_monotonic_ns();
-	*set = lender->within;
-	if (job)
-		job_limit(job, lender->pci, set);
-	*set = gpupart_tpcset_and(set, &lender->tpcs);
+	*set = gpupart_tpcset_and(&lender->within, &lender->tpcs);
+	if (job && job_limit(job, lender->pci, &outer))
+		*set = gpupart_tpcset_and(set, &outer);
 	if (gpupart_tpcset_empty(set))
 		return ctx_fail(gp, -EPERM,
 				"the limit of the outer run contains none of the lender's TPCs");
@@ -400,7 +400,7 @@ static int check_same(struct gpupart *gp, struct gpupart_lender *lender)
 			all = gpupart_tpcset_or(&all, &set);
 	}
 	if (!err && (atomic_load(&lender->memory->lend.attached) != lender->attached ||
-		     !gpupart_tpcset_subset(&lender->tpcs, &all)))
+		     !gpupart_tpcset_equal(&lender->tpcs, &all)))
 		err = -EAGAIN;
 	if (!err && clock_monotonic_ns() - lender->limits_ns > LIMITS_NS) {
 		err = find_lent(gp, lender, &set);

@@ -252,6 +252,10 @@ ok $? "the next run of that name lends, what it has"
 "$gpupart" set serve -t 30-31 >"$tmp/none" 2>&1
 waits got batch "12 0-63"
 ok $? "its set is changed: it lends that"
+"$gpupart" set serve -t 30-33 >"$tmp/none" 2>&1
+waits got batch "16 0-67"
+ok $? "its set grows: it lends all of that"
+"$gpupart" set serve -t 30-31 >"$tmp/none" 2>&1
 for file in "/dev/shm/gpupart-$(id -u)"/[1-9]*; do
 	# Only the lender's: the one whose TPCs are shown as 30-31.
 	case $(tr -d '\0' <"$file" | head -c 300) in *serve*) truncate -s 0 "$file" ;; esac
@@ -289,6 +293,58 @@ ok $? "the lender gets another set, which the borrower has: run says so"
 end batch
 is "$(grep -c 'are already in' "$tmp/batch.err")" 2 "once each time"
 end serve
+
+# The lender's page claims more than the set of its job; a third program has TPCs of the lender.
+if command -v python3 >/dev/null; then
+	begin_idle "8 16-23" -t 8-11
+	for file in "/dev/shm/gpupart-$(id -u)"/[1-9]*; do
+		case $(tr -d '\0' <"$file" | head -c 300) in *serve*) python3 - "$file" <<'END' ;; esac
+import mmap, sys
+with open(sys.argv[1], "r+b") as file:
+    page = mmap.mmap(file.fileno(), 0)
+    page[:] = page[:].replace(b"\0\x0f" + bytes(6), b"\0\xff" + bytes(6))
+END
+	done
+	has "$("$gpupart" ps)" 8-15 "a page is changed to TPCs 8-15"
+	begin batch -t 0-3 --lend serve --lend-limit 1s
+	waits got batch "16 0-23"
+	ok $? "only 8-11, which the job has, are lent"
+	begin third -t 10-11
+	waits got batch "12 0-19"
+	ok $? "a third program gets 10-11: they are lent no more"
+	"$gpupart" set third -t 8-11 >"$tmp/none" 2>&1
+	waits told batch "nothing is lent (simulated): its TPCs (8-11) are also in the sets of other programs"
+	ok $? "it gets all of them: nothing is lent, and run says so"
+	end third
+	waits got batch "16 0-23"
+	ok $? "it ends: 8-11 are lent again"
+	end batch
+	end serve
+else
+	skip "no python3"
+fi
+
+# A borrower with two processes: each has half of the limit.
+if command -v jq >/dev/null; then
+	begin_idle "8 16-23" -t 8-11
+	: >"$tmp/batch"
+	: >"$tmp/more"
+	# shellcheck disable=SC2016 # the inner shell expands these
+	"$gpupart" run -i sample:h200 --name batch -t 0-3 --lend serve --lend-limit 1s -- \
+		sh -c '"$0" "$1" 1000 & "$0" "$2" 1000; wait' "$tmp/work" "$tmp/batch" "$tmp/more" \
+		>"$tmp/none" 2>"$tmp/batch.err" &
+	pid_batch=$!
+	limits() { [ "$("$gpupart" ps --json | jq -c '[.processes[] | select(.name == "batch").lending.limit_ns]')" = "$1" ]; }
+	waits limits "[500000000,500000000]"
+	ok $? "a borrower with two processes: each has half of the limit"
+	rm "$tmp/more"
+	waits limits "[1000000000]"
+	ok $? "one ends: the other one has the limit"
+	end batch
+	end serve
+else
+	skip "no jq"
+fi
 
 # A lender whose launches have no records.
 GPUPART_RECORDS=0 begin serve -t 8-11
@@ -503,6 +559,11 @@ if command -v jq >/dev/null; then
 		"the limit is that of the tenant"
 	waits grep -qs '"borrowed":' "$tmp/adopted.log"
 	ok $? "the controller counts what it borrows"
+	: >"$tmp/serve.still"
+	idle_lends() { grep '"stopped":true' "$tmp/adopted.log" | tail -n 1 | jq '.decision.tenants[0] | .state == "idle" and .lend_ns > 0' | grep -q true; }
+	waits idle_lends
+	ok $? "the lender launches nothing: it is idle and lends on"
+	rm "$tmp/serve.still"
 	kill "$qos" && wait "$qos"
 	is "$(jq -s '[.[] | select(.measured[1].borrowed) | .measured[0].lent] | length > 0 and all' "$tmp/adopted.log")" true \
 		"what it borrowed was lent"
@@ -594,6 +655,12 @@ END
 	kill -9 "$qos" && wait "$qos"
 	waits has_nr batch 16
 	ok $? "it is killed: nothing is lent"
+	"$gpupart" qos run -i sample:h200 --epoch 50ms --tenant serve:job=serve,latency=1s,lend=auto,floor=4,ceiling=4 \
+		--tenant batch:job=batch,floor=8,ceiling=8 >"$tmp/none" 2>"$tmp/restart.err" &
+	restarted=$!
+	waits told restart "batch: borrows no TPCs, because the command that started it has ended: restart the program"
+	ok $? "it is started again: it says why nothing is lent"
+	kill "$restarted" && wait "$restarted"
 	rm "$tmp/serve" "$tmp/batch"
 	waits gone
 
@@ -634,15 +701,17 @@ programs:
   a: { process: a, steps: [ { repeat: 9, do: [ { launch: k, on: a } ] } ] }
   b: { process: b, steps: [ { repeat: 9, do: [ { launch: k, on: b } ] } ] }
 END
-while read -r wanted tenants; do
-	printf '%s\nqos: { epoch: 4ms, phases: [ { epochs: 2 } ], tenants: %s }\n' "$(cat "$tmp/sim.head")" "$tenants" >"$tmp/bad.yaml"
+while read -r wanted change tenants; do
+	printf '%s\nqos: { epoch: 4ms, phases: [ { epochs: 2 } ], tenants: %s }\n' "$(sed "$change" "$tmp/sim.head")" "$tenants" >"$tmp/bad.yaml"
 	try qos sim "$tmp/bad.yaml"
 	is "$status" 2 "$tenants: refused"
 	has "$err" "$(echo "$wanted" | tr _ ' ')" "for the reason"
 done <<'END'
-only_a_tenant_with_a_goal_lends;_best_effort_borrows { a: { goal: { latency: 1ms }, lend: auto }, b: { lend: 1ms } }
-the_value_auto_of_lend_needs_a_latency_goal;_use_a_time_as_the_value { a: { goal: { rate: 10 }, lend: auto }, b: {} }
-no_tenant_is_best_effort,_so_no_tenant_can_borrow { a: { goal: { latency: 1ms }, lend: auto }, b: { goal: { rate: 1 } } }
+only_a_tenant_with_a_goal_lends;_best_effort_borrows b { a: { goal: { latency: 1ms }, lend: auto }, b: { lend: 1ms } }
+the_value_auto_of_lend_needs_a_latency_goal;_use_a_time_as_the_value b { a: { goal: { rate: 10 }, lend: auto }, b: {} }
+no_tenant_is_best_effort,_so_no_tenant_can_borrow b { a: { goal: { latency: 1ms }, lend: auto }, b: { goal: { rate: 1 } } }
+TPCs_are_lent_only_under_MPS:_add_'mps:_yes'_to_gpu s/yes/no/ { a: { goal: { latency: 1ms }, lend: auto }, b: {} }
+b_and_a_are_in_the_same_process,_which_cannot_lend s/\(process:.\)b/\1a/g { a: { goal: { latency: 1ms }, lend: auto }, b: {} }
 END
 
 # The simulated GPU shows lending.

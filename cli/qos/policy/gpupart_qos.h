@@ -91,6 +91,7 @@ struct qos_measured {
 	bool gone;		/* the program ended */
 	bool drained;		/* all blocks on the TPCs that it gave up have ended */
 	bool lent;		/* other programs could use its TPCs while it was idle */
+	bool stopped;		/* it lends, launched nothing, and has no outstanding launch */
 	bool disturbed;		/* its set was not the decided set, so the epoch does not count */
 	uint64_t ns;		/* length of the epoch */
 	uint64_t work;		/* work done in the epoch, in thousandths of a unit */

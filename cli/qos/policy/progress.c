@@ -416,8 +416,10 @@ void qos_take(struct qos_policy *p, struct qos_actor *a, const struct qos_measur
 				  m->ns);
 	} else if (!m->work) {
 		/* A unit may take longer than an epoch. It counts when it ends. */
-		a->carried_ns += a->begun ? m->ns : 0;
-		if (!is_under_way(a))
+		a->carried_ns += a->begun && !m->stopped ? m->ns : 0;
+		if (m->stopped && a->begun)
+			idle(a);
+		else if (!is_under_way(a))
 			not_heard(p, a);
 	} else {
 		/* An idle tenant is not slow. */

@@ -639,6 +639,23 @@ static void waits_for_later(void)
 	tap_ok(shared(&batch)->lent <= lent + 1, "%llu lent", (U64)lent);
 }
 
+/*
+ * More launches are outstanding than the library can track. One launch waits for the maximum time,
+ * and the launches after it do not wait for the outstanding launches.
+ */
+static void many(void)
+{
+	bool good = true;
+
+	if (!both(100000000, 0) || !tap_ok(make_known(1000), "a short kernel"))
+		return;
+	for (int n = 0; n < 300; n++)
+		good &= *ask(&batch, 'l', n < 2 ? 4200000000u : 1000) == '0';
+	tap_ok(good && shared(&batch)->expired == 1,
+	       "298 launches after two long ones: %llu waited for the maximum time",
+	       (U64)shared(&batch)->expired);
+}
+
 static void own_sets(void)
 {
 	bool good;
@@ -902,6 +919,7 @@ static const struct scenario scenarios[] = {
 	{ "overrun", overrun, "@b", { CLOCK }, prepare },
 	{ "bound", bound, "@b", { CLOCK }, prepare },
 	{ "waits-for-later", waits_for_later, "@b", { CLOCK }, prepare },
+	{ "many", many, "@b", { CLOCK }, prepare },
 	{ "own-sets", own_sets, "@b", { CLOCK }, prepare },
 	{ "attributes", attributes, "@b", { CLOCK }, prepare },
 	{ "forked", forked, "@b", { CLOCK }, prepare },

@@ -248,6 +248,31 @@ static void without_requests(void)
 	tap_ok(now.tenants[0].state == QOS_GONE && !now.tenants[0].lend_ns, "nor after its end");
 }
 
+/* A tenant with a rate has no work in an epoch. Only if its launches have stopped, it lends on. */
+static void without_work(void)
+{
+	begin_serve(GOAL, 300000);
+	tenants[0].goal = QOS_RATE;
+	tenants[0].rate = 1000;
+	begin();
+	for (unsigned int nr = 0; nr < BARE + 3; nr++) {
+		measured[0] = (struct qos_measured){
+			.valid = true, .ns = 200 * MS, .work = nr == BARE + 1 ? 0 : 1000000,
+			.stopped = nr == BARE + 1, .lent = nr >= BARE,
+		};
+		qos_policy_step(policy, measured, &now);
+		if (nr > BARE)
+			tap_ok(now.tenants[0].lend_ns == 300000 &&
+			       now.tenants[0].state == (measured[0].work ? QOS_GOOD : QOS_IDLE),
+			       measured[0].work ? "it launches again and has not missed its goal" :
+						  "its launches have stopped: it lends on");
+	}
+	measured[0].work = 0;
+	qos_policy_step(policy, measured, &now);
+	tap_ok(now.tenants[0].state == QOS_LOST && !now.tenants[0].lend_ns,
+	       "it launches, but no signal comes: it lends nothing");
+}
+
 static void refused_one(const char *words)
 {
 	static const struct qos_board board = { .nr_tpcs = 16 };
@@ -364,6 +389,7 @@ int main(void)
 	moved();
 	by_another_command();
 	without_requests();
+	without_work();
 	refused();
 	lenders();
 	log_replays();
