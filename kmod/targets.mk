@@ -142,10 +142,10 @@ check-kmod-debug: $(B)/tests/kmod-guest-debug.sh $(B)/tests/kmod-guest-debug-smp
 
 # On arm64. "quick" tests the library with the module's answers, and integrated GPUs. "both" is for
 # scripts/check. It is check-kmod with the quick test of arm64, but with only one guest that
-# suspends.
+# suspends. "both-build" builds everything that "both" runs.
 check-kmod-arm64: $(B)/tests/kmod-guest-6.1-arm64.sh $(B)/tests/kmod-guest-6.12-arm64.sh
 check-kmod-arm64-quick: $(B)/tests/kmod-guest-6.1-arm64-quick.sh
-check-kmod-both: $(KMOD_TESTS) $(B)/tests/kmod-guest-6.12.sh $(B)/tests/kmod-guest-6.1-awake.sh $(B)/tests/kmod-guest-6.1-arm64-quick.sh
+check-kmod-both check-kmod-both-build: $(KMOD_TESTS) $(B)/tests/kmod-guest-6.12.sh $(B)/tests/kmod-guest-6.1-awake.sh $(B)/tests/kmod-guest-6.1-arm64-quick.sh
 check-kmod-smp: $(B)/tests/kmod-guest-6.1-smp2.sh $(B)/tests/kmod-guest-6.1-smp4.sh
 check-kmod-vfio: $(B)/tests/kmod-guest-6.1-vfio.sh $(B)/tests/kmod-guest-6.12-vfio.sh
 check-kmod-arm64 check-kmod-arm64-quick check-kmod-both check-kmod-smp check-kmod-vfio:
@@ -156,4 +156,5 @@ check-kmod-compat: $(B)/tests/kmod-guest-5.10.sh $(B)/tests/kmod-guest-newest.sh
 	@$(KMOD_RUN) $^
 
 .PHONY: hardware-chips modules modules_install dkms check-kmod-pure check-kmod check-kmod-debug \
-	check-kmod-compat check-kmod-arm64 check-kmod-arm64-quick check-kmod-both check-kmod-smp check-kmod-vfio
+	check-kmod-compat check-kmod-arm64 check-kmod-arm64-quick check-kmod-both \
+	check-kmod-both-build check-kmod-smp check-kmod-vfio

@@ -6,8 +6,7 @@
 # simulated driver are removed, except with TEST_ENVIRONMENT=keep (tests on a GPU). TEST_JOBS
 # tests run at a time (1), each in a separate run of this script whose output is shown at its end.
 # With TEST_APART=1 they get separate pid namespaces and separate folders for shared files; if
-# that is not possible, they run one at a time. The tests in TEST_ALONE always run one at a time,
-# after the others.
+# that is not possible, they run one at a time.
 if [ "$1" = --apart ]; then
 	shift
 	mount -t tmpfs -o mode=1777 tmpfs /dev/shm && mkdir -p /run/gpupart &&
@@ -32,7 +31,7 @@ if [ "${TEST_JOBS:-1}" -gt 1 ]; then
 	trap 'rm -f "$totals"' EXIT INT TERM
 	# shellcheck disable=SC2016
 	printf '%s\n' "$@" | TEST_TOTALS=$totals APART=$apart xargs -d '\n' -n 1 -P "$TEST_JOBS" \
-		sh -c 'said=$(TEST_ALONE="" TEST_APART="" TEST_JOBS=1 $APART "$0" ${APART:+--apart} "$1"); printf "%s\n" "$said" | sed "\$d"' "$0"
+		sh -c 'said=$(TEST_APART="" TEST_JOBS=1 $APART "$0" ${APART:+--apart} "$1"); printf "%s\n" "$said" | sed "\$d"' "$0"
 	while read -r p f s; do
 		passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
 	done <"$totals"
@@ -42,13 +41,13 @@ if [ "${TEST_JOBS:-1}" -gt 1 ]; then
 	rm -f "$totals"
 	set --
 fi
-# shellcheck disable=SC2086 # a list
-set -- "$@" $TEST_ALONE
 log=$(mktemp) || exit 1
 trap 'rm -f "$log"' EXIT INT TERM
 for test in "$@"; do
+	begun=$(date +%s)
 	timeout -k 5 "$limit" "$test" >"$log" 2>&1
 	status=$?
+	took=$(($(date +%s) - begun))
 	p=$(grep -c '^ok ' "$log")
 	f=$(grep -c '^not ok ' "$log")
 	s=$(grep -c '^ok .*# SKIP' "$log")
@@ -66,7 +65,7 @@ for test in "$@"; do
 		why="checked nothing"
 	fi
 	[ -n "$why" ] && f=$((f + 1))
-	printf '  %-34s %4d passed %3d failed %3d skipped%s\n' "$(basename "$test")" $p $f $s "${why:+  $why}"
+	printf '  %-34s %4d passed %3d failed %3d skipped %4d s%s\n' "$(basename "$test")" $p $f $s $took "${why:+  $why}"
 	[ $f -gt 0 ] && { awk '/^#/ && n < 3 { print; n++; next } { n = 3 } /^not ok / { print; n = 0 }' "$log" | cut -c 1-500 | sed 's/^/      /'; [ -n "$why" ] && tail -n 20 "$log" | sed 's/^/      | /'; }
 	grep '# SKIP' "$log" | sed 's/^.*# SKIP/      skipped:/'
 	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))

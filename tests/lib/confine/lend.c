@@ -855,7 +855,10 @@ static void turns(void)
 	if (!tap_ok(good, "two runs borrow from one: %s", gpupart_error(gp)))
 		return;
 	least_pause_ns = SECOND;
-	tap_ok(watch(2 * SECOND, NULL) && one->turns > 5 && two->turns > 5,
+	/* On a busy machine, turns are rarer. */
+	for (int n = 0; good && n < 15 && (one->turns <= 5 || two->turns <= 5); n++)
+		good = watch(2 * SECOND, NULL);
+	tap_ok(good && one->turns > 5 && two->turns > 5,
 	       "no two pages lend at any time, in %u and %u turns", one->turns, two->turns);
 	tap_ok(two->lent_ns > one->lent_ns,
 	       "by weight: %llu and %llu us", (U64)one->lent_ns / 1000, (U64)two->lent_ns / 1000);
