@@ -180,6 +180,32 @@ static int check_adopted(const struct control *c, const struct gpupart_job *jobs
 	return 0;
 }
 
+/*
+ * Checks that no outer run limits the program of a tenant. The policy could not give this program
+ * TPCs outside the set of the outer run.
+ */
+static int check_outer(const struct control *c, const struct gpupart_job *jobs, int nr)
+{
+	struct gpupart_tpcset all = gpupart_topology_all(c->live.topo), set;
+	const char *own = getenv("GPUPART_JOB") ?: "";
+
+	for (unsigned int i = 0; i < c->live.nr; i++)
+		for (int j = 0; j < nr; j++) {
+			const struct gpupart_job *outer =
+				strcmp(jobs[j].id, c->live.tenants[i].within) ? NULL :
+				shown_job_on(jobs, nr, jobs[j].parent, c->live.pci);
+
+			if (outer && !shown_is_inside(jobs, nr, own, outer->id) &&
+			    !gpupart_tpcset_parse_list(NULL, outer->limit, &set) &&
+			    !gpupart_tpcset_equal(&set, &all))
+				return bad_tenant(c, i,
+						  "the outer run '%s' limits this program to TPCs "
+						  "%s: use the outer run as the job",
+						  outer->name, outer->limit);
+		}
+	return 0;
+}
+
 /* Stores the job and the set of the adopted program. */
 static void store_adopted(struct control *c, unsigned int i, const char *job, const char *limit)
 {
@@ -248,7 +274,8 @@ int control_adopt(struct control *c)
 			remark("%s already runs and was adopted", c->setup.tenants[i].name);
 	}
 	if (!status)
-		status = check_adopted(c, jobs, nr);
+		status = check_adopted(c, jobs, nr) ?:
+			 c->calibrating ? 0 : check_outer(c, jobs, nr);
 	free(jobs);
 	return status;
 }

@@ -441,7 +441,11 @@ bool live_drained(struct live *live, unsigned int i, uint64_t drain_ns, uint64_t
 	struct live_tenant *t = &live->tenants[i];
 	int result;
 
-	if (t->gone || !t->nr_members || process_now_ns() - t->changed_ns >= most_ns)
+	if (t->gone || !t->nr_members)
+		return true;
+	if (t->keeps)
+		return false;
+	if (process_now_ns() - t->changed_ns >= most_ns)
 		return true;
 	result = records_drained(t);
 	return result >= 0 ? result : live_settled(live, i, drain_ns);
@@ -501,7 +505,8 @@ int live_set(struct live *live, unsigned int i, const struct gpupart_tpcset *set
 
 	t->since_change = 0;
 	t->changed_ns = t->moved_ns = process_now_ns();
-	if (t->gone || gpupart_tpcset_empty(set))
+	t->keeps = gpupart_tpcset_empty(set);
+	if (t->gone || t->keeps)
 		return 0;
 	if (*t->job)
 		failed = gpupart_job_limit_set(cmd_gp, t->job, set, NULL);

@@ -66,6 +66,7 @@ struct live_tenant {
 	uint64_t borrowed;		/* number of launches on lent TPCs before the last
 					 * lend_take() */
 	bool lent; /* at the last lend_take(), programs could borrow its TPCs */
+	bool keeps;	/* its set is empty, so its programs still use their old TPCs */
 	bool changed;			/* another program changed its set to @found */
 	struct gpupart_tpcset found;
 	uint64_t said_ns;		/* time of the last warning about a changed set */
@@ -173,7 +174,7 @@ bool live_settled(const struct live *live, unsigned int i, uint64_t drain_ns);
 /*
  * Tenant @i made launches before its set changed. Returns whether all these launches have ended.
  * Uses completion records. After @most_ns, always returns true. Without completion records, returns
- * the result of live_settled().
+ * the result of live_settled(). If live_set() set an empty set, returns false.
  */
 bool live_drained(struct live *live, unsigned int i, uint64_t drain_ns, uint64_t most_ns);
 
@@ -183,7 +184,10 @@ bool live_drained(struct live *live, unsigned int i, uint64_t drain_ns, uint64_t
  */
 bool live_is_changed(struct live *live, unsigned int i);
 
-/* Sets the TPCs of tenant @i. Returns 0, or -errno with a message in gpupart_error(). */
+/*
+ * Sets the TPCs of tenant @i. If @set is empty, its programs keep their old TPCs, so live_drained()
+ * returns false until the next call. Returns 0, or -errno with a message in gpupart_error().
+ */
 int live_set(struct live *live, unsigned int i, const struct gpupart_tpcset *set);
 
 /*

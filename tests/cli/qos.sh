@@ -16,7 +16,7 @@ for name in qos-steady qos-burst qos-neighbour; do
 	try qos replay "$tmp/$name.log"
 	is "$status $(tail -n 1 "$tmp/out")" \
 		"0 replayed: $(wc -l <"$tmp/$name.log") decisions, all the same as in the log" "$name: its log replays"
-	is "$(jq -s '[.[] | [.decision.tenants[] | (.set + (if .coming == "" then "" else "," + .coming end)) | split(",")[] |
+	is "$(jq -s '[.[] | .decision.tenants | map(.set), map(.coming) | [.[] | split(",")[] |
 		split("-") | if length == 2 then range(.[0] | tonumber; (.[1] | tonumber) + 1) else (.[0] | tonumber) end] |
 		length == (unique | length)] | all' "$tmp/$name.log")" true "$name: no TPC is given twice"
 	is "$(jq -s '[.[] | .decision.tenants[] | .set != ""] | all' "$tmp/$name.log")" true "$name: no set is empty"

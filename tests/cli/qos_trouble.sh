@@ -229,6 +229,9 @@ tenants "o: { goal: { rate: 5 }, job: $name-o }" "i: { job: $name-i }"
 refused 125 "t.yaml:4: i: tenant o already has this program" qos run $e -f "$tmp/t.yaml"
 tenants "i: { job: $name-i }" "o: { goal: { rate: 5 }, job: $name-o }"
 refused 125 "t.yaml:4: o: tenant i already has this program" qos run $e -f "$tmp/t.yaml"
+tenants "i: { goal: { rate: 5 }, job: $name-i }"
+refused 125 "i: the outer run '$name-o' limits this program to TPCs 0-31: use the outer run as the job" qos run $e -f "$tmp/t.yaml"
+is "$(set_of "$name-i")" 0-7 "and its set is as before"
 "$gpupart" run --exec $e -t 30-31 --name "$name-j" -- "$tmp/work" "$go" 2>/dev/null &
 until_true has_rows "$name-j" 2
 tenants "x: { goal: { rate: 5 }, job: $name-j }"

@@ -136,9 +136,13 @@ static inline bool qos_has_result(enum qos_state state)
 
 /* The decision about one tenant. */
 struct qos_verdict {
-	struct gpupart_tpcset set;	/* the TPCs to use from now on */
+	/*
+	 * The TPCs to use from now on. During a swap, they may include TPCs that are @coming to
+	 * another tenant, because this tenant still waits for TPCs that replace them.
+	 */
+	struct gpupart_tpcset set;
 	struct gpupart_tpcset coming;	/* TPCs to add when their present owners have drained */
-	unsigned int nr_tpcs;		/* number of TPCs of both sets */
+	unsigned int nr_tpcs;		/* number of TPCs after the swap */
 	bool changed;			/* @set differs from the last decision */
 	uint64_t pending_since;	/* first epoch in which @coming was not empty; 0: @coming is empty
 				 * */

@@ -147,6 +147,8 @@ struct qos_policy {
 	struct qos_actor actors[QOS_MAX_TENANTS];	/* guaranteed tenants first */
 	uint64_t epoch;
 	bool swapping;
+	/* number of consecutive swaps that ended early, because tenants waited for each other */
+	unsigned int stuck;
 	unsigned int relay;	/* 1 + the actor whose TPCs are being rearranged; 0: none */
 	bool growing;			/* best-effort tenants get more TPCs in the next epoch */
 	/* for each TPC: 1 + the actor whose blocks may still run on it; 0: none */

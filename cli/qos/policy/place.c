@@ -293,19 +293,82 @@ static struct gpupart_tpcset draining(const struct qos_policy *p)
 }
 
 /*
+ * Returns the TPCs that @a uses from now on, if it will have @hold after the swap. TPCs in @busy
+ * are not available yet. So @a keeps TPCs that it will give up, until it has enough other TPCs and
+ * room for a cluster. The floor is enough for a best-effort tenant, or if @a gives up TPCs of other
+ * programs. If @relax is 1, the floor is enough for each tenant. If @relax is 2, the floor is
+ * enough even without room for a cluster. First gives up TPCs in @wanted.
+ */
+static struct gpupart_tpcset in_force(const struct qos_policy *p, const struct qos_actor *a,
+				      const struct gpupart_tpcset *hold,
+				      const struct gpupart_tpcset *busy,
+				      const struct gpupart_tpcset *wanted, unsigned int relax)
+{
+	unsigned int had = gpupart_tpcset_count(&a->set), will = gpupart_tpcset_count(hold);
+	unsigned int need = least_of(had, will);
+	bool clusters = relax < 2 && had && holds_cluster(&p->board, hold);
+	struct gpupart_tpcset next = gpupart_tpcset_andnot(hold, busy), less;
+	struct gpupart_tpcset old = gpupart_tpcset_andnot(&a->set, hold);
+
+	if (!qos_guaranteed(a) || relax || gpupart_tpcset_intersects(&old, &p->held))
+		need = least_of(need, a->least);
+	if (gpupart_tpcset_count(&next) >= need && (!clusters || holds_cluster(&p->board, &next)))
+		return next;
+	next = gpupart_tpcset_or(&next, &old);
+	for (unsigned int n = 0; n < 2 * p->board.nr_tpcs; n++) {
+		unsigned int t = n % p->board.nr_tpcs;
+
+		less = next;
+		gpupart_tpcset_del(&less, t);
+		if (gpupart_tpcset_has(&old, t) && gpupart_tpcset_count(&less) >= need &&
+		    (n >= p->board.nr_tpcs || gpupart_tpcset_has(wanted, t)) &&
+		    (!clusters || holds_cluster(&p->board, &less)))
+			next = less;
+	}
+	if (gpupart_tpcset_count(&next) > (had > will ? had : will) ||
+	    (clusters && !holds_cluster(&p->board, &next)))
+		return a->set;
+	return next;
+}
+
+/*
  * Adds TPCs to sets. If blocks of another tenant may still run on a TPC, adds the TPC after it has
- * drained. Adds all other TPCs at once.
+ * drained. Adds all other TPCs at once. If tenants wait for TPCs of each other, ends the swap, so
+ * they keep their present sets. If this happens again, asks less of the sets during the swap.
  */
 static void add_when_drained(struct qos_policy *p, const struct gpupart_tpcset *hold)
 {
-	struct gpupart_tpcset busy = draining(p);
+	struct gpupart_tpcset busy = draining(p), wanted = { 0 }, used;
+	unsigned int relax = 0, most, will;
 
-	p->swapping = !gpupart_tpcset_empty(&busy);
+	for (unsigned int i = 0; i < p->nr; i++)
+		wanted = gpupart_tpcset_or(&wanted, &hold[i]);
+	do {
+		most = p->stuck;
+		used = (struct gpupart_tpcset){ 0 };
+		for (unsigned int i = 0; i < p->nr; i++) {
+			struct qos_actor *a = &p->actors[i];
+
+			a->set = in_force(p, a, &hold[i], &busy, &wanted, relax);
+			will = gpupart_tpcset_count(&hold[i]);
+			if (gpupart_tpcset_count(&a->set) <
+			    (qos_guaranteed(a) ? will : least_of(will, 1)))
+				most = 2;
+			used = gpupart_tpcset_or(&used, &a->set);
+		}
+		p->swapping = !gpupart_tpcset_subset(&busy, &used);
+	} while (!p->swapping && !gpupart_tpcset_empty(&busy) && relax < 2 && relax++ < most);
+	if (!p->swapping) {
+		p->stuck = gpupart_tpcset_empty(&busy) ? 0 : p->stuck + 1;
+		memset(p->drains, 0, sizeof(p->drains));
+	}
 	for (unsigned int i = 0; i < p->nr; i++) {
 		struct qos_actor *a = &p->actors[i];
 
-		a->coming = gpupart_tpcset_and(&hold[i], &busy);
-		a->set = gpupart_tpcset_andnot(&hold[i], &busy);
+		a->coming = (struct gpupart_tpcset){ 0 };
+		if (p->swapping)
+			a->coming = gpupart_tpcset_andnot(&hold[i], &a->set);
+		a->nr = gpupart_tpcset_count(p->swapping ? &hold[i] : &a->set);
 		if (gpupart_tpcset_empty(&a->coming))
 			a->pending_since = 0;
 		else if (!a->pending_since)
@@ -390,19 +453,21 @@ void qos_place(struct qos_policy *p, const unsigned int *counts)
 		if (p->drains[t] && gpupart_tpcset_has(&hold[p->drains[t] - 1], t))
 			p->drains[t] = 0;
 	add_when_drained(p, hold);
-	for (i = 0; i < p->nr; i++)
-		p->actors[i].nr = gpupart_tpcset_count(&hold[i]);
 }
 
 void qos_give_drained(struct qos_policy *p, const bool *drained)
 {
 	struct gpupart_tpcset hold[QOS_MAX_TENANTS];
-	unsigned int i;
 
-	for (unsigned int t = 0; t < p->board.nr_tpcs; t++)
-		if (p->drains[t] && drained[p->drains[t] - 1])
-			p->drains[t] = 0;
-	for (i = 0; i < p->nr; i++)
+	for (unsigned int i = 0; i < p->nr; i++) {
 		hold[i] = gpupart_tpcset_or(&p->actors[i].set, &p->actors[i].coming);
+		for (unsigned int t = 0; t < p->board.nr_tpcs; t++) {
+			if (p->drains[t] != i + 1)
+				continue;
+			gpupart_tpcset_del(&hold[i], t);
+			if (drained[i] && !gpupart_tpcset_has(&p->actors[i].set, t))
+				p->drains[t] = 0;
+		}
+	}
 	add_when_drained(p, hold);
 }

@@ -19,6 +19,9 @@
 struct loop {
 	/* number of sets that cannot run a cluster; check_clusters() counts them */
 	unsigned int lacking;
+	/* for each tenant: 1 + the last epoch in which its set could not run a cluster */
+	unsigned int lacked[QOS_MAX_TENANTS];
+	unsigned int poor;	/* number of guaranteed sets that are too small during a swap */
 	struct qos_board board;
 	struct qos_rules rules;
 	struct qos_tenant tenants[QOS_MAX_TENANTS];
@@ -54,7 +57,7 @@ static struct gpupart_tpcset both(const struct qos_verdict *v)
 /* Checks the rules for each single decision. */
 static void check_sets(struct loop *loop)
 {
-	struct gpupart_tpcset seen = { 0 }, in_force = { 0 }, all, has;
+	struct gpupart_tpcset seen = { 0 }, in_force = { 0 }, coming = { 0 }, all, has;
 	const struct qos_decision *d = &loop->now;
 
 	all = gpupart_tpcset_first(loop->board.nr_tpcs);
@@ -62,12 +65,15 @@ static void check_sets(struct loop *loop)
 		const struct qos_verdict *v = &d->tenants[i];
 
 		has = both(v);
-		if (gpupart_tpcset_intersects(&has, &seen) ||
+		/* During a swap, a tenant may keep a TPC that is coming to another tenant. */
+		if (gpupart_tpcset_intersects(&v->coming, &coming) ||
 		    gpupart_tpcset_intersects(&v->set, &in_force))
 			break_it(loop, "sets overlap");
+		coming = gpupart_tpcset_or(&coming, &v->coming);
 		seen = gpupart_tpcset_or(&seen, &has);
 		in_force = gpupart_tpcset_or(&in_force, &v->set);
-		if (gpupart_tpcset_count(&has) != v->nr_tpcs)
+		if (gpupart_tpcset_count(d->swapping ? &v->coming : &v->set) > v->nr_tpcs ||
+		    gpupart_tpcset_count(&has) < v->nr_tpcs)
 			break_it(loop, "nr_tpcs is not the set's");
 		if (!gpupart_tpcset_subset(&has, &all))
 			break_it(loop, "a TPC is not there");
@@ -85,7 +91,7 @@ static void check_sets(struct loop *loop)
 		if (!v->why[0])
 			break_it(loop, "no reason");
 	}
-	if (gpupart_tpcset_intersects(&d->held, &seen))
+	if (gpupart_tpcset_intersects(&d->held, &coming))
 		break_it(loop, "what others have was given");
 	seen = gpupart_tpcset_or(&d->held, &seen);
 	has = gpupart_tpcset_andnot(&all, &seen);
@@ -120,6 +126,29 @@ static void check_others(struct loop *loop)
 static unsigned int difference(unsigned int a, unsigned int b)
 {
 	return a > b ? a - b : b - a;
+}
+
+/* Checks the set of each tenant during a swap. @before is the last decision. */
+static void check_in_force(struct loop *loop, const struct qos_decision *before)
+{
+	struct gpupart_tpcset given;
+
+	for (unsigned int i = 0; i < loop->nr; i++) {
+		const struct qos_verdict *v = &loop->now.tenants[i], *old = &before->tenants[i];
+		unsigned int was = gpupart_tpcset_count(&old->set), least = loop->tenants[i].floor;
+		unsigned int is = gpupart_tpcset_count(&v->set);
+
+		if (v->state != QOS_GONE && is < was && is < (least ? least : 1))
+			break_it(loop, "a set in force is too small");
+		loop->poor += loop->tenants[i].goal != QOS_BEST_EFFORT && is < was &&
+			      is < v->nr_tpcs &&
+			      !gpupart_tpcset_intersects(&old->set, &loop->now.held);
+		if (is > was && is > v->nr_tpcs)
+			break_it(loop, "a set in force is too large");
+		given = gpupart_tpcset_andnot(&v->set, &old->set);
+		if (gpupart_tpcset_intersects(&loop->now.held, &given))
+			break_it(loop, "what others have was given");
+	}
 }
 
 /* Checks the rules for two consecutive decisions. */
@@ -174,29 +203,23 @@ static unsigned int most_in_vgpc(const struct qos_board *board, const struct gpu
 }
 
 /*
- * Checks each set with enough TPCs for a cluster. If the free TPCs make it possible, the set must
- * be able to run a cluster.
+ * Checks each set in force that has enough TPCs for a cluster. If the free TPCs make it possible,
+ * the set must be able to run a cluster after one more epoch.
  */
 static void check_clusters(struct loop *loop)
 {
-	struct gpupart_tpcset left = gpupart_tpcset_first(loop->board.nr_tpcs);
-	struct gpupart_tpcset sets[QOS_MAX_TENANTS];
-
-	left = gpupart_tpcset_andnot(&left, &loop->now.held);
 	for (unsigned int i = 0; i < loop->nr; i++) {
-		sets[i] = gpupart_tpcset_or(&loop->now.tenants[i].set,
-					    &loop->now.tenants[i].coming);
-		left = gpupart_tpcset_andnot(&left, &sets[i]);
-	}
-	for (unsigned int i = 0; i < loop->nr; i++) {
+		const struct gpupart_tpcset *set = &loop->now.tenants[i].set;
 		unsigned int tpcs = loop->board.cluster_tpcs;
 
-		if (gpupart_tpcset_count(&sets[i]) < tpcs ||
-		    most_in_vgpc(&loop->board, &sets[i], &sets[i]) >= tpcs)
+		if (gpupart_tpcset_count(set) < tpcs ||
+		    most_in_vgpc(&loop->board, set, set) >= tpcs)
 			continue;
 		loop->lacking++;
-		if (most_in_vgpc(&loop->board, &sets[i], &left) >= tpcs)
+		if (!loop->now.swapping && loop->lacked[i] == loop->epoch &&
+		    most_in_vgpc(&loop->board, set, &loop->now.reserved) >= tpcs)
 			break_it(loop, "a set holds no cluster, and with free TPCs it would");
+		loop->lacked[i] = loop->epoch + 1;
 	}
 }
 
@@ -206,10 +229,11 @@ static void step(struct loop *loop, const struct qos_measured *m)
 
 	qos_policy_step(loop->policy, m, &loop->now);
 	check_sets(loop);
+	check_clusters(loop);
+	check_in_force(loop, &before);
 	if (before.swapping)
 		return;
 	check_others(loop);
-	check_clusters(loop);
 	if (gpupart_tpcset_equal(&before.held, &loop->now.held))
 		check_change(loop, &before);
 }
@@ -1754,7 +1778,7 @@ static void disturb(struct loop *loop)
 static void random_ones(unsigned int nr)
 {
 	const char *broken = NULL;
-	unsigned int seed, at = 0;
+	unsigned int seed, at = 0, poor = 0;
 
 	for (seed = 1; seed <= nr && !broken; seed++) {
 		struct loop *loop = new_loop(1);
@@ -1776,10 +1800,12 @@ static void random_ones(unsigned int nr)
 				epochs(loop, 1);
 			}
 		broken = loop->broken;
+		poor += loop->poor;
 		at = seed;
 		end(loop);
 		free(loop);
 	}
+	tap_ok(poor < 100, "a guaranteed set is too small during a swap: %u times", poor);
 	tap_ok(!broken, "%u random GPUs, tenants, loads: %s%s", nr, broken ? broken : "all holds",
 	       broken ? " (the last seed)" : "");
 	if (broken)

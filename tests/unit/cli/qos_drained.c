@@ -76,6 +76,20 @@ static void requests(void)
 	tap_ok(m.nr == 5 && !m.answered, "without a latency goal, no request is within it");
 }
 
+/* The program still uses its old TPCs, and no other tenant may get them. */
+static void empty_set(struct live *live)
+{
+	const struct gpupart_tpcset none = { 0 };
+
+	now_ns = 0;
+	tap_ok(!live_set(live, 0, &none) && !live_drained(live, 0, DRAIN_NS, MOST_NS),
+	       "an empty set: the old TPCs stay in use");
+	now_ns = MOST_NS;
+	tap_ok(!live_drained(live, 0, DRAIN_NS, MOST_NS), "for any time");
+	live->tenants[0].gone = true;
+	tap_ok(live_drained(live, 0, DRAIN_NS, MOST_NS), "until the program ends");
+}
+
 int main(void)
 {
 	static struct live_member members[3];
@@ -118,6 +132,7 @@ int main(void)
 	tap_ok(!live_drained(&live, 0, DRAIN_NS, MOST_NS), "a kernel that does not end");
 	now_ns = MOST_NS;
 	tap_ok(live_drained(&live, 0, DRAIN_NS, MOST_NS), "does not delay the others for ever");
+	empty_set(&live);
 	requests();
 	return tap_done();
 }
