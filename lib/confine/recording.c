@@ -211,10 +211,7 @@ void recording_names(const struct cuda_api *cuda)
 
 void recording_settle(const struct cuda_api *cuda)
 {
-	struct gpupart_gpu *gpu;
-
-	for (unsigned int n = 0; (gpu = scope_gpu(n)); n++)
-		records_settle(gpu->shared);
+	records_settle(NULL);
 	recording_names(cuda);
 }
 

@@ -11,20 +11,19 @@ int gpupart_records_stream(struct gpupart *gp, struct gpupart_gpu *gpu, void *st
 	struct gpupart_records_reader *reader;
 	struct records *own = atomic_load(&gpu->records);
 	char why[192];
-	uint64_t tmd;
+	struct records_ring *ring;
 	int err;
 
 	if (!own || !gpu->streams_known) {
 		gpupart_records_lack(gpu, why, sizeof(why));
 		return ctx_fail(gp, -EOPNOTSUPP, "no records: %s", *why ? why : gpu->streams_error);
 	}
-	tmd = records_stream_tmd(stream, gpu->stream_tmd_offset);
-	if (!tmd)
+	if (!records_find_ring(own, stream, gpu->stream_tmd_offset, &ring))
 		return ctx_fail(gp, -EINVAL, "%p is not an existing stream", stream);
 	err = gpupart_records_open(gp, 0, gpu->driver.topo->info.pci, &reader);
 	if (err)
 		return err;
-	err = records_read_ring(gp, reader, own, stream, records_ring_of(own, tmd), records, size);
+	err = records_read_ring(gp, reader, own, stream, ring, records, size);
 	gpupart_records_close(reader);
 	return err;
 }
