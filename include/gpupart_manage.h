@@ -477,14 +477,18 @@ struct gpupart_records {
 	/* Launches that ended but whose time was overwritten or never written. */
 	uint64_t untimed;
 	uint64_t last_end_ns;	/* end of the latest launch; 0: no launch has ended yet */
-	uint64_t busy_ns;	/* time in which one or more launches ran: the union of their
-				 * times */
+	/*
+	 * Time in which one or more launches ran: the union of their times. Until the library
+	 * knows the offset between the clocks of CPU and GPU, this is a lower bound.
+	 */
+	uint64_t busy_ns;
 	uint64_t kernels_ns;	/* the sum of the times of all launches */
 	/* Time that is in kernels_ns but not in busy_ns, because it was known too late. */
 	uint64_t late_ns;
 	/*
 	 * Graph launches without a record, for example because the last node of the graph is not
-	 * a kernel.
+	 * a kernel. If a kernel was launched on the same stream before, the launch counts in
+	 * @unrecorded instead.
 	 */
 	uint64_t graphs;
 	/*
@@ -530,8 +534,9 @@ void gpupart_records_close(struct gpupart_records_reader *reader);
  * created @stream. busy_ns is the sum of the launches' times, because launches on one stream run
  * one after the other. The library does not count untimed, late_ns and graphs for each stream, so
  * these members contain the values of the whole process. all_known is false for the same reasons
- * as for the process. The list of functions is empty. -EOPNOTSUPP: there are no records; the
- * error message gives the reason. -EINVAL: @stream is a default stream or does not exist.
+ * as for the process, and while a graph runs on this stream. The list of functions is empty.
+ * -EOPNOTSUPP: there are no records; the error message gives the reason. -EINVAL: @stream is a
+ * default stream or does not exist.
  */
 int gpupart_records_stream(struct gpupart *gp, struct gpupart_gpu *gpu, void *stream,
 			   struct gpupart_records *records, size_t size);

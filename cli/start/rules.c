@@ -34,64 +34,63 @@ int rules_check(const struct args_texts *texts)
 }
 
 /* Parses @words as options of 'run'. Modifies @words. Returns 0 or an error. */
-static int read_options(const char *rule, char *words, struct args *args)
+static int read_options(char *words, struct args *args)
 {
 	char *argv[MAX_WORDS + 2] = { "run" }, *next;
 	int argc = 1, status;
 
 	for (char *word = strtok_r(words, " ", &next); word; word = strtok_r(NULL, " ", &next)) {
 		if (argc == MAX_WORDS)
-			return usage_error("--rule '%s': a rule can have at most %d words", rule,
-					   MAX_WORDS);
+			return usage_error("a rule can have at most %d words", MAX_WORDS);
 		argv[argc++] = word;
 	}
 	status = args_parse(args, ARGS_SET, NULL, "", argc, argv);
-	return status ? usage_error("--rule '%s': SET must be -t, -g, -u, -n, --sms or --hex", rule)
-		      : 0;
+	return status ? usage_error("SET must be -t, -g, -u, -n, --sms or --hex") : 0;
 }
 
-static int refuse_outside(const char *rule, const struct gpupart_topology *topo,
-			  const struct gpupart_tpcset *set, const struct gpupart_tpcset *within)
+static int refuse_outside(const struct gpupart_topology *topo, const struct gpupart_tpcset *set,
+			  const struct gpupart_tpcset *within)
 {
 	struct gpupart_tpcset outside = gpupart_tpcset_andnot(set, within);
 	char text[OUT_SET_STRLEN], around[OUT_SET_STRLEN];
 
 	if (gpupart_tpcset_empty(&outside))
 		return 0;
-	return usage_error("--rule '%s': TPCs %s are outside the run's set (%s)", rule,
+	return usage_error("TPCs %s are outside the run's set (%s)",
 			   out_set(text, sizeof(text), topo, &outside),
 			   out_set(around, sizeof(around), topo, within));
 }
 
-/*
- * Computes the set from options. Checks the listed TPCs first, so that the error message names
- * the rule.
- */
-static int set_of_options(const char *rule, char *words, const struct args *run,
-			  const struct gpupart_topology *topo, const char *pci,
-			  const struct gpupart_tpcset *within, struct gpupart_tpcset *set)
+static int set_of_options(char *words, const struct args *run, const struct gpupart_topology *topo,
+			  const char *pci, const struct gpupart_tpcset *within,
+			  struct gpupart_tpcset *set)
 {
-	struct args args = { .ignored_name = run->ignored_name, .ignored_pid = run->ignored_pid };
+	struct args args = { .ignored_name = run->ignored_name, .ignored_pid = run->ignored_pid,
+			     .rule = true };
 
-	return read_options(rule, words, &args) ?:
-	       args_set_listed(&args, topo, set) ?:
-	       refuse_outside(rule, topo, set, within) ?:
-	       args_set(&args, topo, pci, within, set);
+	return read_options(words, &args) ?: args_set_listed(&args, topo, set) ?:
+	       refuse_outside(topo, set, within) ?: args_set(&args, topo, pci, within, set);
 }
 
+/* All messages name the rule. */
 static int work_out(const char *rule, const struct args *args, const struct gpupart_topology *topo,
 		    const char *pci, const struct gpupart_tpcset *within,
 		    struct gpupart_tpcset *set)
 {
 	char *words = alloc_text("%s", set_of(rule) + strspn(set_of(rule), " "));
+	char *name = alloc_text("%s: --rule '%s'", cmd_name, rule);
+	const char *command = cmd_name;
 	int status;
 
+	cmd_name = name;
 	if (*words == '-')
-		status = set_of_options(rule, words, args, topo, pci, within, set);
+		status = set_of_options(words, args, topo, pci, within, set);
 	else
 		status = gpupart_set_parse(cmd_gp, topo, words, set) ?
-			 usage_error("--rule '%s': %s", rule, gpupart_error(cmd_gp)) :
-			 refuse_outside(rule, topo, set, within);
+			 usage_error("%s", gpupart_error(cmd_gp)) :
+			 refuse_outside(topo, set, within);
+	cmd_name = command;
+	free(name);
 	free(words);
 	return status;
 }

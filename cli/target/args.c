@@ -674,9 +674,10 @@ int args_set(const struct args *args, const struct gpupart_topology *topo, const
 	if (nr > gpupart_tpcset_count(&free_tpcs))
 		return usage_error("%s: %u TPCs: only %u TPCs are left to choose from%s", asked,
 				   nr, gpupart_tpcset_count(&free_tpcs),
-				   !within   ? "" :
-				   args->job ? " inside the set of the outer run" :
-					       " inside GPUPART_SET");
+				   !within    ? "" :
+				   args->rule ? " inside the run's set" :
+				   args->job  ? " inside the set of the outer run" :
+						" inside GPUPART_SET");
 	if (!nr)
 		neighbours_note(args, topo, pci, within, set);
 	if (!nr && !clusters_lacks(topo, set)) {

@@ -27,6 +27,7 @@ struct args {
 	int ignored_pid;	/* -n may use TPCs of this process and of job @ignored_name */
 	const char *ignored_name;
 	const char *job;	/* the job for the set; NULL: the job of this process */
+	bool rule;		/* the set is for a rule, and the outer set is the run's set */
 	const char *source;	/* -i or its default, or NULL */
 	const char *source_from; /* origin of the default, such as "GPUPART_INPUT="; NULL: -i */
 	bool has_defaults;	/* the defaults were read */

@@ -6,6 +6,7 @@
  * the same memory for another context.
  */
 #include <errno.h>
+#include <limits.h>
 #include <linux/membarrier.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -21,7 +22,7 @@ FORK_RENEWS(lock);
 
 /* The records of all GPUs. The child of a fork needs this list. */
 static struct records *all[DRIVER_MAX_GPUS];
-static unsigned int nr_all;
+static atomic_uint nr_all;
 
 /* Returns the index of a GPU in the state page. */
 static unsigned int place_of(const struct records *records)
@@ -69,13 +70,10 @@ int records_start(struct gpupart *gp, struct state_gpu *gpu, const struct tmd_ma
 {
 	struct state_records *shown = state_records(gpu);
 	struct records *records;
-	int err = records_possible(gp, map);
 
 	if (!shown)
 		return ctx_fail(gp, -EOPNOTSUPP, "this process uses more than %d GPUs",
 				STATE_MAX_GPUS);
-	if (err)
-		return err;
 	records = aligned_alloc(_Alignof(struct records), sizeof(*records));
 	if (!records || nr_all == DRIVER_MAX_GPUS) {
 		free(records);
@@ -91,7 +89,8 @@ int records_start(struct gpupart *gp, struct state_gpu *gpu, const struct tmd_ma
 	pthread_mutex_lock(&lock);
 	if (!nr_all)
 		pthread_atfork(NULL, NULL, after_fork);
-	all[nr_all++] = records;
+	all[nr_all] = records;
+	nr_all++;
 	pthread_mutex_unlock(&lock);
 	*started = records;
 	return 0;
@@ -120,6 +119,24 @@ static bool section_make(struct gpupart *gp, struct records *records)
 					  MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0);
 	records_clock_start(&records->shown->clock);
 	return true;
+}
+
+void records_settle(const struct state_gpu *gpu)
+{
+	for (unsigned int i = 0; i < nr_all; i++) {
+		struct records *records = all[i];
+
+		if ((gpu && records->gpu != gpu) ||
+		    !__atomic_load_n(&records->shown->on, __ATOMIC_ACQUIRE) ||
+		    !records_totals_lock(records))
+			continue;
+		for (unsigned int n = 0; n < STATE_NR_RINGS; n++)
+			while (!records->rings[n].shown->lost &&
+			       records_fold_ring(records->shown, &records->rings[n], UINT_MAX,
+						 false))
+				;
+		records_totals_unlock(records, records->shown);
+	}
 }
 
 /*

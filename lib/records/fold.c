@@ -10,7 +10,11 @@
 
 #define FUNCTION_PROBES	8
 #define SECOND		1000000000ull
-#define OFFSET_NONE	INT64_MIN
+#define OFFSET_NONE	(INT64_MIN / 2)
+#define DRIFT_INVERSE	10000	/* the rates of the clocks differ by less than 1 in 10000 */
+#define UNSURE_NS	10000000	/* see clock_choose() */
+#define SURE_NS		(100 * SECOND)
+#define CLOSE_NS	250000
 
 /* ------------------------------------------------------------------- clock */
 
@@ -18,6 +22,23 @@
 static struct {
 	uint64_t counter, ns;
 } base;
+
+/*
+ * Sets the bounds of the offset. The lower bound is used if it is near the upper bound, or if a
+ * second launch confirmed it. Otherwise the library may have seen all ends of launches late. Then
+ * the upper bound is used, so that no idle time counts as busy.
+ */
+static __attribute__((noinline)) void clock_bound(struct state_clock *clock, int64_t least,
+						  int64_t most)
+{
+	/* Waiting times differ. So if two launches have nearly the same, both were seen soon. */
+	if (least > clock->least && (uint64_t)least - clock->least < CLOSE_NS)
+		clock->sure = clock->ns + SURE_NS;
+	clock->least = least;
+	clock->most = most;
+	clock->offset = (uint64_t)most - least < UNSURE_NS || clock->ns < clock->sure ? least :
+											most;
+}
 
 static void clock_set(struct state_clock *clock)
 {
@@ -38,22 +59,25 @@ void records_clock_start(struct state_clock *clock)
 	while (clock_monotonic_ns() - base.ns < 1000000)
 		;
 	clock_set(clock);
-	clock->offset = clock->next_offset = OFFSET_NONE;
+	clock->least = OFFSET_NONE;
+	clock->most = clock->offset = -OFFSET_NONE;
 }
 
 /*
  * Computes a new rate from the whole time since the first sample. The new rate does not make the
- * clock's time jump, so an offset that was found with the old rate stays valid.
+ * clock's time jump, so bounds that were found with the old rate stay valid. But the clocks drift.
  */
 __attribute__((noinline, cold)) static void clock_renew(struct state_clock *clock)
 {
 	const struct state_clock was = *clock;
+	uint64_t drift, moved;
 
 	clock_set(clock);
-	clock->next_offset = OFFSET_NONE;
-	clock->offset = was.next_offset;
-	if (was.next_offset != OFFSET_NONE)
-		clock->offset += records_clock_ns(&was, clock->counter) - clock->ns;
+	moved = records_clock_ns(&was, clock->counter) - clock->ns;
+	drift = (clock->ns - was.ns) / DRIFT_INVERSE;
+	clock->least += moved - drift;
+	clock->most += moved + drift;
+	clock_bound(clock, clock->least, clock->most);
 }
 
 /*
@@ -75,14 +99,10 @@ static inline uint64_t clock_window(const struct state_clock *clock)
  */
 static inline void clock_see(struct state_clock *clock, uint64_t counter, uint64_t end)
 {
-	int64_t offset = end - records_clock_ns(clock, counter);
+	int64_t least = end - records_clock_ns(clock, counter);
 
-	/* The larger of the two offsets is @clock->offset. */
-	if (__builtin_expect(offset <= clock->next_offset, 1))
-		return;
-	clock->next_offset = offset;
-	if (offset > clock->offset)
-		clock->offset = offset;
+	if (__builtin_expect(least > clock->least, 0))
+		clock_bound(clock, least, clock->most < least ? least : clock->most);
 }
 
 /*
@@ -102,10 +122,7 @@ static __attribute__((noinline, cold)) uint64_t clock_check(struct state_clock *
 
 void records_clock_seen(struct state_clock *clock, uint64_t end)
 {
-	int64_t offset = end - records_clock_ns(clock, records_counter());
-
-	if (offset > clock->offset)
-		clock->offset = offset;
+	clock_see(clock, records_counter(), end);
 }
 
 /* ------------------------------------------------------------------- union */
@@ -210,7 +227,7 @@ static __attribute__((noinline)) struct state_function *function_new(
 
 /* ------------------------------------------------------------------- launches */
 
-/* Returns a lower bound of the GPU's time at the submission of a launch. */
+/* Returns the GPU's time at the submission of a launch. */
 static inline uint64_t submitted_ns(const struct state_clock *clock, uint64_t submitted)
 {
 	return records_clock_ns(clock, submitted) + clock->offset;
@@ -247,16 +264,24 @@ void add_run(struct state_records *totals, struct state_ring *ring, struct state
  * Adds one launch to the totals. The argument @f is the function of an earlier launch, or NULL.
  * Returns the function of this launch. If the launch failed, returns @f.
  */
-static inline __attribute__((always_inline))
+static __attribute__((noinline))
 struct state_function *fold_entry(struct state_records *totals, struct state_ring *ring,
 				  const struct records_entry *entry, struct state_function *f)
 {
-	uint64_t begin = submitted_ns(&totals->clock, entry->submitted), end = entry->time;
+	struct state_clock *clock = &totals->clock;
+	uint64_t begin, end = entry->time;
+	uint64_t submitted = records_clock_ns(clock, entry->submitted);
+	int64_t most = end - submitted;
 
 	if (__builtin_expect(!entry->submitted, 0)) {
 		totals->untimed++;
 		return f;
 	}
+	/* If the bounds contradict each other, the GPU's clock was set back. */
+	if (__builtin_expect(most < clock->most, 0))
+		clock_bound(clock, clock->least <= most ? clock->least :
+			    (int64_t)(end - records_clock_ns(clock, records_counter())), most);
+	begin = submitted + clock->offset;
 	/* The times of one stream never decrease. */
 	if (end < ring->last_end)
 		end = ring->last_end;
@@ -493,9 +518,9 @@ static uint64_t gpu_time(const struct state_records *totals, uint64_t counter)
 
 	atomic_thread_fence(memory_order_acquire);
 	after = __atomic_load_n(&totals->version, __ATOMIC_RELAXED);
-	if (before & 1 || before != after || clock.offset == OFFSET_NONE)
+	if (before & 1 || before != after || clock.least < OFFSET_NONE / 2)
 		return 0;
-	return submitted_ns(&clock, counter);
+	return records_clock_ns(&clock, counter) + clock.least;
 }
 
 __attribute__((cold))

@@ -70,7 +70,7 @@ static void forget_rings(struct records *records)
 		struct records_ring *ring = &records->rings[n];
 		uint64_t seq = atomic_load(&ring->issued), left = ring->mask + 1;
 
-		for (; left && seq != ring->shown->folded; left--, seq--)
+		for (; left && seq != records_folded(ring); left--, seq--)
 			atomic_fetch_or(&ring->notes[seq & ring->mask].function, GONE);
 	}
 }

@@ -26,16 +26,11 @@ static int find_gpu(struct gpupart *gp, struct gpupart_records_reader *reader,
 		    const struct shared_seen *seen)
 {
 	uint32_t nr = seen ? seen->nr_gpus : state_nr_gpus(state_page_own);
-	char found[20];
 
-	for (uint32_t n = 0; n < nr && n < STATE_MAX_GPUS; n++) {
-		snprintf(found, sizeof(found), "%.19s",
-			 seen ? seen->gpus[n].pci : state_page_own->gpus[n].pci);
-		if (strcmp(found, reader->pci))
-			continue;
-		reader->gpu = n;
-		return 0;
-	}
+	for (reader->gpu = 0; reader->gpu < nr && reader->gpu < STATE_MAX_GPUS; reader->gpu++)
+		if (!strncmp(reader->pci, seen ? seen->gpus[reader->gpu].pci :
+			     state_page_own->gpus[reader->gpu].pci, sizeof(reader->pci) - 1))
+			return 0;
 	return ctx_fail(gp, -ENODEV, "process %d does not use the GPU at %s",
 			reader->pid ? reader->pid : getpid(), reader->pci);
 }
@@ -171,6 +166,9 @@ static bool copy_records(struct gpupart_records_reader *reader)
 	struct state_records *copy = &reader->copy;
 	uint64_t after;
 
+	/* The times that a reader has shown stay in the totals, so they never decrease. */
+	if (!reader->pid)
+		records_settle(&state_page_own->gpus[reader->gpu]);
 	for (int i = 0; i < TRIES; i++) {
 		if (!reader_page(reader, page_at(reader, 0), copy, sizeof(*copy)))
 			return false;
@@ -204,13 +202,12 @@ static bool open_records(struct gpupart_records_reader *reader)
 	snprintf(file, sizeof(file), "%s" STATE_RECORDS, reader->file);
 	reader->records_fd = openat(reader->dir, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK |
 				    O_NOCTTY | O_CLOEXEC);
-	if (reader->records_fd >= 0 && !fstat(reader->records_fd, &st) && S_ISREG(st.st_mode) &&
-	    st.st_uid == reader->uid)
-		return true;
-	if (reader->records_fd >= 0)
+	if (reader->records_fd >= 0 && (fstat(reader->records_fd, &st) || !S_ISREG(st.st_mode) ||
+					st.st_uid != reader->uid)) {
 		close(reader->records_fd);
-	reader->records_fd = -1;
-	return false;
+		reader->records_fd = -1;
+	}
+	return reader->records_fd >= 0;
 }
 
 bool reader_section(struct gpupart_records_reader *reader, size_t at, void *into, size_t len)
@@ -331,12 +328,15 @@ static void fold_rest(struct gpupart_records_reader *reader)
 		records_fold_entry(copy, &copy->rings[reader->entries[i].ring],
 				   &reader->entries[i].launch);
 	for (unsigned int n = 0; n < copy->nr_graphs; n++) {
+		const struct state_clock clock = copy->clock;
 		struct state_ring ring = { .issued = 0 };
 
 		if (copy->graph[n].since)
 			records_fold_entry(copy, &ring, &(struct records_entry){
 				reader->graphs[n].end.time, copy->graph[n].since,
 				RECORDS_GRAPH_KEY });
+		/* The time may be that of an earlier launch, so it does not bound the offset. */
+		copy->clock = clock;
 	}
 }
 
@@ -506,11 +506,11 @@ static void leave_ring(struct state_records *copy, const struct records_ring *ri
 }
 
 int records_read_ring(struct gpupart *gp, struct gpupart_records_reader *reader,
-		      const struct records_ring *ring, struct gpupart_records *records,
-		      size_t size)
+		      const struct records *records, const void *stream,
+		      const struct records_ring *ring, struct gpupart_records *result, size_t size)
 {
 	struct gpupart_records own = { .on = true }, graphs = { .on = true };
-	const struct state_records *copy = &reader->copy;
+	struct state_records *copy = &reader->copy;
 	const struct state_ring *shown;
 	uint64_t earlier;
 
@@ -519,6 +519,9 @@ int records_read_ring(struct gpupart *gp, struct gpupart_records_reader *reader,
 	fold_rest(reader);
 	strcpy(own.pci, reader->pci);
 	sum_rings(copy, &own);
+	for (unsigned int n = 0; n < copy->nr_graphs; n++)
+		if (records->graphs[n].stream && records->graphs[n].stream != stream)
+			copy->graph[n].issued = 0;
 	sum_graphs(reader, &graphs);
 	/* Launches of graphs may be running on this stream. */
 	own.unknown += graphs.unknown + graphs.outstanding;
@@ -535,7 +538,7 @@ int records_read_ring(struct gpupart *gp, struct gpupart_records_reader *reader,
 		own.last_end_ns = shown->last_end;
 		own.kernels_ns = own.busy_ns = shown->busy_ns;
 	}
-	return give(gp, &own, records, size);
+	return give(gp, &own, result, size);
 }
 
 /* ------------------------------------------------------------------- busy */

@@ -240,6 +240,8 @@ struct records_graph {
 	/* If this member is true, the entry must not be reused until the context is destroyed. */
 	bool spoilt;
 	bool launching;			/* a launch of its graph is not counted yet */
+	/* All outstanding launches are on this stream. NULL: they can be on any stream. */
+	const void *_Atomic stream;
 };
 
 struct records {
@@ -330,8 +332,23 @@ void records_launch_ends(int result);
  */
 void records_stream_gone(struct records *records, uint64_t tmd);
 void records_context_gone(struct records *records, const void *ctx);
-/* Returns the ring of the stream whose TMD is at @tmd. If the stream has no ring, returns NULL. */
+/*
+ * Stores the ring of a stream that the program created in *ring, or NULL. The stream's object
+ * contains the address of its TMD at @offset. If @stream is another stream, returns false.
+ */
 GPUPART_PRIVATE
+bool records_find_ring(struct records *records, const void *stream, uint64_t offset,
+		       struct records_ring **ring);
+/* Returns the number of launches that have no record and may not have ended yet. */
+uint64_t records_waiting(const struct records_ring *ring);
+/*
+ * Counts a launch on the ring's stream that has no record. The launches of one stream end in order.
+ * So when the next launch with a record has ended, this launch has ended, too.
+ */
+void records_unrecorded(struct records_ring *ring);
+/* Counts a launch of a graph without a record into @stream. Counts it in the ring if possible. */
+void records_graph_unknown(struct records *records, const void *stream, uint64_t offset);
+/* Returns the ring of the stream whose TMD is at @tmd. If the stream has no ring, returns NULL. */
 struct records_ring *records_ring_of(struct records *records, uint64_t tmd);
 /*
  * Returns the index of @ctx in @records->contexts. If @ctx is not in this array, returns
@@ -403,11 +420,13 @@ unsigned int records_mark_built(struct records_mark *mark, unsigned int nr);
  */
 void records_graph_builds(struct records_mark *mark, struct records *records);
 /*
- * These functions are called before and after a launch of a graph. If @mark is NULL, the completion
- * of the launch is unknown.
+ * These functions are called before and after a launch of a graph into @stream, which is NULL for a
+ * default stream. If @mark is NULL, the completion of the launch is unknown until a later kernel on
+ * the same stream has ended. The argument @offset is that of records_find_ring(), or 0.
  */
-void records_graph_begins(struct records_mark *mark, struct records *records);
-void records_graph_ends(struct records_mark *mark, struct records *records, int result);
+void records_graph_begins(struct records_mark *mark, struct records *records, const void *stream);
+void records_graph_ends(struct records_mark *mark, struct records *records, const void *stream,
+			uint64_t offset, int result);
 
 /*
  * This function is called before and after context number @n is destroyed. In the call before the
@@ -453,8 +472,8 @@ int records_check(struct gpupart *gp, const struct cuda_api *cuda, const struct 
 int records_possible(struct gpupart *gp, const struct tmd_map *map);
 
 /*
- * Turns records on for @gpu. The caller must report contexts with records_context(). Returns 0,
- * -EOPNOTSUPP or -ENOMEM.
+ * Turns records on for @gpu. Before the call, records_possible() must have returned 0. The caller
+ * must report contexts with records_context(). Returns 0, -EOPNOTSUPP or -ENOMEM.
  */
 int records_start(struct gpupart *gp, struct state_gpu *gpu, const struct tmd_map *map,
 		  struct records **started);
@@ -520,13 +539,13 @@ void records_fold(struct records_ring *ring);
 void records_add(struct state_records *totals, uint64_t begin, uint64_t end);
 
 /*
- * Does the same as gpupart_records_read(), but for this process and for one stream. The argument
- * @ring is the ring of the stream, or NULL if the stream has no ring yet. Some values do not exist
- * for each stream. For these values, the function returns the values of the process.
+ * Does the same as gpupart_records_read(), but for @stream of this process. The argument @ring is
+ * the ring of the stream, or NULL if the stream has no ring yet. Some values do not exist for each
+ * stream. For these values, the function returns the values of the process.
  */
 int records_read_ring(struct gpupart *gp, struct gpupart_records_reader *reader,
-		      const struct records_ring *ring, struct gpupart_records *records,
-		      size_t size);
+		      const struct records *records, const void *stream,
+		      const struct records_ring *ring, struct gpupart_records *result, size_t size);
 
 /*
  * Acquires the lock of the totals. A thread must hold this lock while it writes the totals.
@@ -555,6 +574,13 @@ static inline void records_totals_unlock(struct records *records, struct state_r
  * thread still holds the lock, returns false. The launch callback must not call this function.
  */
 bool records_totals_lock(struct records *records);
+
+/*
+ * Adds all launches of this process on @gpu that have ended to the totals. If @gpu is NULL, does
+ * this for all GPUs. The launch callback must not call this function.
+ */
+GPUPART_PRIVATE
+void records_settle(const struct state_gpu *gpu);
 
 /* True if the totals contain functions for which records_names() has not been called yet. */
 extern atomic_bool records_unnamed;

@@ -18,16 +18,6 @@ static inline bool has_ended(const struct records_ring *ring, uint64_t seq)
 	return records_has(&ring->cells[seq & ring->mask], seq);
 }
 
-/* Returns the number of launches that have no record and may not have ended yet. */
-static uint64_t ring_waiting(const struct records_ring *ring)
-{
-	const struct state_ring *shown = ring->shown;
-
-	return shown->after <= atomic_load_explicit(&ring->issued, memory_order_relaxed) &&
-	       records_reached(&ring->cells[shown->after & ring->mask], shown->after) ?
-	       0 : shown->waiting;
-}
-
 /* Returns true if all recorded launches of the ring have ended. */
 static bool ring_ended(const struct records_ring *ring)
 {
@@ -56,7 +46,7 @@ static struct records_ring *ring_take(struct records *records)
 			struct records_ring *ring = &records->rings[__builtin_ctzll(left)];
 			const uint64_t bit = left & -left;
 
-			waiting = ring_waiting(ring);
+			waiting = records_waiting(ring);
 			if ((waiting && !any) || !ring_ended(ring) ||
 			    !(atomic_fetch_and(&records->free, ~bit) & bit))
 				continue;
@@ -82,7 +72,7 @@ static inline void ring_ready(struct records_ring *ring, const void *ctx)
  * Assigns a ring to a stream at the first launch on this stream in @ctx. If no ring is free,
  * returns NULL.
  */
-static __attribute__((noinline)) struct records_ring *ring_claim(struct records *records,
+static __attribute__((noinline, cold)) struct records_ring *ring_claim(struct records *records,
 								 uint64_t tmd, const void *ctx)
 {
 	unsigned int n = records_context_of(records, ctx);
@@ -105,15 +95,6 @@ static __attribute__((noinline)) struct records_ring *ring_claim(struct records 
 	return ring;
 }
 
-__attribute__((noinline))
-struct records_ring *records_ring_of(struct records *records, uint64_t tmd)
-{
-	for (unsigned int n = 0; tmd && n < RECORDS_GRAPH_RING; n++)
-		if (atomic_load_explicit(&records->rings[n].tmd, memory_order_acquire) == tmd)
-			return &records->rings[n];
-	return NULL;
-}
-
 void records_stream_gone(struct records *records, uint64_t tmd)
 {
 	struct records_ring *ring = records_ring_of(records, tmd);
@@ -123,6 +104,7 @@ void records_stream_gone(struct records *records, uint64_t tmd)
 		atomic_fetch_or(&records->free, 1ull << ring->number);
 }
 
+__attribute__((cold))
 void records_context_gone(struct records *records, const void *ctx)
 {
 	unsigned int place = records_context_of(records, ctx);
@@ -137,7 +119,7 @@ void records_context_gone(struct records *records, const void *ctx)
 			continue;
 		records_stream_gone(records, atomic_load(&ring->tmd));
 		if (atomic_load(&records->free) & bit &&
-		    (!ring_ended(ring) || ring_waiting(ring)) &&
+		    (!ring_ended(ring) || records_waiting(ring)) &&
 		    atomic_fetch_and(&records->free, ~bit) & bit)
 			__atomic_store_n(&ring->shown->lost, 1, __ATOMIC_RELEASE);
 	}
@@ -151,25 +133,6 @@ void records_lost(struct records *records)
 {
 	if (records)
 		__atomic_fetch_add(&records->shown->nowhere, 1, __ATOMIC_RELAXED);
-}
-
-/*
- * Counts a launch without a record. The launches of one stream end in order. So when the next
- * launch with a record has ended, this launch has ended, too.
- */
-static __attribute__((noinline)) void unrecorded(struct records_ring *ring)
-{
-	struct state_ring *shown = ring->shown;
-	uint64_t issued = atomic_load_explicit(&ring->issued, memory_order_relaxed);
-	const uint64_t waiting = ring_waiting(ring) + 1;
-
-	/*
-	 * The order of these two writes matters. Between the two writes, a reader counts the
-	 * launches as unknown. In the other order, a reader could count the launches as ended.
-	 */
-	__atomic_store_n(&shown->after, issued + 1, __ATOMIC_RELAXED);
-	__atomic_store_n(&shown->waiting, waiting, __ATOMIC_RELEASE);
-	state_count_on(&shown->unrecorded);
 }
 
 /*
@@ -222,7 +185,7 @@ void launch_slow(const struct launch_params *params, struct state_lane *lane,
 		launch_done(params, lane, ring, &ring->notes[at], seq, params->ctx);
 		return;
 	}
-	unrecorded(ring);
+	records_unrecorded(ring);
 	ring_ready(ring, params->ctx);
 	state_launch_end(lane);
 	/*

@@ -140,8 +140,8 @@ bad_rule 'census' "must be PATTERN=SET"
 bad_rule '=-n 4' "must be PATTERN=SET"
 bad_rule 'census=' "must be PATTERN=SET"
 bad_rule 'census=-t 40' "TPCs 40 are outside the run's set (0-15)"
-bad_rule 'census=gpc:9' "GPC 9"
-bad_rule 'census=-n 17' "-n 17"
+bad_rule 'census=gpc:9' "--rule 'census=gpc:9': GPC 9"
+bad_rule 'census=-n 17' "gpupart run: --rule 'census=-n 17': -n 17: 17 TPCs: only 16 TPCs are left to choose from inside the run's set"
 bad_rule 'census=-x 3' "SET must be -t, -g, -u, -n, --sms or --hex"
 bad_rule "$(printf '%0256d' 0)=-n 1" "at most 255"
 
@@ -157,7 +157,7 @@ bad_file 3 "'3': must be PATTERN=SET, such as '*copy*=-n 4'"
 bad_file "$(seq -s, -f "'k%g=-n 1'" 33)" "'k33=-n 1': at most 32 rules are possible"
 
 try run -i $b -t 0-15 --rule 'x=--hex 3' -- true
-is "$status $(grep -c '^gpupart run: TPCs 0-1 have room' "$tmp/err")" "0 1" "a remark on a rule's set is printed once"
+is "$status $(grep -c "^gpupart run: --rule 'x=--hex 3': TPCs 0-1 have room" "$tmp/err")" "0 1" "a remark on a rule's set is printed once and names the rule"
 
 # Kernels whose blocks wait for each other without being cooperative launches: this cannot be
 # detected.

@@ -30,7 +30,8 @@ static const unsigned char table_id[16] = {
 #define CALLS(F) \
 	F(cuInit, (unsigned int)) F(cuDevicePrimaryCtxRetain, (P *, int)) F(cuCtxSetCurrent, (P)) \
 	F(cuStreamCreate, (P *, unsigned int)) F(cuStreamSynchronize, (P)) \
-	F(cuModuleLoadData, (P *, const void *)) F(cuModuleGetFunction, (P *, P, const char *)) \
+	F(cuModuleLoadData, (P *, const void *)) F(cuModuleUnload, (P)) \
+	F(cuModuleGetFunction, (P *, P, const char *)) \
 	F(cuLaunchKernel, (P, unsigned int, unsigned int, unsigned int, unsigned int, \
 		unsigned int, unsigned int, unsigned int, P, P *, P *)) \
 	F(cuGraphCreate, (P *, unsigned int)) \
@@ -45,6 +46,9 @@ static struct gpupart_gpu *gpu;
 static const struct gpupart_topology *topo;
 static P ctx, function, own_function;
 static unsigned long nr_each = 150000;
+static const char text[] = ".version 8.0\n.target sm_90\n"
+			   ".visible .entry gpupart_empty()\n{ ret; }\n"
+			   ".visible .entry gpupart_own()\n{ ret; }\n";
 
 /*
  * Each family has the possible sets of one scope: the limit, the process, a stream, a thread or a
@@ -245,7 +249,7 @@ static void *launch_away(void *given)
 	struct worker *w = given;
 	unsigned int seed = 77 + w->what;
 	struct gpupart *gp;
-	P exec = NULL;
+	P exec = NULL, module;
 
 	if (gpupart_open(&gp) || cuCtxSetCurrent(ctx))
 		exit(1);
@@ -272,9 +276,13 @@ static void *launch_away(void *given)
 			err |= launch(w->what == BY_FUNCTION ? own_function : function,
 				      streams[w->what]);
 		w->failed += err != 0;
-		/* Queued work uses memory, so wait for the work from time to time. */
+		/*
+		 * Queued work uses memory, so wait for the work from time to time. An unload makes
+		 * the library forget functions of launches of all threads.
+		 */
 		if (n % 512 == 511)
-			w->failed += cuStreamSynchronize(streams[w->what]) != 0;
+			w->failed += cuStreamSynchronize(streams[w->what]) ||
+				     cuModuleLoadData(&module, text) || cuModuleUnload(module);
 	}
 	w->failed += cuStreamSynchronize(streams[w->what]) != 0;
 	atomic_fetch_add(&nr_seen, expected.seen);
@@ -380,9 +388,7 @@ static void run(void)
 	P module, s;
 
 	if (cuInit(0) || cuDevicePrimaryCtxRetain(&ctx, 0) || cuCtxSetCurrent(ctx) ||
-	    cuModuleLoadData(&module, ".version 8.0\n.target sm_90\n"
-				      ".visible .entry gpupart_empty()\n{ ret; }\n"
-				      ".visible .entry gpupart_own()\n{ ret; }\n") ||
+	    cuModuleLoadData(&module, text) ||
 	    cuModuleGetFunction(&function, module, "gpupart_empty") ||
 	    cuModuleGetFunction(&own_function, module, "gpupart_own") || gpupart_open(&gp) ||
 	    gpupart_attach(gp, NULL, NULL, &gpu) || watch()) {
