@@ -384,12 +384,23 @@ static void __attribute__((noreturn)) be_guard(struct control *c, int fd)
 	do
 		len = read(fd, &done, 1);
 	while (len < 0 && errno == EINTR);
+	bool runs = true;
+	uint64_t until = 0;
 	if (len == 1)
 		_exit(0);
 	control_give(c, c->old);
-	for (unsigned int i = 0; i < c->live.nr; i++)
-		if (c->live.tenants[i].child)
-			kill(-c->live.tenants[i].child, SIGTERM);
+	/* At the end of the time limit, SIGKILL. Until then, looks whether a program still runs. */
+	while (runs) {
+		const uint64_t now = process_now_ns();
+		const int number = !until ? SIGTERM : now < until ? 0 : SIGKILL;
+
+		runs = false;
+		until = until ?: now + END_TIMEOUT_NS;
+		for (unsigned int i = 0; i < c->live.nr; i++)
+			if (c->live.tenants[i].group && !kill(-c->live.tenants[i].group, number))
+				runs = number != SIGKILL;
+		poll(NULL, 0, runs ? 50 : 0);
+	}
 	_exit(0);
 }
 

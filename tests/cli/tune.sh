@@ -230,14 +230,14 @@ is "$status $(rows "$a")" "0 1" "--apply: it goes on"
 ok $? "with the best set: $(set_of "$a")"
 ended x "$a"
 touch "$go.x"
-"$gpupart" tune $e --name "$a" -- "$tmp/tuned" "$go.x" linear >/dev/null 2>&1 &
+"$gpupart" tune $e --name "$a" -- sh -c "trap '' TERM; exec '$tmp/tuned' '$go.x' linear" >/dev/null 2>&1 &
 pid=$!
 until_true has_rows "$a" 1
 sleep 1
 kill -KILL $pid
 wait $pid 2>/dev/null
 until_true has_rows "$a" 0
-ok $? "SIGKILL: programs that it started are ended"
+ok $? "SIGKILL: programs that it started are ended, also if they ignore SIGTERM"
 rm "$go.x"
 
 # The second program stands still in the candidate that gives nearly all TPCs to the first.
