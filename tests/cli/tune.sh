@@ -304,6 +304,8 @@ refused 2 "--goal '': must be" tune $e --goal '' -- true : false
 refused 2 "there are more names than programs" tune "$a" --name x
 refused 2 "none of the programs has this name" tune "$a" --goal "b:rate=5"
 for goal in rate=0 alpha=0 latency=0ms alpha=2 floor=3 pid=4 rate=5,alone=3; do
+cp "$tmp/board.txt" "$tmp/other.txt"
+refused 2 "job '$a' runs on GPU 0000:01:00.0 of $tmp/board.txt, not on GPU 0000:01:00.0 of $tmp/other.txt" tune "$a" -i "$tmp/other.txt"
 	try tune "$a" --goal "$goal"
 	is "$status $(echo "$err" | grep -c "^gpupart tune: --goal")" "2 1" "--goal $goal: $err"
 done
