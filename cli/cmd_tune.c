@@ -205,6 +205,8 @@ int cmd_tune(int argc, char **argv)
 	for (unsigned int i = 0; i < t.nr && !t.apply; i++)
 		control_end(&t.c, i);
 	status = status ?: tune_show(&t);
+	if (status && t.apply)
+		remark("the programs have the best sets, although an output failed");
 	control_close(&t.c);
 	return status;
 }

@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include "cli/qos/control.h"
 #include "cli/qos/lend.h"
+#include "cli/target/neighbours.h"
 #include "cli/target/state_dir.h"
 #include "cli/start/run.h"
 #include "cli/target/process_list.h"
@@ -245,12 +246,19 @@ static int adopt_pid(struct control *c, unsigned int i)
 static int adopt_job(struct control *c, unsigned int i, const struct gpupart_job *jobs, int nr)
 {
 	const char *wanted = c->setup.specs[i].job;
+	const struct neighbours here = {
+		.args = c->live.args, .topo = c->live.topo, .pci = c->live.pci,
+	};
 	struct live_tenant *t = &c->live.tenants[i];
+	const struct gpupart_job *elsewhere = NULL;
 
 	for (int j = 0; j < nr; j++) {
-		if (strcmp(jobs[j].name, *wanted ? wanted : t->name) ||
-		    strcmp(jobs[j].pci, c->live.pci))
+		if (strcmp(jobs[j].name, *wanted ? wanted : t->name))
 			continue;
+		if (!neighbours_is_here(&here, jobs[j].pci, jobs[j].source, jobs[j].simulated)) {
+			elsewhere = &jobs[j];
+			continue;
+		}
 		if (t->adopted) {
 			remark("%s: several jobs are named '%s': using the first one", t->name,
 			       jobs[j].name);
@@ -259,6 +267,10 @@ static int adopt_job(struct control *c, unsigned int i, const struct gpupart_job
 		snprintf(t->job, sizeof(t->job), "%s", jobs[j].id);
 		store_adopted(c, i, jobs[j].id, jobs[j].limit);
 	}
+	if (!t->adopted && *wanted && elsewhere)
+		return bad_tenant(c, i, "job '%s' runs on GPU %s of %s, not on GPU %s of %s",
+				  wanted, elsewhere->pci, elsewhere->source, c->live.pci,
+				  gpupart_topology_info(c->live.topo)->source);
 	return t->adopted || !*wanted ? 0 :
 	       bad_tenant(c, i, "no job '%s' runs on %s: see 'gpupart ps'", wanted, c->live.pci);
 }
@@ -399,6 +411,8 @@ static void __attribute__((noreturn)) be_guard(struct control *c, int fd)
 	sigset_t all;
 	ssize_t len;
 	char done;
+	bool runs = true;
+	uint64_t until = 0;
 
 	setsid();
 	sigfillset(&all);
@@ -414,9 +428,18 @@ static void __attribute__((noreturn)) be_guard(struct control *c, int fd)
 	if (len == 1)
 		_exit(0);
 	control_give(c, c->old);
-	for (unsigned int i = 0; i < c->live.nr; i++)
-		if (c->live.tenants[i].child)
-			kill(-c->live.tenants[i].child, SIGTERM);
+	/* At the end of the time limit, SIGKILL. Until then, looks whether a program still runs. */
+	while (runs) {
+		const uint64_t now = process_now_ns();
+		const int number = !until ? SIGTERM : now < until ? 0 : SIGKILL;
+
+		runs = false;
+		until = until ?: now + END_TIMEOUT_NS;
+		for (unsigned int i = 0; i < c->live.nr; i++)
+			if (c->live.tenants[i].group && !kill(-c->live.tenants[i].group, number))
+				runs = number != SIGKILL;
+		poll(NULL, 0, runs ? 50 : 0);
+	}
 	_exit(0);
 }
 

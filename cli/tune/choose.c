@@ -30,7 +30,7 @@ static bool add(struct tune *tune, unsigned int of, unsigned int nr, enum gpupar
 	return true;
 }
 
-int tune_list(struct tune *tune, unsigned int nr)
+int tune_list(struct tune *tune, unsigned int sizes)
 {
 	unsigned int all = gpupart_tpcset_count(&tune->room[0]);
 	unsigned int least = all < 2 * LEAST_TPCS ? 1 : LEAST_TPCS;
@@ -38,11 +38,11 @@ int tune_list(struct tune *tune, unsigned int nr)
 	/* Does nothing if there is only one program, because its room is empty. */
 	add(tune, 1, least, GPUPART_SHAPE_PACKED);
 	add(tune, 0, tune->nr == TUNE_PROGRAMS ? least : all, GPUPART_SHAPE_PACKED);
-	nr = (nr - tune->nr_candidates) / GPUPART_NR_SHAPES;
-	for (unsigned int i = 0; i < nr * GPUPART_NR_SHAPES; i++) {
-		unsigned int size = all * (i / GPUPART_NR_SHAPES + 1) / (nr + 1);
+	for (unsigned int i = 0; i < sizes * GPUPART_NR_SHAPES; i++) {
+		unsigned int size = all * (i / GPUPART_NR_SHAPES + 1) / (sizes + 1);
 		/* Sets of whole GPCs have few sizes. Do not go down to the previous size. */
-		unsigned int smallest = fmax(least, all * (i / GPUPART_NR_SHAPES) / (nr + 1) + 1);
+		unsigned int smallest =
+			fmax(least, all * (i / GPUPART_NR_SHAPES) / (sizes + 1) + 1);
 
 		while (size >= smallest && !add(tune, 0, size, i % GPUPART_NR_SHAPES))
 			size--;
@@ -110,17 +110,6 @@ double tune_value(const struct tune *tune, const struct tune_candidate *x)
 		return met - 1;
 	return tune->nr > 1 ? other :
 	       1 - gpupart_tpcset_count(&x->sets[0]) / (GPUPART_MAX_TPCS + 1.0);
-}
-
-bool tune_is_close(const struct tune *tune, const struct tune_candidate *x)
-{
-	double best = tune_value(tune, tune->best);
-	/* Below 0, a value is the reached part of the goal, minus 1. */
-	double add_one = best < 0;
-	/* With one program that reaches the goal, the value is a number of TPCs, without noise. */
-	double noise = best >= 0 && tune->nr == 1 ? 0 : fmax(tune->noise[0], tune->noise[1]);
-
-	return best > -1 && tune_value(tune, x) + add_one >= (best + add_one) * (1 - noise);
 }
 
 struct tune_candidate *tune_best(struct tune *tune, bool again)

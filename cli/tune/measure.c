@@ -4,9 +4,10 @@
 #include "cli/qos/lend.h"
 #include "cli/tune/tune.h"
 
-#define LEAST_CANDIDATES 8
+#define LEAST_SIZES	2
+#define LEAST_SLICES	3
 #define BEST		3		/* this number of candidates is measured again */
-#define REPORTS		8		/* a candidate is measured for at least this number of
+#define REPORTS		8		/* the time of a candidate has at least this number of
 					 * report intervals; without progress for this number of
 					 * intervals, a program has stalled */
 #define LOOK_NS		2000000ull
@@ -108,51 +109,64 @@ static void take_slice(struct tune *tune, struct tune_candidate *x,
 }
 
 /*
- * Measures candidate @x for @ns, after at most a quarter of which the launches with the previous
- * sets have ended. If @whole is true, does not stop early when other candidates are better. Returns
- * 0 or an exit status.
+ * Measures candidate @x for about @ns, after two reports of each program. Each slice ends after a
+ * report of each program, so if a program reports rarely, @x has fewer slices or takes longer. If
+ * @whole is true, does not stop early when other candidates are better. Returns 0 or an exit
+ * status.
  */
 static int measure(struct tune *tune, struct tune_candidate *x, uint64_t ns, bool whole)
 {
 	struct live *live = &tune->c.live;
 	const struct live_tenant *stalled = NULL;
 	uint64_t times[TUNE_PROGRAMS][GPUPART_NR_LATENCIES] = { 0 };
-	uint64_t from, begin, slice = ns * 3 / 4 / TUNE_SLICES;
+	uint64_t from, begin, seen, most = ns * 3 / 4;
 	int status = 0;
 	bool changed;
 
-	/* A program with fewer TPCs than in its old set may make no progress for a longer time. */
-	for (unsigned int i = 0; i < tune->nr; i++)
+	control_give(&tune->c, x->sets);
+	for (unsigned int i = 0; i < tune->nr; i++) {
+		const struct live_tenant *t = &live->tenants[i];
+		struct gpupart_tpcset has = { 0 };
+
+		/* A program with fewer TPCs than in its old set may report less often. */
 		tune->stall_ns[i] = fmax(STALL_NS, REPORTS * tune->each_ns[i] *
 					 fmax(1, (double)gpupart_tpcset_count(&tune->c.old[i]) /
 						 gpupart_tpcset_count(&x->sets[i])));
-	control_give(&tune->c, x->sets);
+		for (unsigned int m = 0; m < t->nr_members; m++)
+			has = gpupart_tpcset_or(&has, &t->members[m].given);
+		if (gpupart_tpcset_empty(&has) || gpupart_tpcset_equal(&has, &x->sets[i]))
+			continue;
+		x->why = "not measured: an outer limit leaves fewer TPCs";
+		return 0;
+	}
 	/*
 	 * Half of the time without progress remains for the measurement. So if one program makes no
 	 * progress, the speed of the other program is still measured.
 	 */
-	while (!status && !(live_settled(live, 0, fmin(ns / 4, tune->stall_ns[0] / 2)) &&
-			    live_settled(live, 1, fmin(ns / 4, tune->stall_ns[1] / 2))))
+	while (!status && !(live_settled(live, 0, tune->stall_ns[0] / 2) &&
+			    live_settled(live, 1, tune->stall_ns[1] / 2)))
 		status = watch(tune);
 	live_restart(live);
 	from = begin = live->read_ns;
+	seen = process_now_ns();
 	x->why = NULL;
 	x->nr_slices = 0;
-	while (!status && !stalled && !x->why && x->nr_slices < TUNE_SLICES) {
+	while (!status && !stalled && !x->why && x->nr_slices < TUNE_SLICES &&
+	       (x->nr_slices < LEAST_SLICES || from - begin < most)) {
 		status = watch(tune);
 		stalled = find_stalled(tune, 0);
 		/* Without a complete slice, the incomplete slice has the other program's speed. */
-		if (status || (stalled ? x->nr_slices : live->read_ns - from < slice))
+		if (status || (stalled ? x->nr_slices : find_stalled(tune, seen) ||
+			       live->read_ns - from < most / TUNE_SLICES))
 			continue;
 		take_slice(tune, x, times, live->read_ns - from);
 		from = live->read_ns;
-		if (!whole && x->nr_slices >= 3 && !find_stalled(tune, begin) &&
-		    tune_is_dominated(tune, x))
+		seen = process_now_ns();
+		if (!whole && x->nr_slices >= LEAST_SLICES && tune_is_dominated(tune, x))
 			x->why = "stopped early: another one is better in everything";
 	}
 	if (status)
 		return status;
-	stalled = stalled ?: find_stalled(tune, begin);
 	changed = live_is_changed(live, 0) | live_is_changed(live, 1);
 	x->why = changed ? "a set was changed by another command" :
 		 stalled ? "no progress: old sets restored" : x->why;
@@ -175,13 +189,17 @@ int tune_measure(struct tune *tune)
 	struct tune_candidate *old, *x;
 	uint64_t begin = process_now_ns(), each;
 	int status = find_measure(tune, 0) ?: tune->nr > 1 ? find_measure(tune, 1) : 0;
-	double most = fmax(tune->each_ns[0], tune->each_ns[1]) / 1e9;
-	double nr = tune->seconds * 3 / 4 / REPORTS / most;
+	unsigned int slow = tune->each_ns[1] > tune->each_ns[0];
+	double least = tune->each_ns[slow] / 1e9 * REPORTS;	/* seconds of a candidate */
+	/* The old sets are measured, too. */
+	double sizes = (tune->seconds / least - tune->nr - 1) / GPUPART_NR_SHAPES;
 
-	if (!status && nr < LEAST_CANDIDATES)
-		remark("a program reports only every %g s, but each candidate is measured for "
-		       "only %g s: use a larger --seconds", most, tune->seconds / LEAST_CANDIDATES);
-	status = status ?: tune_list(tune, fmin(fmax(nr, LEAST_CANDIDATES), TUNE_MOST));
+	if (!status && sizes < LEAST_SIZES)
+		status = failure("%s reports only every %.3g s, so a candidate needs %.3g s: use "
+				 "--seconds %.0f or more", tune->c.live.tenants[slow].name,
+				 least / REPORTS, least, ceil(1.05 * least * (tune->nr + 1 +
+				 LEAST_SIZES * GPUPART_NR_SHAPES)));
+	status = status ?: tune_list(tune, fmin(sizes, TUNE_SIZES));
 	if (status)
 		return status;
 	old = &tune->list[tune->nr_candidates];
@@ -191,7 +209,7 @@ int tune_measure(struct tune *tune)
 	/* The first two candidates measure the solo speeds of two programs. */
 	for (unsigned int n = 0; n < tune->nr_candidates && !status; n++)
 		status = measure(tune, &tune->list[n], each, n < 2);
-	for (unsigned int n = 0; n < BEST && !status && (x = tune_best(tune, false)); n++) {
+	for (int n = 0; n < BEST && !status && (x = tune_best(tune, false)); n += !x->why) {
 		x->again = true;
 		status = measure(tune, x, tune->seconds * 1e9 / 2 / BEST, true);
 	}
@@ -201,5 +219,7 @@ int tune_measure(struct tune *tune)
 	tune->met = !status && tune->best && tune_value(tune, tune->best) >= 0;
 	control_give(&tune->c, tune->met && tune->apply ? tune->best->sets : tune->c.old);
 	tune->took = (process_now_ns() - begin) / 1e9;
-	return status ?: tune->best ? 0 : failure("no candidate could be measured completely");
+	return status ?: tune->best ? 0 :
+	       failure("no candidate could be measured completely; of the first: %s",
+		       tune->list[0].why);
 }

@@ -38,7 +38,6 @@ static json_t *make_report(const struct tune *tune)
 	struct gpupart_tpcset room = gpupart_tpcset_or(&tune->room[0], &tune->room[1]);
 	char title[256], columns[256] = "shape", x[96], y[96], set[OUT_SET_STRLEN];
 	json_t *report, *table, *chart;
-	unsigned int equal = 0;
 
 	snprintf(title, sizeof(title), "%u candidates on %u TPCs of %.60s, %s%s, in %.1f s",
 		 tune->nr_candidates, gpupart_tpcset_count(&room),
@@ -56,10 +55,8 @@ static json_t *make_report(const struct tune *tune)
 	snprintf(y, sizeof(y), "%s, units a second", programs[tune->nr - 1].name);
 	chart = report_chart(report, "tune.svg", REPORT_POINTS, title, x, y, false);
 	add(tune, table, chart, "before", old);
-	for (const struct tune_candidate *one = tune->list; one < old; one++) {
+	for (const struct tune_candidate *one = tune->list; one < old; one++)
 		add(tune, table, chart, gpupart_shape_name(one->shape), one);
-		equal += one != tune->best && !one->why && tune_is_close(tune, one);
-	}
 	for (unsigned int i = 0; i < tune->nr; i++)
 		report_mean(report, "Program %c is %s, measured by its %s: solo speed %.4g/s, "
 			    "noise %.1f%%. With its old set it was %+.1f%% faster at the end than "
@@ -69,12 +66,13 @@ static json_t *make_report(const struct tune *tune)
 			    100 * (old[1].speed[i] / old[0].speed[i] - 1) : 0,
 			    gpupart_tpcset_count(&tune->best->sets[i]),
 			    out_set(set, sizeof(set), tune->c.live.topo, &tune->best->sets[i]));
-	report_mean(report, "The best choice for the goal %s%s is %s. %u other candidates are "
-		    "worse by less than the noise.", tune->qos.goal,
+	report_mean(report, "The best choice for the goal %s%s is %s.", tune->qos.goal,
 		    tune->met ? "" : ", which no candidate reaches,",
-		    gpupart_shape_name(tune->best->shape), equal);
+		    gpupart_shape_name(tune->best->shape));
 	report_mean(report, tune->apply ? "Applied: the programs have these sets now." :
-		    "Not applied: the programs have their old sets again. Tune ended those it started.");
+		    tune->programs[0] ?
+		    "Not applied: tune ended the programs that it started." :
+		    "Not applied: the programs have their old sets again.");
 	return report;
 }
 

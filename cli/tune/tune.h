@@ -9,7 +9,8 @@
 #include "cli/qos/control.h"
 
 #define TUNE_PROGRAMS	2
-#define TUNE_MOST	40	/* candidates */
+#define TUNE_SIZES	9	/* sizes of candidates, at most; each is tried in each shape */
+#define TUNE_MOST	(TUNE_PROGRAMS + TUNE_SIZES * GPUPART_NR_SHAPES)	/* candidates */
 #define TUNE_SLICES	10	/* the time of a candidate has this number of slices; each slice
 				 * has a speed */
 
@@ -55,11 +56,12 @@ struct tune {
 };
 
 /*
- * Functions of choose.c. These functions do not measure. The function tune_list() makes about @nr
- * candidates from the TPCs in tune->room. @nr is 8 to TUNE_MOST. It uses all shapes that the GPU
- * has. The first candidates give one program nearly all TPCs. Returns 0 or an exit status.
+ * Functions of choose.c. These functions do not measure. The function tune_list() makes candidates
+ * from the TPCs in tune->room. The first candidates give one program nearly all TPCs. The others
+ * have @sizes sizes, at most TUNE_SIZES, in all shapes that the GPU has. Returns 0 or an exit
+ * status.
  */
-int tune_list(struct tune *tune, unsigned int nr);
+int tune_list(struct tune *tune, unsigned int sizes);
 /*
  * Computes the speeds and the noise of @x from its slices. Updates the speeds and the noise of
  * @tune.
@@ -75,11 +77,6 @@ bool tune_is_dominated(const struct tune *tune, const struct tune_candidate *x);
  * not meet the goal.
  */
 double tune_value(const struct tune *tune, const struct tune_candidate *x);
-/*
- * Returns whether @x is worse than tune->best by less than the noise, as a fraction of the value of
- * tune->best. If no candidate reaches the goal, compares the reached parts of the goal.
- */
-bool tune_is_close(const struct tune *tune, const struct tune_candidate *x);
 /*
  * Returns the best complete candidate of those that were measured again, or if @again is false, of
  * the others. If there is none, returns NULL.

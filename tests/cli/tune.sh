@@ -57,6 +57,7 @@ nr=$(jq --arg n "$b" '.best[$n].nr_tpcs' "$tmp/out")
 ok $? "sum: the one that gains nothing beyond 20 TPCs has $nr, not 4 and not all"
 is "$(jq --arg a "$a" --arg b "$b" '.best[$a].nr_tpcs + .best[$b].nr_tpcs' "$tmp/out")" 66 "and the other the rest"
 is "$(set_of "$a") $(set_of "$b")" "0-32 33-65" "without --apply old sets are back"
+is "$(jq -r '.report.meaning[-1]' "$tmp/out")" "(simulated) Not applied: the programs have their old sets again." "and it says so"
 is "$(echo "$err" | grep -c "$a has TPCs 0-32; if tune does not restore this set, run 'gpupart set $a -t 0-32'")" 1 \
 	"and the old sets are printed before anything changes"
 # Speeds are what the sets make of them: a thousand units a TPC, each second. On a busy machine, the
@@ -91,6 +92,10 @@ is "$(cat "$tmp/tag") $(grep -c simulated "$tmp/tune.svg" | sed 's/^[1-9].*/some
 "$gpupart" set "$a" -t 0-32 >/dev/null
 "$gpupart" set "$b" -t 33-65 >/dev/null
 rm "$tmp/plan.json"
+try tune "$a" --goal alpha=0.1 --seconds 2 --apply -o /dev/full
+is "$status $(echo "$err" | grep -c "the programs have the best sets, although an output failed")" "1 1" \
+	"the sets are applied, and then the plan cannot be written: the message says both"
+"$gpupart" set "$a" -t 0-32 >/dev/null
 try tune "$a" "$b" --goal rate=9000000 --seconds 2 --apply -o "$tmp/plan.json"
 is "$status $(echo "$err" | grep -c "no candidate reaches rate=9000000: the best candidate gives $a")" "1 1" \
 	"a goal that no set reaches: the best is named"
@@ -182,6 +187,22 @@ is "$status $(jq -r '.report.meaning[1]' "$tmp/out" | grep -cE ' is (spread|bala
 	"one that is fast on both uGPUs: $(jq -r '.report.meaning[1]' "$tmp/out")"
 ok $few "with few TPCs: $nr"
 ended "$a"
+# Each slice has a report: without one, its speed would be 0, and that of the next one too high.
+job "$a" 0-65 slow 100
+for _ in 1 2 3; do
+	try tune "$a" --seconds 11 --json
+	speeds=$(jq -r '[.report.tables[0].rows[] | .[2] / .[1] * 66 | tostring] | join(" ")' "$tmp/out")
+	! echo "$speeds" | tr ' ' '\n' | awk '$1 < 8 || $1 > 12.5 { bad = 1 } END { exit !bad }' || continue
+	break
+done
+is "$status $(echo "$speeds" | tr ' ' '\n' | awk '$1 < 8 || $1 > 12.5 { nr++ } END { print nr + 0 }')" "0 0" \
+	"one that reports every 0.1 s with 66 TPCs: 10 units a second for 66 TPCs: $speeds"
+[ "$(echo "$speeds" | wc -w)" -ge 9 ]
+ok $? "and at least eight are tried, and the old set"
+try tune "$a" --seconds 3
+is "$status $(echo "$err" | grep -cE "$a reports only every 0[.][0-9]+ s, so a candidate needs [0-9.]+ s: use --seconds [0-9]+ or more")" \
+	"1 1" "too few seconds for it: refused: $(echo "$err" | tail -1)"
+ended "$a"
 job "$a" 0-65 times
 tune_until 25 45 "$a" --goal latency=8ms,percentile=90 --seconds 5 --json
 ok $? "requests of 200 ms over its TPCs within 8 ms: $nr TPCs"
@@ -211,11 +232,22 @@ is "$status $(jq -r .report.title "$tmp/out" | grep -c "on 25 TPCs")" "0 1" \
 	"inside a limit of 30 TPCs, 5 of them another program's: $(jq -r .report.title "$tmp/out")"
 has "$err" "20-24 ($a, pid" "and a message says so"
 is "$(set_of "$a") $(set_of "$b")" "20-24 0-19" "neither has another set afterwards"
+"$gpupart" tune "$b" --seconds 5 --json >"$tmp/out" 2>"$tmp/bg.err" &
+pid=$!
+until_true lacks_set "$b" 0-19
+"$gpupart" set outer$$ -t 0-9 >/dev/null
+wait $pid
+nr=$(jq --arg n "$b" '.best[$n].nr_tpcs' "$tmp/out")
+[ "${nr:-0}" -le 10 ]
+ok $? "then a limit of 10 TPCs: the best has not more: ${nr:-none}"
+[ "$(cat "$tmp/out" "$tmp/bg.err" | grep -c "not measured: an outer limit leaves fewer TPCs")" -ge 1 ]
+ok $? "what does not fit in it is not measured: $(tail -1 "$tmp/bg.err")"
 ended "$a" "$b"
 touch "$go.x"
 try tune $e --name "$a" --name "$b" --goal fair --seconds 3 --json -- "$tmp/tuned" "$go.x" linear : "$tmp/tuned" "$go.x" most 20
 is "$status $(jq -r '.best | keys | join(" ")' "$tmp/out") $(rows "$a") $(rows "$b")" "0 $a $b 0 0" \
 	"programs that it starts are measured and ended"
+is "$(jq -r '.report.meaning[-1]' "$tmp/out")" "(simulated) Not applied: tune ended the programs that it started." "and it says so"
 # On a loaded machine it may have got no CPU with the sets that are enough: measured again then.
 for _ in 1 2 3 4 5; do
 	try tune $e --name "$a" --seconds 2 --goal alpha=0.1 --apply -- "$tmp/tuned" "$go.x" linear
@@ -230,14 +262,14 @@ is "$status $(rows "$a")" "0 1" "--apply: it goes on"
 ok $? "with the best set: $(set_of "$a")"
 ended x "$a"
 touch "$go.x"
-"$gpupart" tune $e --name "$a" -- "$tmp/tuned" "$go.x" linear >/dev/null 2>&1 &
+"$gpupart" tune $e --name "$a" -- sh -c "trap '' TERM; exec '$tmp/tuned' '$go.x' linear" >/dev/null 2>&1 &
 pid=$!
 until_true has_rows "$a" 1
 sleep 1
 kill -KILL $pid
 wait $pid 2>/dev/null
 until_true has_rows "$a" 0
-ok $? "SIGKILL: programs that it started are ended"
+ok $? "SIGKILL: programs that it started are ended, also if they ignore SIGTERM"
 rm "$go.x"
 
 # The second program stands still in the candidate that gives nearly all TPCs to the first.
@@ -272,6 +304,8 @@ ended "$a" "$b"
 
 # ----------------------------------------------------------------------------- refusals
 job "$a" 0-9 linear
+cp "$tmp/board.txt" "$tmp/other.txt"
+refused 2 "job '$a' runs on GPU 0000:01:00.0 of $tmp/board.txt, not on GPU 0000:01:00.0 of $tmp/other.txt" tune "$a" -i "$tmp/other.txt"
 refused 2 "you have no running job named 'none$$' under this version of gpupart: see 'gpupart ps'" \
 	tune "none$$"
 refused 2 "no job was given: use the names of one or two jobs" tune

@@ -4,10 +4,11 @@
  * The second argument selects the reports. "linear" reports one unit per millisecond and TPC.
  * "even LIST" counts the program's TPCs in LIST and its TPCs outside LIST. It then reports like
  * "linear" with twice the smaller of these two numbers. "most N" is like "linear", but with at
- * most N TPCs. "needs N" is like "linear", but with fewer than N TPCs it reports nothing. "times"
- * reports requests with gpupart_latency_report(). A request takes 200 ms divided by the number of
- * TPCs. "silent" reports nothing. "records" reports nothing, and launches every 2 ms. The number
- * of units depends only on the clock. So load on the machine does not change this number.
+ * most N TPCs. "needs N" is like "linear", but with fewer than N TPCs it reports nothing. "slow N"
+ * reports one unit every N ms with 66 TPCs, and less often with fewer. "times" reports requests
+ * with gpupart_latency_report(). A request takes 200 ms divided by the number of TPCs. "silent"
+ * reports nothing. "records" reports nothing, and launches every 2 ms. The number of units depends
+ * only on the clock. So load on the machine does not change this number.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -83,13 +84,16 @@ int main(int argc, char **argv)
 			tpcs = nr;
 		if (!strcmp(argv[2], "needs") && tpcs < nr)
 			tpcs = 0;
+		if (!strcmp(argv[2], "slow"))
+			tpcs /= 66 * nr;
 		usleep(2000);
 		ms = now() - last;
 		last += ms;
 		owed += tpcs * ms;
 		if (!strcmp(argv[2], "times") && answer) {
 			answer(200e6 / tpcs);
-		} else if (strcmp(argv[2], "silent") && strcmp(argv[2], "records") && add && tpcs) {
+		} else if (strcmp(argv[2], "silent") && strcmp(argv[2], "records") && add &&
+			   owed >= 1) {
 			add(owed);
 			owed -= (unsigned long long)owed;
 		}
