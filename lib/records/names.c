@@ -31,10 +31,15 @@ bool records_totals_lock(struct records *records)
 static void name_one(struct state_function *f, struct records *records,
 		     const struct cuda_api *cuda)
 {
-	const uint64_t key = __atomic_load_n(&f->key, __ATOMIC_ACQUIRE);
 	const char *name;
+	uint64_t key;
 
-	if (!key || key & GONE || f->name[0] ||
+	if (records && !records_totals_lock(records))
+		return;
+	key = f->name[0] ? 0 : f->key;
+	if (records)
+		records_totals_unlock(records, records->shown);
+	if (!key || key & GONE ||
 	    cuda->func_name(&name, (void *)(uintptr_t)key) || !name ||
 	    (records && !records_totals_lock(records)))
 		return;
