@@ -203,6 +203,10 @@ try tune "$a" --seconds 3
 is "$status $(echo "$err" | grep -cE "$a reports only every 0[.][0-9]+ s, so a candidate needs [0-9.]+ s: use --seconds [0-9]+ or more")" \
 	"1 1" "too few seconds for it: refused: $(echo "$err" | tail -1)"
 ended "$a"
+job "$a" 0-65 late 6
+try tune "$a" --seconds 5
+is "$status" 0 "the first reports come rarely, the later ones often: $(echo "$err" | tail -1)"
+ended "$a"
 job "$a" 0-65 times
 tune_until 25 45 "$a" --goal latency=8ms,percentile=90 --seconds 5 --json
 ok $? "requests of 200 ms over its TPCs within 8 ms: $nr TPCs"

@@ -5,7 +5,8 @@
  * "even LIST" counts the program's TPCs in LIST and its TPCs outside LIST. It then reports like
  * "linear" with twice the smaller of these two numbers. "most N" is like "linear", but with at
  * most N TPCs. "needs N" is like "linear", but with fewer than N TPCs it reports nothing. "slow N"
- * reports one unit every N ms with 66 TPCs, and less often with fewer. "times" reports requests
+ * reports one unit every N ms with 66 TPCs, and less often with fewer. "late N" is like "linear",
+ * but before that it reports N single units, one every 0.6 s. "times" reports requests
  * with gpupart_latency_report(). A request takes 200 ms divided by the number of TPCs. "silent"
  * reports nothing. "records" reports nothing, and launches every 2 ms. The number of units depends
  * only on the clock. So load on the machine does not change this number.
@@ -47,7 +48,7 @@ int main(int argc, char **argv)
 	unsigned int ns = 1000;
 	unsigned long long out;
 	void *params[] = { &out, &ns };
-	double last, begun, owed = 0;
+	double last, begun, owed = 0, told = 0;
 
 	if (argc < 3 || !lib || CALL("cuInit", (unsigned int), (0)) ||
 	    CALL("cuCtxCreate_v2", (void **, unsigned int, int), (&ctx, 0, 0)) ||
@@ -86,6 +87,8 @@ int main(int argc, char **argv)
 			tpcs = 0;
 		if (!strcmp(argv[2], "slow"))
 			tpcs /= 66 * nr;
+		if (!strcmp(argv[2], "late") && told < nr)
+			tpcs = 1 / 600.0;
 		usleep(2000);
 		ms = now() - last;
 		last += ms;
@@ -95,6 +98,7 @@ int main(int argc, char **argv)
 		} else if (strcmp(argv[2], "silent") && strcmp(argv[2], "records") && add &&
 			   owed >= 1) {
 			add(owed);
+			told++;
 			owed -= (unsigned long long)owed;
 		}
 	}
