@@ -36,8 +36,7 @@ static __attribute__((noinline)) void clock_bound(struct state_clock *clock, int
 		clock->sure = clock->ns + SURE_NS;
 	clock->least = least;
 	clock->most = most;
-	clock->offset = (uint64_t)most - least < UNSURE_NS || clock->ns < clock->sure ? least :
-											most;
+	clock->offset = (uint64_t)most - least < UNSURE_NS || clock->ns < clock->sure ? least : most;
 }
 
 static void clock_set(struct state_clock *clock)

@@ -46,8 +46,7 @@ static struct gpupart_gpu *gpu;
 static const struct gpupart_topology *topo;
 static P ctx, function, own_function;
 static unsigned long nr_each = 150000;
-static const char text[] = ".version 8.0\n.target sm_90\n"
-			   ".visible .entry gpupart_empty()\n{ ret; }\n"
+static const char text[] = ".version 8.0\n.target sm_90\n.visible .entry gpupart_empty()\n{ ret; }\n"
 			   ".visible .entry gpupart_own()\n{ ret; }\n";
 
 /*
