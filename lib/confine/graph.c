@@ -79,7 +79,7 @@ static _Thread_local struct {
 	void *made;		/* the new executable graph of an instantiation */
 	uint64_t flags;		/* flags of the instantiation */
 	struct records *records;	/* records of the GPU of the launch; NULL: none */
-	uint64_t tmd_offset;	/* see records_find_ring(); 0: unknown */
+	uint64_t tmd_offset;	/* see records_stream_tmd(); 0: unknown */
 } now;
 
 /* ------------------------------------------------------------------------ tables */

@@ -211,7 +211,10 @@ void recording_names(const struct cuda_api *cuda)
 
 void recording_settle(const struct cuda_api *cuda)
 {
-	records_settle(NULL);
+	struct gpupart_gpu *gpu;
+
+	for (unsigned int n = 0; (gpu = scope_gpu(n)); n++)
+		records_settle(gpu->shared);
 	recording_names(cuda);
 }
 

@@ -11,19 +11,20 @@ int gpupart_records_stream(struct gpupart *gp, struct gpupart_gpu *gpu, void *st
 	struct gpupart_records_reader *reader;
 	struct records *own = atomic_load(&gpu->records);
 	char why[192];
-	struct records_ring *ring;
+	uint64_t tmd;
 	int err;
 
 	if (!own || !gpu->streams_known) {
 		gpupart_records_lack(gpu, why, sizeof(why));
 		return ctx_fail(gp, -EOPNOTSUPP, "no records: %s", *why ? why : gpu->streams_error);
 	}
-	if (!records_find_ring(own, stream, gpu->stream_tmd_offset, &ring))
+	tmd = records_stream_tmd(stream, gpu->stream_tmd_offset);
+	if (!tmd)
 		return ctx_fail(gp, -EINVAL, "%p is not an existing stream", stream);
 	err = gpupart_records_open(gp, 0, gpu->driver.topo->info.pci, &reader);
 	if (err)
 		return err;
-	err = records_read_ring(gp, reader, own, stream, ring, records, size);
+	err = records_read_ring(gp, reader, own, stream, records_ring_of(own, tmd), records, size);
 	gpupart_records_close(reader);
 	return err;
 }

@@ -70,10 +70,13 @@ int records_start(struct gpupart *gp, struct state_gpu *gpu, const struct tmd_ma
 {
 	struct state_records *shown = state_records(gpu);
 	struct records *records;
+	int err = records_possible(gp, map);
 
 	if (!shown)
 		return ctx_fail(gp, -EOPNOTSUPP, "this process uses more than %d GPUs",
 				STATE_MAX_GPUS);
+	if (err)
+		return err;
 	records = aligned_alloc(_Alignof(struct records), sizeof(*records));
 	if (!records || nr_all == DRIVER_MAX_GPUS) {
 		free(records);
@@ -126,7 +129,7 @@ void records_settle(const struct state_gpu *gpu)
 	for (unsigned int i = 0; i < nr_all; i++) {
 		struct records *records = all[i];
 
-		if ((gpu && records->gpu != gpu) ||
+		if (records->gpu != gpu ||
 		    !__atomic_load_n(&records->shown->on, __ATOMIC_ACQUIRE) ||
 		    !records_totals_lock(records))
 			continue;

@@ -24,19 +24,15 @@ static struct {
 } base;
 
 /*
- * Sets the bounds of the offset. The lower bound is used if it is near the upper bound, or if a
- * second launch confirmed it. Otherwise the library may have seen all ends of launches late. Then
- * the upper bound is used, so that no idle time counts as busy.
+ * The lower bound of the offset is used if it is near the upper bound, or if a second launch
+ * confirmed it. Otherwise the library may have seen all ends of launches late. Then the upper bound
+ * is used, so that no idle time counts as busy.
  */
-static __attribute__((noinline)) void clock_bound(struct state_clock *clock, int64_t least,
-						  int64_t most)
+static void clock_choose(struct state_clock *clock)
 {
-	/* Waiting times differ. So if two launches have nearly the same, both were seen soon. */
-	if (least > clock->least && (uint64_t)least - clock->least < CLOSE_NS)
-		clock->sure = clock->ns + SURE_NS;
-	clock->least = least;
-	clock->most = most;
-	clock->offset = (uint64_t)most - least < UNSURE_NS || clock->ns < clock->sure ? least : most;
+	bool good = (uint64_t)clock->most - clock->least < UNSURE_NS || clock->ns < clock->sure;
+
+	clock->offset = good ? clock->least : clock->most;
 }
 
 static void clock_set(struct state_clock *clock)
@@ -76,7 +72,7 @@ __attribute__((noinline, cold)) static void clock_renew(struct state_clock *cloc
 	drift = (clock->ns - was.ns) / DRIFT_INVERSE;
 	clock->least += moved - drift;
 	clock->most += moved + drift;
-	clock_bound(clock, clock->least, clock->most);
+	clock_choose(clock);
 }
 
 /*
@@ -100,8 +96,15 @@ static inline void clock_see(struct state_clock *clock, uint64_t counter, uint64
 {
 	int64_t least = end - records_clock_ns(clock, counter);
 
-	if (__builtin_expect(least > clock->least, 0))
-		clock_bound(clock, least, clock->most < least ? least : clock->most);
+	if (__builtin_expect(least <= clock->least, 1))
+		return;
+	/* Waiting times differ. So if two launches have nearly the same, both were seen soon. */
+	if ((uint64_t)least - clock->least < CLOSE_NS)
+		clock->sure = clock->ns + SURE_NS;
+	clock->least = least;
+	if (clock->most < least)
+		clock->most = least;
+	clock_choose(clock);
 }
 
 /*
@@ -263,24 +266,27 @@ void add_run(struct state_records *totals, struct state_ring *ring, struct state
  * Adds one launch to the totals. The argument @f is the function of an earlier launch, or NULL.
  * Returns the function of this launch. If the launch failed, returns @f.
  */
-static __attribute__((noinline))
+static inline __attribute__((always_inline))
 struct state_function *fold_entry(struct state_records *totals, struct state_ring *ring,
 				  const struct records_entry *entry, struct state_function *f)
 {
 	struct state_clock *clock = &totals->clock;
 	uint64_t begin, end = entry->time;
-	uint64_t submitted = records_clock_ns(clock, entry->submitted);
-	int64_t most = end - submitted;
+	int64_t most = end - records_clock_ns(clock, entry->submitted);
 
 	if (__builtin_expect(!entry->submitted, 0)) {
 		totals->untimed++;
 		return f;
 	}
-	/* If the bounds contradict each other, the GPU's clock was set back. */
-	if (__builtin_expect(most < clock->most, 0))
-		clock_bound(clock, clock->least <= most ? clock->least :
-			    (int64_t)(end - records_clock_ns(clock, records_counter())), most);
-	begin = submitted + clock->offset;
+	/* The launch ended after its submission. */
+	if (__builtin_expect(most < clock->most, 0)) {
+		clock->most = most;
+		/* The GPU's clock was set back, so earlier bounds are wrong. */
+		if (clock->least > most)
+			clock->least = end - records_clock_ns(clock, records_counter());
+		clock_choose(clock);
+	}
+	begin = submitted_ns(clock, entry->submitted);
 	/* The times of one stream never decrease. */
 	if (end < ring->last_end)
 		end = ring->last_end;

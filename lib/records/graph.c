@@ -413,6 +413,7 @@ void records_graph_ends(struct records_mark *mark, struct records *records, cons
 			uint64_t offset, int result)
 {
 	const bool maybe_made = !result || !records_not_made(result);
+	struct records_ring *ring;
 	bool known, counts;
 
 	if (!records)
@@ -424,8 +425,13 @@ void records_graph_ends(struct records_mark *mark, struct records *records, cons
 	counts = known && !result;
 	if (counts)
 		__atomic_fetch_add(&mark->entry->shown->issued, 1, __ATOMIC_RELEASE);
-	else if (maybe_made)
-		records_graph_unknown(records, stream, offset);
+	else if (maybe_made) {
+		ring = offset ? records_ring_of(records, records_stream_tmd(stream, offset)) : NULL;
+		if (ring)
+			records_unrecorded(ring);
+		else
+			__atomic_fetch_add(&records->shown->graphs, 1, __ATOMIC_RELEASE);
+	}
 	if (mark && !counts && (maybe_made || (!known && mark->nr_built)))
 		spoil(mark);
 	__atomic_fetch_sub(&records->shown->launching, 1, __ATOMIC_RELEASE);

@@ -26,11 +26,16 @@ static int find_gpu(struct gpupart *gp, struct gpupart_records_reader *reader,
 		    const struct shared_seen *seen)
 {
 	uint32_t nr = seen ? seen->nr_gpus : state_nr_gpus(state_page_own);
+	char found[20];
 
-	for (reader->gpu = 0; reader->gpu < nr && reader->gpu < STATE_MAX_GPUS; reader->gpu++)
-		if (!strncmp(reader->pci, seen ? seen->gpus[reader->gpu].pci :
-			     state_page_own->gpus[reader->gpu].pci, sizeof(reader->pci) - 1))
-			return 0;
+	for (uint32_t n = 0; n < nr && n < STATE_MAX_GPUS; n++) {
+		snprintf(found, sizeof(found), "%.19s",
+			 seen ? seen->gpus[n].pci : state_page_own->gpus[n].pci);
+		if (strcmp(found, reader->pci))
+			continue;
+		reader->gpu = n;
+		return 0;
+	}
 	return ctx_fail(gp, -ENODEV, "process %d does not use the GPU at %s",
 			reader->pid ? reader->pid : getpid(), reader->pci);
 }
@@ -202,12 +207,13 @@ static bool open_records(struct gpupart_records_reader *reader)
 	snprintf(file, sizeof(file), "%s" STATE_RECORDS, reader->file);
 	reader->records_fd = openat(reader->dir, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK |
 				    O_NOCTTY | O_CLOEXEC);
-	if (reader->records_fd >= 0 && (fstat(reader->records_fd, &st) || !S_ISREG(st.st_mode) ||
-					st.st_uid != reader->uid)) {
+	if (reader->records_fd >= 0 && !fstat(reader->records_fd, &st) && S_ISREG(st.st_mode) &&
+	    st.st_uid == reader->uid)
+		return true;
+	if (reader->records_fd >= 0)
 		close(reader->records_fd);
-		reader->records_fd = -1;
-	}
-	return reader->records_fd >= 0;
+	reader->records_fd = -1;
+	return false;
 }
 
 bool reader_section(struct gpupart_records_reader *reader, size_t at, void *into, size_t len)
@@ -301,6 +307,7 @@ static int by_time(const void *a, const void *b)
 static void fold_rest(struct gpupart_records_reader *reader)
 {
 	struct state_records *copy = &reader->copy;
+	struct state_clock clock;
 	uint64_t newest = 0;
 
 	reader->nr_entries = 0;
@@ -327,8 +334,8 @@ static void fold_rest(struct gpupart_records_reader *reader)
 	for (unsigned int i = 0; i < reader->nr_entries; i++)
 		records_fold_entry(copy, &copy->rings[reader->entries[i].ring],
 				   &reader->entries[i].launch);
+	clock = copy->clock;
 	for (unsigned int n = 0; n < copy->nr_graphs; n++) {
-		const struct state_clock clock = copy->clock;
 		struct state_ring ring = { .issued = 0 };
 
 		if (copy->graph[n].since)
@@ -519,9 +526,12 @@ int records_read_ring(struct gpupart *gp, struct gpupart_records_reader *reader,
 	fold_rest(reader);
 	strcpy(own.pci, reader->pci);
 	sum_rings(copy, &own);
-	for (unsigned int n = 0; n < copy->nr_graphs; n++)
-		if (records->graphs[n].stream && records->graphs[n].stream != stream)
+	for (unsigned int n = 0; n < copy->nr_graphs; n++) {
+		const void *on = records->graphs[n].stream;
+
+		if (on && on != stream)
 			copy->graph[n].issued = 0;
+	}
 	sum_graphs(reader, &graphs);
 	/* Launches of graphs may be running on this stream. */
 	own.unknown += graphs.unknown + graphs.outstanding;

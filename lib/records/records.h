@@ -333,22 +333,18 @@ void records_launch_ends(int result);
 void records_stream_gone(struct records *records, uint64_t tmd);
 void records_context_gone(struct records *records, const void *ctx);
 /*
- * Stores the ring of a stream that the program created in *ring, or NULL. The stream's object
- * contains the address of its TMD at @offset. If @stream is another stream, returns false.
+ * Returns the address of the TMD of a stream that the program created. The stream's object contains
+ * this address at @offset. If @stream is another stream, returns 0.
  */
 GPUPART_PRIVATE
-bool records_find_ring(struct records *records, const void *stream, uint64_t offset,
-		       struct records_ring **ring);
-/* Returns the number of launches that have no record and may not have ended yet. */
-uint64_t records_waiting(const struct records_ring *ring);
+uint64_t records_stream_tmd(const void *stream, uint64_t offset);
 /*
  * Counts a launch on the ring's stream that has no record. The launches of one stream end in order.
  * So when the next launch with a record has ended, this launch has ended, too.
  */
 void records_unrecorded(struct records_ring *ring);
-/* Counts a launch of a graph without a record into @stream. Counts it in the ring if possible. */
-void records_graph_unknown(struct records *records, const void *stream, uint64_t offset);
 /* Returns the ring of the stream whose TMD is at @tmd. If the stream has no ring, returns NULL. */
+GPUPART_PRIVATE
 struct records_ring *records_ring_of(struct records *records, uint64_t tmd);
 /*
  * Returns the index of @ctx in @records->contexts. If @ctx is not in this array, returns
@@ -422,7 +418,7 @@ void records_graph_builds(struct records_mark *mark, struct records *records);
 /*
  * These functions are called before and after a launch of a graph into @stream, which is NULL for a
  * default stream. If @mark is NULL, the completion of the launch is unknown until a later kernel on
- * the same stream has ended. The argument @offset is that of records_find_ring(), or 0.
+ * the same stream has ended. The argument @offset is that of records_stream_tmd(), or 0.
  */
 void records_graph_begins(struct records_mark *mark, struct records *records, const void *stream);
 void records_graph_ends(struct records_mark *mark, struct records *records, const void *stream,
@@ -472,8 +468,8 @@ int records_check(struct gpupart *gp, const struct cuda_api *cuda, const struct 
 int records_possible(struct gpupart *gp, const struct tmd_map *map);
 
 /*
- * Turns records on for @gpu. Before the call, records_possible() must have returned 0. The caller
- * must report contexts with records_context(). Returns 0, -EOPNOTSUPP or -ENOMEM.
+ * Turns records on for @gpu. The caller must report contexts with records_context(). Returns 0,
+ * -EOPNOTSUPP or -ENOMEM.
  */
 int records_start(struct gpupart *gp, struct state_gpu *gpu, const struct tmd_map *map,
 		  struct records **started);
@@ -576,8 +572,8 @@ static inline void records_totals_unlock(struct records *records, struct state_r
 bool records_totals_lock(struct records *records);
 
 /*
- * Adds all launches of this process on @gpu that have ended to the totals. If @gpu is NULL, does
- * this for all GPUs. The launch callback must not call this function.
+ * Adds all launches of this process on @gpu that have ended to the totals. The launch callback must
+ * not call this function.
  */
 GPUPART_PRIVATE
 void records_settle(const struct state_gpu *gpu);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Assigns records to launches in the launch callback. See records.h. */
 #include <string.h>
+#include "lib/core/peek.h"
 #include "lib/records/records.h"
 
 /*
@@ -16,6 +17,18 @@ static _Thread_local uint64_t last_seq;
 static inline bool has_ended(const struct records_ring *ring, uint64_t seq)
 {
 	return records_has(&ring->cells[seq & ring->mask], seq);
+}
+
+/* Returns the number of launches that have no record and may not have ended yet. */
+static uint64_t ring_waiting(const struct records_ring *ring)
+{
+	const struct state_ring *shown = ring->shown;
+
+	const uint64_t after = __atomic_load_n(&shown->after, __ATOMIC_RELAXED);
+
+	return after <= atomic_load_explicit(&ring->issued, memory_order_relaxed) &&
+	       records_reached(&ring->cells[after & ring->mask], after) ?
+	       0 : __atomic_load_n(&shown->waiting, __ATOMIC_RELAXED);
 }
 
 /* Returns true if all recorded launches of the ring have ended. */
@@ -46,7 +59,7 @@ static struct records_ring *ring_take(struct records *records)
 			struct records_ring *ring = &records->rings[__builtin_ctzll(left)];
 			const uint64_t bit = left & -left;
 
-			waiting = records_waiting(ring);
+			waiting = ring_waiting(ring);
 			if ((waiting && !any) || !ring_ended(ring) ||
 			    !(atomic_fetch_and(&records->free, ~bit) & bit))
 				continue;
@@ -72,7 +85,7 @@ static inline void ring_ready(struct records_ring *ring, const void *ctx)
  * Assigns a ring to a stream at the first launch on this stream in @ctx. If no ring is free,
  * returns NULL.
  */
-static __attribute__((noinline, cold)) struct records_ring *ring_claim(struct records *records,
+static __attribute__((noinline)) struct records_ring *ring_claim(struct records *records,
 								 uint64_t tmd, const void *ctx)
 {
 	unsigned int n = records_context_of(records, ctx);
@@ -95,6 +108,23 @@ static __attribute__((noinline, cold)) struct records_ring *ring_claim(struct re
 	return ring;
 }
 
+__attribute__((noinline))
+struct records_ring *records_ring_of(struct records *records, uint64_t tmd)
+{
+	for (unsigned int n = 0; tmd && n < RECORDS_GRAPH_RING; n++)
+		if (atomic_load_explicit(&records->rings[n].tmd, memory_order_acquire) == tmd)
+			return &records->rings[n];
+	return NULL;
+}
+
+uint64_t records_stream_tmd(const void *stream, uint64_t offset)
+{
+	uint64_t object, tmd;
+
+	return peek_word(stream, &object) &&
+	       peek_word((char *)(uintptr_t)object + offset, &tmd) ? tmd : 0;
+}
+
 void records_stream_gone(struct records *records, uint64_t tmd)
 {
 	struct records_ring *ring = records_ring_of(records, tmd);
@@ -104,7 +134,6 @@ void records_stream_gone(struct records *records, uint64_t tmd)
 		atomic_fetch_or(&records->free, 1ull << ring->number);
 }
 
-__attribute__((cold))
 void records_context_gone(struct records *records, const void *ctx)
 {
 	unsigned int place = records_context_of(records, ctx);
@@ -119,7 +148,7 @@ void records_context_gone(struct records *records, const void *ctx)
 			continue;
 		records_stream_gone(records, atomic_load(&ring->tmd));
 		if (atomic_load(&records->free) & bit &&
-		    (!ring_ended(ring) || records_waiting(ring)) &&
+		    (!ring_ended(ring) || ring_waiting(ring)) &&
 		    atomic_fetch_and(&records->free, ~bit) & bit)
 			__atomic_store_n(&ring->shown->lost, 1, __ATOMIC_RELEASE);
 	}
@@ -133,6 +162,21 @@ void records_lost(struct records *records)
 {
 	if (records)
 		__atomic_fetch_add(&records->shown->nowhere, 1, __ATOMIC_RELAXED);
+}
+
+__attribute__((noinline)) void records_unrecorded(struct records_ring *ring)
+{
+	struct state_ring *shown = ring->shown;
+	uint64_t issued = atomic_load_explicit(&ring->issued, memory_order_relaxed);
+	const uint64_t waiting = ring_waiting(ring) + 1;
+
+	/*
+	 * The order of these two writes matters. Between the two writes, a reader counts the
+	 * launches as unknown. In the other order, a reader could count the launches as ended.
+	 */
+	__atomic_store_n(&shown->after, issued + 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&shown->waiting, waiting, __ATOMIC_RELEASE);
+	state_count_on(&shown->unrecorded);
 }
 
 /*
