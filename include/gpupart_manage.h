@@ -487,8 +487,7 @@ struct gpupart_records {
 	uint64_t late_ns;
 	/*
 	 * Graph launches without a record, for example because the last node of the graph is not
-	 * a kernel. If a kernel was launched on the same stream before, the launch counts in
-	 * @unrecorded instead.
+	 * a kernel.
 	 */
 	uint64_t graphs;
 	/*
@@ -534,9 +533,8 @@ void gpupart_records_close(struct gpupart_records_reader *reader);
  * created @stream. busy_ns is the sum of the launches' times, because launches on one stream run
  * one after the other. The library does not count untimed, late_ns and graphs for each stream, so
  * these members contain the values of the whole process. all_known is false for the same reasons
- * as for the process, and while a graph runs on this stream. The list of functions is empty.
- * -EOPNOTSUPP: there are no records; the error message gives the reason. -EINVAL: @stream is a
- * default stream or does not exist.
+ * as for the process. The list of functions is empty. -EOPNOTSUPP: there are no records; the
+ * error message gives the reason. -EINVAL: @stream is a default stream or does not exist.
  */
 int gpupart_records_stream(struct gpupart *gp, struct gpupart_gpu *gpu, void *stream,
 			   struct gpupart_records *records, size_t size);

@@ -2243,24 +2243,23 @@ class Part:
     def outstanding(self) -> Optional[int]:
         """
         The number of outstanding launches on the part's stream. If the number is unknown, the
-        result is None, and .records_why is the reason. For example, a graph is running on this
-        stream, or no kernel has ended on this stream since the launch of a graph without records.
+        result is None, and .records_why is the reason. For example, a graph that may be on this
+        stream is running.
         """
         read = self.records()
         if read is None:
             return None
         if not read.all_known:
-            self.records_why = ("launches of graphs or without records may be running on this "
-                                f"stream: {read.unknown}")
+            self.records_why = (f"{read.unknown} launches of this process have no record, "
+                                f"{read.graphs} of them of graphs")
             return None
         return read.outstanding
 
     @property
     def busy_ns(self) -> Optional[int]:
         """
-        The busy time of the part's stream in ns, without launches of graphs and launches without
-        records. Until the library knows the offset of the GPU's clock, this is a lower bound. If
-        records are off, the result is None, and .records_why is the reason.
+        The busy time of the part's stream in ns, without launches of graphs. If launches have
+        no records, the result is None, and .records_why is the reason.
         """
         read = self.records()
         return None if read is None else read.busy_ns

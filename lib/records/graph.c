@@ -387,7 +387,7 @@ static bool is_known(const struct records_mark *mark, const struct records *reco
 	return mark && !mark->unknown && mark->entry && mark->records == records;
 }
 
-void records_graph_begins(struct records_mark *mark, struct records *records, const void *stream)
+void records_graph_begins(struct records_mark *mark, struct records *records)
 {
 	if (!records)
 		return;
@@ -404,16 +404,13 @@ void records_graph_begins(struct records_mark *mark, struct records *records, co
 			times_add_all(records);
 			since_set(records, mark->entry->shown, records_counter());
 		}
-		mark->entry->stream = left && mark->entry->stream != stream ? NULL : stream;
 		mark->entry->launching = true;
 	}
 }
 
-void records_graph_ends(struct records_mark *mark, struct records *records, const void *stream,
-			uint64_t offset, int result)
+void records_graph_ends(struct records_mark *mark, struct records *records, int result)
 {
 	const bool maybe_made = !result || !records_not_made(result);
-	struct records_ring *ring;
 	bool known, counts;
 
 	if (!records)
@@ -425,13 +422,8 @@ void records_graph_ends(struct records_mark *mark, struct records *records, cons
 	counts = known && !result;
 	if (counts)
 		__atomic_fetch_add(&mark->entry->shown->issued, 1, __ATOMIC_RELEASE);
-	else if (maybe_made) {
-		ring = offset ? records_ring_of(records, records_stream_tmd(stream, offset)) : NULL;
-		if (ring)
-			records_unrecorded(ring);
-		else
-			__atomic_fetch_add(&records->shown->graphs, 1, __ATOMIC_RELEASE);
-	}
+	else if (maybe_made)
+		__atomic_fetch_add(&records->shown->graphs, 1, __ATOMIC_RELEASE);
 	if (mark && !counts && (maybe_made || (!known && mark->nr_built)))
 		spoil(mark);
 	__atomic_fetch_sub(&records->shown->launching, 1, __ATOMIC_RELEASE);

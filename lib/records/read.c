@@ -513,11 +513,11 @@ static void leave_ring(struct state_records *copy, const struct records_ring *ri
 }
 
 int records_read_ring(struct gpupart *gp, struct gpupart_records_reader *reader,
-		      const struct records *records, const void *stream,
-		      const struct records_ring *ring, struct gpupart_records *result, size_t size)
+		      const struct records_ring *ring, struct gpupart_records *records,
+		      size_t size)
 {
 	struct gpupart_records own = { .on = true }, graphs = { .on = true };
-	struct state_records *copy = &reader->copy;
+	const struct state_records *copy = &reader->copy;
 	const struct state_ring *shown;
 	uint64_t earlier;
 
@@ -526,12 +526,6 @@ int records_read_ring(struct gpupart *gp, struct gpupart_records_reader *reader,
 	fold_rest(reader);
 	strcpy(own.pci, reader->pci);
 	sum_rings(copy, &own);
-	for (unsigned int n = 0; n < copy->nr_graphs; n++) {
-		const void *on = records->graphs[n].stream;
-
-		if (on && on != stream)
-			copy->graph[n].issued = 0;
-	}
 	sum_graphs(reader, &graphs);
 	/* Launches of graphs may be running on this stream. */
 	own.unknown += graphs.unknown + graphs.outstanding;
@@ -548,7 +542,7 @@ int records_read_ring(struct gpupart *gp, struct gpupart_records_reader *reader,
 		own.last_end_ns = shown->last_end;
 		own.kernels_ns = own.busy_ns = shown->busy_ns;
 	}
-	return give(gp, &own, result, size);
+	return give(gp, &own, records, size);
 }
 
 /* ------------------------------------------------------------------- busy */

@@ -240,8 +240,6 @@ struct records_graph {
 	/* If this member is true, the entry must not be reused until the context is destroyed. */
 	bool spoilt;
 	bool launching;			/* a launch of its graph is not counted yet */
-	/* All outstanding launches are on this stream. NULL: they can be on any stream. */
-	const void *_Atomic stream;
 };
 
 struct records {
@@ -332,17 +330,6 @@ void records_launch_ends(int result);
  */
 void records_stream_gone(struct records *records, uint64_t tmd);
 void records_context_gone(struct records *records, const void *ctx);
-/*
- * Returns the address of the TMD of a stream that the program created. The stream's object contains
- * this address at @offset. If @stream is another stream, returns 0.
- */
-GPUPART_PRIVATE
-uint64_t records_stream_tmd(const void *stream, uint64_t offset);
-/*
- * Counts a launch on the ring's stream that has no record. The launches of one stream end in order.
- * So when the next launch with a record has ended, this launch has ended, too.
- */
-void records_unrecorded(struct records_ring *ring);
 /* Returns the ring of the stream whose TMD is at @tmd. If the stream has no ring, returns NULL. */
 GPUPART_PRIVATE
 struct records_ring *records_ring_of(struct records *records, uint64_t tmd);
@@ -416,13 +403,11 @@ unsigned int records_mark_built(struct records_mark *mark, unsigned int nr);
  */
 void records_graph_builds(struct records_mark *mark, struct records *records);
 /*
- * These functions are called before and after a launch of a graph into @stream, which is NULL for a
- * default stream. If @mark is NULL, the completion of the launch is unknown until a later kernel on
- * the same stream has ended. The argument @offset is that of records_stream_tmd(), or 0.
+ * These functions are called before and after a launch of a graph. If @mark is NULL, the completion
+ * of the launch is unknown.
  */
-void records_graph_begins(struct records_mark *mark, struct records *records, const void *stream);
-void records_graph_ends(struct records_mark *mark, struct records *records, const void *stream,
-			uint64_t offset, int result);
+void records_graph_begins(struct records_mark *mark, struct records *records);
+void records_graph_ends(struct records_mark *mark, struct records *records, int result);
 
 /*
  * This function is called before and after context number @n is destroyed. In the call before the
@@ -535,13 +520,13 @@ void records_fold(struct records_ring *ring);
 void records_add(struct state_records *totals, uint64_t begin, uint64_t end);
 
 /*
- * Does the same as gpupart_records_read(), but for @stream of this process. The argument @ring is
- * the ring of the stream, or NULL if the stream has no ring yet. Some values do not exist for each
- * stream. For these values, the function returns the values of the process.
+ * Does the same as gpupart_records_read(), but for this process and for one stream. The argument
+ * @ring is the ring of the stream, or NULL if the stream has no ring yet. Some values do not exist
+ * for each stream. For these values, the function returns the values of the process.
  */
 int records_read_ring(struct gpupart *gp, struct gpupart_records_reader *reader,
-		      const struct records *records, const void *stream,
-		      const struct records_ring *ring, struct gpupart_records *result, size_t size);
+		      const struct records_ring *ring, struct gpupart_records *records,
+		      size_t size);
 
 /*
  * Acquires the lock of the totals. A thread must hold this lock while it writes the totals.

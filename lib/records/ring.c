@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Assigns records to launches in the launch callback. See records.h. */
 #include <string.h>
-#include "lib/core/peek.h"
 #include "lib/records/records.h"
 
 /*
@@ -24,11 +23,9 @@ static uint64_t ring_waiting(const struct records_ring *ring)
 {
 	const struct state_ring *shown = ring->shown;
 
-	const uint64_t after = __atomic_load_n(&shown->after, __ATOMIC_RELAXED);
-
-	return after <= atomic_load_explicit(&ring->issued, memory_order_relaxed) &&
-	       records_reached(&ring->cells[after & ring->mask], after) ?
-	       0 : __atomic_load_n(&shown->waiting, __ATOMIC_RELAXED);
+	return shown->after <= atomic_load_explicit(&ring->issued, memory_order_relaxed) &&
+	       records_reached(&ring->cells[shown->after & ring->mask], shown->after) ?
+	       0 : shown->waiting;
 }
 
 /* Returns true if all recorded launches of the ring have ended. */
@@ -117,14 +114,6 @@ struct records_ring *records_ring_of(struct records *records, uint64_t tmd)
 	return NULL;
 }
 
-uint64_t records_stream_tmd(const void *stream, uint64_t offset)
-{
-	uint64_t object, tmd;
-
-	return peek_word(stream, &object) &&
-	       peek_word((char *)(uintptr_t)object + offset, &tmd) ? tmd : 0;
-}
-
 void records_stream_gone(struct records *records, uint64_t tmd)
 {
 	struct records_ring *ring = records_ring_of(records, tmd);
@@ -164,7 +153,11 @@ void records_lost(struct records *records)
 		__atomic_fetch_add(&records->shown->nowhere, 1, __ATOMIC_RELAXED);
 }
 
-__attribute__((noinline)) void records_unrecorded(struct records_ring *ring)
+/*
+ * Counts a launch without a record. The launches of one stream end in order. So when the next
+ * launch with a record has ended, this launch has ended, too.
+ */
+static __attribute__((noinline)) void unrecorded(struct records_ring *ring)
 {
 	struct state_ring *shown = ring->shown;
 	uint64_t issued = atomic_load_explicit(&ring->issued, memory_order_relaxed);
@@ -229,7 +222,7 @@ void launch_slow(const struct launch_params *params, struct state_lane *lane,
 		launch_done(params, lane, ring, &ring->notes[at], seq, params->ctx);
 		return;
 	}
-	records_unrecorded(ring);
+	unrecorded(ring);
 	ring_ready(ring, params->ctx);
 	state_launch_end(lane);
 	/*

@@ -265,38 +265,6 @@ static void unknown(void)
 	tap_ok(runs(exec, 1) && reads(2, 0, 3), "and a known one beside them");
 }
 
-static bool unknown_on(unsigned int first, unsigned int second)
-{
-	struct gpupart_records a, b;
-
-	return !gpupart_records_stream(gp, gpu, streams[0], &a, sizeof(a)) &&
-	       !gpupart_records_stream(gp, gpu, streams[1], &b, sizeof(b)) &&
-	       a.unknown == first && b.unknown == second;
-}
-
-/* A launch of a graph makes the launches of its stream unknown, but not those of other streams. */
-static void each_stream(void)
-{
-	P graph, node, odd, exec;
-
-	if (!begin())
-		return;
-	graph = graph_of(p.function, 1, 1000);
-	tap_ok(!add_empty(&node, graph, NULL, 0) && (odd = exec_of(graph)) &&
-	       !program_launch(&p, streams[0], 1, 100) && !program_launch(&p, streams[1], 1, 100) &&
-	       !launch(odd, streams[0]) && !launch(odd, streams[0]) && synced() &&
-	       reads(2, 0, 2) && unknown_on(2, 0), "a last node that is no kernel, on one stream");
-	tap_ok(!program_launch(&p, streams[1], 1, 100) && synced() && reads(3, 0, 2) &&
-	       unknown_on(2, 0), "a kernel on the other stream shows nothing");
-	tap_ok(!program_launch(&p, streams[0], 1, 100) && synced() && reads(4, 0, 0) &&
-	       unknown_on(0, 0), "when a later kernel on its stream has ended, the graph has too");
-	exec = exec_of(graph_of(p.function, 1, LONG_NS));
-	tap_ok(exec && !launch(exec, streams[1]) && reads(5, 1, 0) && unknown_on(0, 1),
-	       "a known graph runs on one stream");
-	tap_ok(!launch(exec, streams[0]) && reads(6, 2, 0) && unknown_on(2, 2), "and on the other");
-	tap_ok(synced() && reads(6, 0, 0) && unknown_on(0, 0), "they have ended");
-}
-
 static void updates(void)
 {
 	struct cuda_graph_update info = { 0 };
@@ -583,7 +551,6 @@ static const struct scenario scenarios[] = {
 	{ "drains", drains, "@b", { NULL }, NULL },
 	{ "several-sets", several_sets, "@b", { NULL }, NULL },
 	{ "unknown", unknown, "@b", { NULL }, NULL },
-	{ "each-stream", each_stream, "@b", { NULL }, NULL },
 	{ "updates", updates, "@b", { NULL }, NULL },
 	{ "sets", sets, "@b", { NULL }, NULL },
 	{ "times", times, "@b", { "GPUPART_SIM_FAULTS=host-clock" }, NULL },
