@@ -477,11 +477,8 @@ struct gpupart_records {
 	/* Launches that ended but whose time was overwritten or never written. */
 	uint64_t untimed;
 	uint64_t last_end_ns;	/* end of the latest launch; 0: no launch has ended yet */
-	/*
-	 * Time in which one or more launches ran: the union of their times. Until the library
-	 * knows the offset between the clocks of CPU and GPU, this is a lower bound.
-	 */
-	uint64_t busy_ns;
+	uint64_t busy_ns;	/* time in which one or more launches ran: the union of their
+				 * times */
 	uint64_t kernels_ns;	/* the sum of the times of all launches */
 	/* Time that is in kernels_ns but not in busy_ns, because it was known too late. */
 	uint64_t late_ns;

@@ -2447,8 +2447,8 @@ def split(shape: str = "balanced", *, gpu: Optional[str] = None,
     The outstanding launches and the busy time of a part, from completion records:
 
     >>> used = parts.prefill.records()
-    >>> used.issued, parts.prefill.outstanding, parts.decode.busy_ns
-    (1, 0, 0)
+    >>> used.issued, parts.prefill.outstanding, parts.prefill.busy_ns > 0, parts.decode.busy_ns
+    (1, 0, True, 0)
 
     Launches on other streams, from a thread that works for one part:
 

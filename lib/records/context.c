@@ -6,7 +6,6 @@
  * the same memory for another context.
  */
 #include <errno.h>
-#include <limits.h>
 #include <linux/membarrier.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -22,7 +21,7 @@ FORK_RENEWS(lock);
 
 /* The records of all GPUs. The child of a fork needs this list. */
 static struct records *all[DRIVER_MAX_GPUS];
-static atomic_uint nr_all;
+static unsigned int nr_all;
 
 /* Returns the index of a GPU in the state page. */
 static unsigned int place_of(const struct records *records)
@@ -92,8 +91,7 @@ int records_start(struct gpupart *gp, struct state_gpu *gpu, const struct tmd_ma
 	pthread_mutex_lock(&lock);
 	if (!nr_all)
 		pthread_atfork(NULL, NULL, after_fork);
-	all[nr_all] = records;
-	nr_all++;
+	all[nr_all++] = records;
 	pthread_mutex_unlock(&lock);
 	*started = records;
 	return 0;
@@ -122,24 +120,6 @@ static bool section_make(struct gpupart *gp, struct records *records)
 					  MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0);
 	records_clock_start(&records->shown->clock);
 	return true;
-}
-
-void records_settle(const struct state_gpu *gpu)
-{
-	for (unsigned int i = 0; i < nr_all; i++) {
-		struct records *records = all[i];
-
-		if (records->gpu != gpu ||
-		    !__atomic_load_n(&records->shown->on, __ATOMIC_ACQUIRE) ||
-		    !records_totals_lock(records))
-			continue;
-		for (unsigned int n = 0; n < STATE_NR_RINGS; n++)
-			while (!records->rings[n].shown->lost &&
-			       records_fold_ring(records->shown, &records->rings[n], UINT_MAX,
-						 false))
-				;
-		records_totals_unlock(records, records->shown);
-	}
 }
 
 /*

@@ -10,11 +10,7 @@
 
 #define FUNCTION_PROBES	8
 #define SECOND		1000000000ull
-#define OFFSET_NONE	(INT64_MIN / 2)
-#define DRIFT_INVERSE	10000	/* the rates of the clocks differ by less than 1 in 10000 */
-#define UNSURE_NS	10000000	/* see clock_choose() */
-#define SURE_NS		(100 * SECOND)
-#define CLOSE_NS	250000
+#define OFFSET_NONE	INT64_MIN
 
 /* ------------------------------------------------------------------- clock */
 
@@ -22,18 +18,6 @@
 static struct {
 	uint64_t counter, ns;
 } base;
-
-/*
- * The lower bound of the offset is used if it is near the upper bound, or if a second launch
- * confirmed it. Otherwise the library may have seen all ends of launches late. Then the upper bound
- * is used, so that no idle time counts as busy.
- */
-static void clock_choose(struct state_clock *clock)
-{
-	bool good = (uint64_t)clock->most - clock->least < UNSURE_NS || clock->ns < clock->sure;
-
-	clock->offset = good ? clock->least : clock->most;
-}
 
 static void clock_set(struct state_clock *clock)
 {
@@ -54,25 +38,22 @@ void records_clock_start(struct state_clock *clock)
 	while (clock_monotonic_ns() - base.ns < 1000000)
 		;
 	clock_set(clock);
-	clock->least = OFFSET_NONE;
-	clock->most = clock->offset = -OFFSET_NONE;
+	clock->offset = clock->next_offset = OFFSET_NONE;
 }
 
 /*
  * Computes a new rate from the whole time since the first sample. The new rate does not make the
- * clock's time jump, so bounds that were found with the old rate stay valid. But the clocks drift.
+ * clock's time jump, so an offset that was found with the old rate stays valid.
  */
 __attribute__((noinline, cold)) static void clock_renew(struct state_clock *clock)
 {
 	const struct state_clock was = *clock;
-	uint64_t drift, moved;
 
 	clock_set(clock);
-	moved = records_clock_ns(&was, clock->counter) - clock->ns;
-	drift = (clock->ns - was.ns) / DRIFT_INVERSE;
-	clock->least += moved - drift;
-	clock->most += moved + drift;
-	clock_choose(clock);
+	clock->next_offset = OFFSET_NONE;
+	clock->offset = was.next_offset;
+	if (was.next_offset != OFFSET_NONE)
+		clock->offset += records_clock_ns(&was, clock->counter) - clock->ns;
 }
 
 /*
@@ -94,17 +75,14 @@ static inline uint64_t clock_window(const struct state_clock *clock)
  */
 static inline void clock_see(struct state_clock *clock, uint64_t counter, uint64_t end)
 {
-	int64_t least = end - records_clock_ns(clock, counter);
+	int64_t offset = end - records_clock_ns(clock, counter);
 
-	if (__builtin_expect(least <= clock->least, 1))
+	/* The larger of the two offsets is @clock->offset. */
+	if (__builtin_expect(offset <= clock->next_offset, 1))
 		return;
-	/* Waiting times differ. So if two launches have nearly the same, both were seen soon. */
-	if ((uint64_t)least - clock->least < CLOSE_NS)
-		clock->sure = clock->ns + SURE_NS;
-	clock->least = least;
-	if (clock->most < least)
-		clock->most = least;
-	clock_choose(clock);
+	clock->next_offset = offset;
+	if (offset > clock->offset)
+		clock->offset = offset;
 }
 
 /*
@@ -124,7 +102,10 @@ static __attribute__((noinline, cold)) uint64_t clock_check(struct state_clock *
 
 void records_clock_seen(struct state_clock *clock, uint64_t end)
 {
-	clock_see(clock, records_counter(), end);
+	int64_t offset = end - records_clock_ns(clock, records_counter());
+
+	if (offset > clock->offset)
+		clock->offset = offset;
 }
 
 /* ------------------------------------------------------------------- union */
@@ -229,7 +210,7 @@ static __attribute__((noinline)) struct state_function *function_new(
 
 /* ------------------------------------------------------------------- launches */
 
-/* Returns the GPU's time at the submission of a launch. */
+/* Returns a lower bound of the GPU's time at the submission of a launch. */
 static inline uint64_t submitted_ns(const struct state_clock *clock, uint64_t submitted)
 {
 	return records_clock_ns(clock, submitted) + clock->offset;
@@ -270,23 +251,12 @@ static inline __attribute__((always_inline))
 struct state_function *fold_entry(struct state_records *totals, struct state_ring *ring,
 				  const struct records_entry *entry, struct state_function *f)
 {
-	struct state_clock *clock = &totals->clock;
-	uint64_t begin, end = entry->time;
-	int64_t most = end - records_clock_ns(clock, entry->submitted);
+	uint64_t begin = submitted_ns(&totals->clock, entry->submitted), end = entry->time;
 
 	if (__builtin_expect(!entry->submitted, 0)) {
 		totals->untimed++;
 		return f;
 	}
-	/* The launch ended after its submission. */
-	if (__builtin_expect(most < clock->most, 0)) {
-		clock->most = most;
-		/* The GPU's clock was set back, so earlier bounds are wrong. */
-		if (clock->least > most)
-			clock->least = end - records_clock_ns(clock, records_counter());
-		clock_choose(clock);
-	}
-	begin = submitted_ns(clock, entry->submitted);
 	/* The times of one stream never decrease. */
 	if (end < ring->last_end)
 		end = ring->last_end;
@@ -523,9 +493,9 @@ static uint64_t gpu_time(const struct state_records *totals, uint64_t counter)
 
 	atomic_thread_fence(memory_order_acquire);
 	after = __atomic_load_n(&totals->version, __ATOMIC_RELAXED);
-	if (before & 1 || before != after || clock.least < OFFSET_NONE / 2)
+	if (before & 1 || before != after || clock.offset == OFFSET_NONE)
 		return 0;
-	return records_clock_ns(&clock, counter) + clock.least;
+	return submitted_ns(&clock, counter);
 }
 
 __attribute__((cold))

@@ -171,9 +171,6 @@ static bool copy_records(struct gpupart_records_reader *reader)
 	struct state_records *copy = &reader->copy;
 	uint64_t after;
 
-	/* The times that a reader has shown stay in the totals, so they never decrease. */
-	if (!reader->pid)
-		records_settle(&state_page_own->gpus[reader->gpu]);
 	for (int i = 0; i < TRIES; i++) {
 		if (!reader_page(reader, page_at(reader, 0), copy, sizeof(*copy)))
 			return false;
@@ -307,7 +304,6 @@ static int by_time(const void *a, const void *b)
 static void fold_rest(struct gpupart_records_reader *reader)
 {
 	struct state_records *copy = &reader->copy;
-	struct state_clock clock;
 	uint64_t newest = 0;
 
 	reader->nr_entries = 0;
@@ -334,7 +330,6 @@ static void fold_rest(struct gpupart_records_reader *reader)
 	for (unsigned int i = 0; i < reader->nr_entries; i++)
 		records_fold_entry(copy, &copy->rings[reader->entries[i].ring],
 				   &reader->entries[i].launch);
-	clock = copy->clock;
 	for (unsigned int n = 0; n < copy->nr_graphs; n++) {
 		struct state_ring ring = { .issued = 0 };
 
@@ -342,8 +337,6 @@ static void fold_rest(struct gpupart_records_reader *reader)
 			records_fold_entry(copy, &ring, &(struct records_entry){
 				reader->graphs[n].end.time, copy->graph[n].since,
 				RECORDS_GRAPH_KEY });
-		/* The time may be that of an earlier launch, so it does not bound the offset. */
-		copy->clock = clock;
 	}
 }
 

@@ -556,13 +556,6 @@ static inline void records_totals_unlock(struct records *records, struct state_r
  */
 bool records_totals_lock(struct records *records);
 
-/*
- * Adds all launches of this process on @gpu that have ended to the totals. The launch callback must
- * not call this function.
- */
-GPUPART_PRIVATE
-void records_settle(const struct state_gpu *gpu);
-
 /* True if the totals contain functions for which records_names() has not been called yet. */
 extern atomic_bool records_unnamed;
 

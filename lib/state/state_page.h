@@ -18,7 +18,7 @@
  * Increase this number with every change of the state page. Changes of the header are an exception.
  * See shared_header.h.
  */
-#define STATE_LAYOUT	13
+#define STATE_LAYOUT	12
 
 /*
  * Every launch is counted in exactly one of the counters before STATE_NR_LAUNCHES. So the sum of
@@ -158,9 +158,8 @@ struct state_function {
  */
 struct state_clock {
 	uint64_t counter, ns, scale;
-	int64_t offset;
-	int64_t least, most;	/* bounds of the offset */
-	uint64_t sure;		/* until this time in ns, @least is a good offset */
+	/* The largest offset in this second and in the previous second. */
+	int64_t offset, next_offset;
 };
 
 struct state_records {
