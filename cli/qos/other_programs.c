@@ -34,8 +34,8 @@ static bool job_is_inside(const struct search *s, const char *id, const char *ar
 
 /*
  * Returns whether a process belongs to a tenant. If the process uses the GPU, @runs is true. If a
- * process does not use the GPU and is in the job of an adopted process, the process belongs to the
- * tenant.
+ * process does not use the GPU and is in the job of an adopted process, or in an outer run of a
+ * tenant, the process belongs to the tenant.
  */
 static bool is_tenants(const struct search *s, int pid, const char *job, bool runs)
 {
@@ -44,7 +44,8 @@ static bool is_tenants(const struct search *s, int pid, const char *job, bool ru
 
 		if ((pid && (pid == t->pid || pid == t->child)) ||
 		    job_is_inside(s, job, t->job) ||
-		    (!runs && job_is_inside(s, job, t->within)))
+		    (!runs && (job_is_inside(s, job, t->within) ||
+			       (*t->job && job_is_inside(s, t->job, job)))))
 			return true;
 	}
 	return false;
