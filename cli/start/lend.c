@@ -463,17 +463,14 @@ static unsigned int look(void)
 		set_limit(0);
 		return ORDER_US;
 	}
-	if (sets_changed()) {
-		close_lender();
-		return FIND_US;
-	}
 	set_limit(limit);
+	/* This must be first, because only this function can tell why the lender lends no longer. */
 	found = gpupart_lender_update(cmd_gp, watch.lender);
-	if (found >= 0) {
+	if (found >= 0 && !sets_changed()) {
 		*watch.reason = 0;
 		return found ? IDLE_US : BUSY_US;
 	}
-	if (found != -EAGAIN)
+	if (found < 0 && found != -EAGAIN)
 		say("%s", gpupart_error(cmd_gp));
 	close_lender();
 	return FIND_US;

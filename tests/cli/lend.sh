@@ -256,6 +256,8 @@ ok $? "its set is changed: it lends that"
 waits got batch "16 0-67"
 ok $? "its set grows: it lends all of that"
 "$gpupart" set serve -t 30-31 >"$tmp/none" 2>&1
+waits got batch "12 0-63"
+ok $? "its set shrinks: it lends no more than that"
 for file in "/dev/shm/gpupart-$(id -u)"/[1-9]*; do
 	# Only the lender's: the one whose TPCs are shown as 30-31.
 	case $(tr -d '\0' <"$file" | head -c 300) in *serve*) truncate -s 0 "$file" ;; esac
