@@ -464,7 +464,7 @@ static unsigned int look(void)
 		return ORDER_US;
 	}
 	set_limit(limit);
-	/* This must be first, because only this function can tell why the lender lends no longer. */
+	/* This must be first: only this function can tell why the lender lends no longer. */
 	found = gpupart_lender_update(cmd_gp, watch.lender);
 	if (found >= 0 && !sets_changed()) {
 		*watch.reason = 0;

@@ -47,10 +47,13 @@ static void check_setup(const struct qos_setup *setup)
 	}
 }
 
-/* Checks that the sets are disjoint, are on the board, and have the stated number of TPCs. */
+/*
+ * Checks that the sets are disjoint, are on the board, and have the stated number of TPCs after a
+ * swap. During a swap, a tenant may keep TPCs that are coming to another tenant or are held.
+ */
 static void check_decision(const struct qos_setup *setup, const struct qos_decision *d)
 {
-	struct gpupart_tpcset seen = gpupart_tpcset_or(&d->reserved, &d->held), both;
+	struct gpupart_tpcset seen = d->reserved, coming = d->held, both;
 
 	MUST(!gpupart_tpcset_intersects(&d->reserved, &d->held));
 
@@ -60,8 +63,11 @@ static void check_decision(const struct qos_setup *setup, const struct qos_decis
 		MUST(!gpupart_tpcset_intersects(&v->set, &seen));
 		seen = gpupart_tpcset_or(&seen, &v->set);
 		both = gpupart_tpcset_or(&v->set, &v->coming);
+		MUST(!gpupart_tpcset_intersects(&v->coming, &coming));
+		coming = gpupart_tpcset_or(&coming, &v->coming);
 		MUST(!gpupart_tpcset_intersects(&v->set, &v->coming));
-		MUST(gpupart_tpcset_count(&both) == v->nr_tpcs);
+		MUST(gpupart_tpcset_count(&both) >= v->nr_tpcs);
+		MUST(gpupart_tpcset_count(d->swapping ? &v->coming : &v->set) <= v->nr_tpcs);
 		MUST(v->state == QOS_GONE ? gpupart_tpcset_empty(&both) :
 					    !gpupart_tpcset_empty(&both));
 		MUST(memchr(v->why, 0, sizeof(v->why)));

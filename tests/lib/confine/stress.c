@@ -46,7 +46,8 @@ static struct gpupart_gpu *gpu;
 static const struct gpupart_topology *topo;
 static P ctx, function, own_function;
 static unsigned long nr_each = 150000;
-static const char text[] = ".version 8.0\n.target sm_90\n.visible .entry gpupart_empty()\n{ ret; }\n"
+static const char text[] = ".version 8.0\n.target sm_90\n"
+			   ".visible .entry gpupart_empty()\n{ ret; }\n"
 			   ".visible .entry gpupart_own()\n{ ret; }\n";
 
 /*
@@ -275,13 +276,12 @@ static void *launch_away(void *given)
 			err |= launch(w->what == BY_FUNCTION ? own_function : function,
 				      streams[w->what]);
 		w->failed += err != 0;
-		/*
-		 * Queued work uses memory, so wait for the work from time to time. An unload makes
-		 * the library forget functions of launches of all threads.
-		 */
+		/* Queued work uses memory, so wait for the work from time to time. */
 		if (n % 512 == 511)
-			w->failed += cuStreamSynchronize(streams[w->what]) ||
-				     cuModuleLoadData(&module, text) || cuModuleUnload(module);
+			w->failed += cuStreamSynchronize(streams[w->what]) != 0;
+		/* The library forgets functions of launches of all threads. */
+		if (n % 16384 == 16383)
+			w->failed += cuModuleLoadData(&module, text) || cuModuleUnload(module);
 	}
 	w->failed += cuStreamSynchronize(streams[w->what]) != 0;
 	atomic_fetch_add(&nr_seen, expected.seen);
