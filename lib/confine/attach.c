@@ -386,16 +386,11 @@ unlock:
  */
 static int begin(struct gpupart *gp, const struct cuda_api **cuda)
 {
-	const struct environment outside = environment_read();
 	struct grant_limit given;
 
 	fork_guard();
-	if (outside.untouched && !grant_limit(geteuid(), NULL, NULL, &given))
+	if (environment_read().untouched && !grant_limit(geteuid(), NULL, NULL, &given))
 		return ctx_fail(gp, -ECANCELED, ENVIRONMENT_OFF "=1: gpupart is disabled");
-	if (!outside.graph_sets)
-		return ctx_fail(gp, -EINVAL,
-				ENVIRONMENT_GRAPH_SETS "=%.40s: must be a number from 1 to %d",
-				outside.graph_sets_text, ENVIRONMENT_MOST_GRAPH_SETS);
 	return cuda_open(gp, cuda);
 }
 

@@ -388,7 +388,7 @@ void graph_instantiate_begin(const struct cuda_api *cuda, void *source, uint64_t
 	/* With variants, a profiler would see handles that the program does not have. */
 	if (!atomic_load_explicit(&most_builds, memory_order_relaxed))
 		atomic_store(&most_builds, cuda->graph_instantiate && driver_tools(NULL) ?
-						   environment_read().graph_sets ?: 1 : 1);
+						   environment_read().graph_sets : 1);
 	now.made = NULL;
 	now.flags = flags;
 	memset(scope, 0, sizeof(*scope));

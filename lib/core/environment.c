@@ -18,14 +18,15 @@ static const char *value_of(const char *name)
 }
 
 /*
- * If @value is one digit from 1 to @most, returns this number. If @value is NULL, returns @most.
- * Otherwise returns 0.
+ * If the value of the variable @name is one digit from 1 to @most, returns this number. Otherwise
+ * returns @most.
  */
-static unsigned int number_of(const char *value, unsigned int most)
+static unsigned int number_of(const char *name, unsigned int most)
 {
+	const char *value = value_of(name);
 	unsigned int number = value && !value[1] ? *value - '0' : 0;
 
-	return !value ? most : number <= most ? number : 0;
+	return number && number <= most ? number : most;
 }
 
 static bool is_one(const char *name)
@@ -38,15 +39,13 @@ static bool is_one(const char *name)
 struct environment environment_read(void)
 {
 	const char *strict = value_of(ENVIRONMENT_STRICT), *records = value_of(ENVIRONMENT_RECORDS);
-	const char *graph_sets = value_of(ENVIRONMENT_GRAPH_SETS);
 
 	return (struct environment){
 		.untouched = is_one(ENVIRONMENT_OFF),
 		.profile = is_one(ENVIRONMENT_PROFILE),
 		.no_device_launch = is_one(ENVIRONMENT_NO_DEVICE_LAUNCH),
 		.no_records = records && !strcmp(records, "0"),
-		.graph_sets = number_of(graph_sets, ENVIRONMENT_MOST_GRAPH_SETS),
-		.graph_sets_text = graph_sets,
+		.graph_sets = number_of(ENVIRONMENT_GRAPH_SETS, ENVIRONMENT_MOST_GRAPH_SETS),
 		.set = value_of(ENVIRONMENT_SET),
 		.gpu = value_of(ENVIRONMENT_GPU),
 		.rules = value_of(ENVIRONMENT_RULES),

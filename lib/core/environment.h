@@ -49,11 +49,9 @@ struct environment {
 	bool no_records;	/* RECORDS is "0": the GPU writes no completion records */
 	/*
 	 * GRAPH_SETS is the maximum number of sets for which the library keeps builds of an
-	 * executable graph. If the variable is missing, this member has its largest value. If the
-	 * variable is wrong, it is 0.
+	 * executable graph. If the variable is missing, this member has its largest value.
 	 */
 	unsigned int graph_sets;
-	const char *graph_sets_text;	/* the value of GRAPH_SETS */
 	/*
 	 * The limit from outside, and the GPU to which the limit applies. The set has the form of
 	 * gpupart_set_parse(), and the GPU has the form of gpupart_attach(). If @gpu is NULL, the

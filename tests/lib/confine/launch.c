@@ -813,23 +813,6 @@ static void child_outer_bad(void)
 	       "a bad GPUPART_SET is named: %s", gpupart_error(gp));
 }
 
-static void child_graph_sets_bad(void)
-{
-	static const char *const bad[] = { "0", "5", "abc", "12", " 1" };
-
-	for (unsigned int i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		char want[64];
-
-		setenv("GPUPART_GRAPH_SETS", bad[i], 1);
-		snprintf(want, sizeof(want), "GPUPART_GRAPH_SETS=%s: must be a number from 1 to 4",
-			 bad[i]);
-		tap_ok(attach(NULL) == -EINVAL && !strcmp(gpupart_error(gp), want), "refused: %s",
-		       gpupart_error(gp));
-	}
-	setenv("GPUPART_GRAPH_SETS", "", 1);
-	tap_ok(!attach(NULL), "an empty GPUPART_GRAPH_SETS has no effect");
-}
-
 static atomic_int other_census;
 static struct program shared_program;
 
@@ -1001,7 +984,6 @@ static const struct scenario {
 	{ "cap", child_cap, "b", { NULL }, true },
 	{ "cap-threads", child_cap_threads, "b", { "GPUPART_SET=0-40" }, true },
 	{ "outer-bad", child_outer_bad, "b", { "GPUPART_SET=0-99" }, true },
-	{ "graph-sets-bad", child_graph_sets_bad, "b", { NULL }, true },
 	{ "injected",
 	  child_injected,
 	  "b",
