@@ -202,7 +202,7 @@ $(B)/lib/$(MANAGE_SONAME): $(MANAGE_OBJ) lib/manage.map $(B)/lib/$(SONAME)
 $(INJECT): $(INJECT_OBJ) $(B)/lib/$(SONAME)
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(LDFLAGS) -shared -Wl,-soname,libgpupart-inject.so -Wl,-rpath,'$$ORIGIN/..' \
+	$(Q)$(CC) $(LDFLAGS) -shared -Wl,--gc-sections,-soname,libgpupart-inject.so -Wl,-rpath,'$$ORIGIN/..' \
 		-Wl,-z,defs,-z,relro,-z,now -o $@ $(INJECT_OBJ) $(B)/lib/$(SONAME) -ldl
 
 $(B)/lib/libgpupart.a: $(LIB_OBJ)

@@ -385,7 +385,8 @@ void launch_params_accept(uint32_t size)
  * Called when streams are being destroyed. These are the stream at @object, the streams of @ctx,
  * or the default stream of @thread. An argument that is 0 or NULL matches no stream.
  */
-static void streams_go(uint64_t object, const void *ctx, const void *thread)
+static __attribute__((noinline, cold))
+void streams_go(uint64_t object, const void *ctx, const void *thread)
 {
 	struct gpupart_gpu *gpu;
 
@@ -401,7 +402,7 @@ static void thread_goes(const void *thread)
 	streams_go(0, NULL, thread);
 }
 
-static void module_goes(uint64_t module)
+static __attribute__((cold)) void module_goes(uint64_t module)
 {
 	struct gpupart_gpu *gpu;
 

@@ -138,7 +138,7 @@ static __attribute__((noinline)) void call_all(unsigned int left, int cbid,
 static void on_call(int cbid, const struct cuda_call_params *params);
 
 /* Called when the driver reports a function with a new name. Handles the observers in @left. */
-static __attribute__((noinline)) void on_new_name(unsigned int left, int cbid,
+static __attribute__((noinline, cold)) void on_new_name(unsigned int left, int cbid,
 						  const struct cuda_call_params *params)
 {
 	const char *name = driver_function_name(cbid);

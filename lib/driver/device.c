@@ -163,7 +163,7 @@ static void context_add(const void *ctx, uint64_t word)
 	atomic_store_explicit(context_place(ctx, 0), word, memory_order_relaxed);
 }
 
-void driver_context_on(const void *ctx, int device)
+__attribute__((cold)) void driver_context_on(const void *ctx, int device)
 {
 	uint64_t word = (uintptr_t)ctx * (uint64_t)MAX_GPUS + device, found;
 	_Atomic uint64_t *place;
@@ -229,7 +229,7 @@ static inline struct driver_gpu *gpu_of_word(uint64_t word)
 	return atomic_load_explicit(&by_device[word % MAX_GPUS], memory_order_acquire);
 }
 
-bool driver_context_known(const void *ctx)
+__attribute__((cold)) bool driver_context_known(const void *ctx)
 {
 	_Atomic uint64_t *place;
 	int device;
@@ -260,7 +260,7 @@ static __attribute__((cold)) void devices_know(void)
  * This function is not inline. Otherwise a launch in a known context would have to save more
  * registers on the stack.
  */
-static __attribute__((noinline)) struct driver_gpu *gpu_found_out(void *ctx)
+static __attribute__((noinline, cold)) struct driver_gpu *gpu_found_out(void *ctx)
 {
 	devices_know();
 	if (atomic_load_explicit(&nr_devices, memory_order_acquire) == 1)
@@ -298,7 +298,7 @@ struct driver_gpu *driver_gpu_of_device(int device)
 		       atomic_load_explicit(&by_device[device], memory_order_acquire) : NULL;
 }
 
-struct driver_gpu *driver_gpu_find(const char *pci)
+__attribute__((cold)) struct driver_gpu *driver_gpu_find(const char *pci)
 {
 	struct driver_gpu *gpu;
 
@@ -313,7 +313,7 @@ struct driver_gpu *driver_gpu_find(const char *pci)
  * be read. At a later launch in this context, another context may be current. If CUDA shows one
  * device, this work is not needed.
  */
-static void on_resource(int cbid, const struct resource_params *params)
+static __attribute__((cold)) void on_resource(int cbid, const struct resource_params *params)
 {
 	int device;
 

@@ -299,31 +299,42 @@ int tmd_map_build(struct gpupart *gp, const struct gpupart_topology *topo,
 	return 0;
 }
 
+static __attribute__((noinline, cold)) uint64_t hash_more(uint64_t hash, const void *bytes,
+							  size_t len)
+{
+	return hash_bytes(hash, bytes, len);
+}
+
+static __attribute__((noinline, cold)) uint64_t hash_text(uint64_t hash, const char *text)
+{
+	return hash_more(hash, text, strlen(text) + 1);
+}
+
 __attribute__((cold))
 uint64_t tmd_map_hash(const struct tmd_map *map, const struct gpupart_gpu_info *info)
 {
 	uint64_t hash = HASH_INIT;
 
-	hash = hash_bytes(hash, info->uuid, strlen(info->uuid) + 1);
-	hash = hash_bytes(hash, info->pci, strlen(info->pci) + 1);
-	hash = hash_bytes(hash, info->driver, strlen(info->driver) + 1);
-	hash = hash_bytes(hash, &info->mig, sizeof(info->mig));
-	hash = hash_bytes(hash, &info->simulated, sizeof(info->simulated));
-	hash = hash_bytes(hash, map->layout->name, strlen(map->layout->name) + 1);
+	hash = hash_text(hash, info->uuid);
+	hash = hash_text(hash, info->pci);
+	hash = hash_text(hash, info->driver);
+	hash = hash_more(hash, &info->mig, sizeof(info->mig));
+	hash = hash_more(hash, &info->simulated, sizeof(info->simulated));
+	hash = hash_text(hash, map->layout->name);
 	/*
 	 * If a row was never tried, the self-check proves its fields together with its bits.
 	 * Older versions of gpupart did not prove fields, so their stored results are invalid.
 	 */
-	hash = hash_bytes(hash, "fields", map->layout->tested_on ? 0 : 6);
+	hash = hash_more(hash, "fields", map->layout->tested_on ? 0 : 6);
 	/*
 	 * The hash includes all contents of the row. So after a correction of the row, the map is
 	 * checked again.
 	 */
-	hash = hash_bytes(hash, map->layout->classes,
-			  offsetof(struct tmd_layout, refused) -
-				  offsetof(struct tmd_layout, classes));
-	hash = hash_bytes(hash, &map->nr_tpcs, sizeof(map->nr_tpcs));
-	hash = hash_bytes(hash, map->bit_of_tpc, map->nr_tpcs * sizeof(map->bit_of_tpc[0]));
+	hash = hash_more(hash, map->layout->classes,
+			 offsetof(struct tmd_layout, refused) -
+				 offsetof(struct tmd_layout, classes));
+	hash = hash_more(hash, &map->nr_tpcs, sizeof(map->nr_tpcs));
+	hash = hash_more(hash, map->bit_of_tpc, map->nr_tpcs * sizeof(map->bit_of_tpc[0]));
 	return hash;
 }
 
