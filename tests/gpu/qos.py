@@ -17,7 +17,7 @@ import sys
 import time
 
 EPOCH = 0.2
-# of the few epochs of a fixed split: all except one
+SHORT = 0.85     # of the few epochs of a fixed split: all except one
 CALM = 5         # epochs that a change of load may take; and epochs in a row that show its end
 LONG = 50        # epochs, from which on the controller's requirement applies
 
