@@ -483,8 +483,9 @@ struct gpupart_records {
 	/* Time that is in kernels_ns but not in busy_ns, because it was known too late. */
 	uint64_t late_ns;
 	/*
-	 * Graph launches without a record, for example because the last node of the graph is not
-	 * a kernel.
+	 * Graph launches without a record on default streams. A graph has no record, for example
+	 * because its last node is not a kernel. Such launches on other streams count in
+	 * @unrecorded instead.
 	 */
 	uint64_t graphs;
 	/*
@@ -528,10 +529,12 @@ void gpupart_records_close(struct gpupart_records_reader *reader);
 /*
  * Reads the records of all launches of the calling process on @stream. The program must have
  * created @stream. busy_ns is the sum of the launches' times, because launches on one stream run
- * one after the other. The library does not count untimed, late_ns and graphs for each stream, so
- * these members contain the values of the whole process. all_known is false for the same reasons
- * as for the process. The list of functions is empty. -EOPNOTSUPP: there are no records; the
- * error message gives the reason. -EINVAL: @stream is a default stream or does not exist.
+ * one after the other. busy_ns and outstanding also include launches of graphs; issued and ended do
+ * not. The library does not count untimed, late_ns and graphs for each stream, so these members
+ * contain the values of the whole process. all_known is false for the same reasons as for the
+ * process, and while launches of one graph run on several streams. The list of functions is empty.
+ * -EOPNOTSUPP: there are no records; the error message gives the reason. -EINVAL: @stream is a
+ * default stream or does not exist.
  */
 int gpupart_records_stream(struct gpupart *gp, struct gpupart_gpu *gpu, void *stream,
 			   struct gpupart_records *records, size_t size);

@@ -114,7 +114,8 @@ LIB_RECORDS_SRC := \
 	lib/records/fold.c \
 	lib/records/graph.c \
 	lib/records/names.c \
-	lib/records/ring.c
+	lib/records/ring.c \
+	lib/records/stream.c
 
 LIB_RECORDS_MANAGE_SRC := \
 	lib/records/clocks.c \

@@ -2243,23 +2243,22 @@ class Part:
     def outstanding(self) -> Optional[int]:
         """
         The number of outstanding launches on the part's stream. If the number is unknown, the
-        result is None, and .records_why is the reason. For example, a graph that may be on this
-        stream is running.
+        result is None, and .records_why is the reason. For example, no kernel has ended on this
+        stream since the launch of a graph without records.
         """
         read = self.records()
         if read is None:
             return None
         if not read.all_known:
-            self.records_why = (f"{read.unknown} launches of this process have no record, "
-                                f"{read.graphs} of them of graphs")
+            self.records_why = f"the ends of {read.unknown} launches are unknown"
             return None
         return read.outstanding
 
     @property
     def busy_ns(self) -> Optional[int]:
         """
-        The busy time of the part's stream in ns, without launches of graphs. If launches have
-        no records, the result is None, and .records_why is the reason.
+        The busy time of the part's stream in ns, without launches that have no record. If records
+        are off, the result is None, and .records_why is the reason.
         """
         read = self.records()
         return None if read is None else read.busy_ns

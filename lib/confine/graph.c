@@ -79,6 +79,7 @@ static _Thread_local struct {
 	void *made;		/* the new executable graph of an instantiation */
 	uint64_t flags;		/* flags of the instantiation */
 	struct records *records;	/* records of the GPU of the launch; NULL: none */
+	uint64_t tmd_offset;	/* see records_ring_of_stream(); 0: unknown */
 } now;
 
 /* ------------------------------------------------------------------------ tables */
@@ -514,6 +515,8 @@ void *graph_launch_begin(const struct cuda_api *cuda, void *exec, const struct g
 	now.exec = exec;
 	now.stream = place->id;
 	now.launch = launch;
+	now.tmd_offset = place->gpu && place->gpu->streams_known ? place->gpu->stream_tmd_offset :
+								   0;
 	now.stale = now.rebuilt = now.partial = false;
 	if (e && atomic_load_explicit(&rules_used, memory_order_acquire))
 		match_rules(cuda, e);
@@ -522,7 +525,7 @@ void *graph_launch_begin(const struct cuda_api *cuda, void *exec, const struct g
 	now.records = launch ? records_of(place->gpu) : NULL;
 	state_graph_begin();
 	if (launch)
-		records_graph_begins(scope->mark, now.records);
+		records_graph_begins(scope->mark, now.records, now.stream.handle, now.tmd_offset);
 	else
 		records_graph_builds(scope->mark, records_of(place->gpu));
 	now.next = launch && place->gpu && scope_next_take(place->gpu, &scope->set);
@@ -566,7 +569,7 @@ void *graph_launch_end(const struct cuda_api *cuda, int result)
 	bool unmarked = now.stream.thread && stream_mark_thread(NULL);
 
 	scope_graph_begin(NULL);
-	records_graph_ends(now.scope.mark, now.records, result);
+	records_graph_ends(now.scope.mark, now.records, now.stream.handle, now.tmd_offset, result);
 	state_graph_end();
 	now.launched = NULL;
 	if (now.next && (result || now.captured))

@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include "lib/confine/check_cache.h"
@@ -208,25 +207,6 @@ void recording_names(const struct cuda_api *cuda)
 		if (records)
 			records_names(records->shown->functions, records, cuda);
 	}
-}
-
-void recording_settle(const struct cuda_api *cuda)
-{
-	struct gpupart_gpu *gpu;
-
-	for (unsigned int n = 0; (gpu = scope_gpu(n)); n++) {
-		struct records *records = atomic_load(&gpu->records);
-
-		if (!records || !records_totals_lock(records))
-			continue;
-		for (unsigned int ring = 0; ring < STATE_NR_RINGS; ring++)
-			while (!records->rings[ring].shown->lost &&
-			       records_fold_ring(records->shown, &records->rings[ring], UINT_MAX,
-						 false))
-				;
-		records_totals_unlock(records, records->shown);
-	}
-	recording_names(cuda);
 }
 
 void recording_module_gone(void)

@@ -42,8 +42,6 @@ void recording_destroyed(uint64_t object, const void *ctx);
  * function.
  */
 void recording_names(const struct cuda_api *cuda);
-/* Adds all ended launches to the totals, and then reads the names of launched functions. */
-void recording_settle(const struct cuda_api *cuda);
 void recording_module_gone(void);
 
 /* Called when a driver function in @ctx has failed with @result. */

@@ -278,6 +278,9 @@ static void at_end(const struct row *row, const struct cuda_call_params *params,
 		if (!result && a->first)
 			recording_context(cuda, *(void **)a->first);
 		break;
+	case WHAT_WAIT:
+		records_settle();
+		break;
 	case WHAT_GREEN_DESTROY:
 		for (unsigned int n = 0; !result && (gpu = scope_gpu(n)); n++)
 			tmd_parts_context_destroyed(&gpu->parts);
@@ -615,9 +618,8 @@ int api_watch(struct gpupart *gp, const struct cuda_api *api, int *launched)
 	*launched = driver_watch(&observer, GRAPHS, true);
 	/* In these functions, contexts get their records. */
 	driver_watch(&observer, BEGINS, true);
-	/* In these functions, the names of kernels are read. */
-	if (atomic_load(&report_joined))
-		driver_watch(&observer, WAITS, true);
+	/* After these functions, ended launches are counted, and the names of kernels are read. */
+	driver_watch(&observer, WAITS, true);
 	/* If the driver has no green contexts, no green context is destroyed. */
 	if (driver_table_get(&table) && table.green)
 		driver_watch(&observer, GREENS, true);

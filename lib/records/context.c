@@ -6,6 +6,7 @@
  * the same memory for another context.
  */
 #include <errno.h>
+#include <limits.h>
 #include <linux/membarrier.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -21,7 +22,7 @@ FORK_RENEWS(lock);
 
 /* The records of all GPUs. The child of a fork needs this list. */
 static struct records *all[DRIVER_MAX_GPUS];
-static unsigned int nr_all;
+static atomic_uint nr_all;
 
 /* Returns the index of a GPU in the state page. */
 static unsigned int place_of(const struct records *records)
@@ -69,13 +70,10 @@ int records_start(struct gpupart *gp, struct state_gpu *gpu, const struct tmd_ma
 {
 	struct state_records *shown = state_records(gpu);
 	struct records *records;
-	int err = records_possible(gp, map);
 
 	if (!shown)
 		return ctx_fail(gp, -EOPNOTSUPP, "this process uses more than %d GPUs",
 				STATE_MAX_GPUS);
-	if (err)
-		return err;
 	records = aligned_alloc(_Alignof(struct records), sizeof(*records));
 	if (!records || nr_all == DRIVER_MAX_GPUS) {
 		free(records);
@@ -91,7 +89,8 @@ int records_start(struct gpupart *gp, struct state_gpu *gpu, const struct tmd_ma
 	pthread_mutex_lock(&lock);
 	if (!nr_all)
 		pthread_atfork(NULL, NULL, after_fork);
-	all[nr_all++] = records;
+	all[nr_all] = records;
+	atomic_store(&nr_all, nr_all + 1);
 	pthread_mutex_unlock(&lock);
 	*started = records;
 	return 0;
@@ -212,4 +211,25 @@ bool records_context(struct records *records, const struct cuda_api *cuda, void 
 	pthread_mutex_unlock(&lock);
 	driver_own(was);
 	return good;
+}
+
+__attribute__((cold)) void records_settle(void)
+{
+	for (unsigned int i = 0; i < atomic_load(&nr_all); i++) {
+		struct records *records = all[i];
+		uint64_t left = atomic_load(&records->used);
+
+		if (!left || !records_totals_lock(records))
+			continue;
+		for (; left; left &= left - 1) {
+			struct records_ring *ring = &records->rings[__builtin_ctzll(left)];
+
+			if (!ring->shown->lost)
+				while (records_fold_ring(records->shown, ring, UINT_MAX, false))
+					;
+		}
+		if (records->nr_running)
+			records->fold_graphs(records);
+		records_totals_unlock(records, records->shown);
+	}
 }

@@ -11,6 +11,7 @@
 #define FUNCTION_PROBES	8
 #define SECOND		1000000000ull
 #define OFFSET_NONE	INT64_MIN
+#define DRIFT_INVERSE	10000	/* the rates of the clocks differ by less than 1 in 10000 */
 
 /* ------------------------------------------------------------------- clock */
 
@@ -51,9 +52,13 @@ __attribute__((noinline, cold)) static void clock_renew(struct state_clock *cloc
 
 	clock_set(clock);
 	clock->next_offset = OFFSET_NONE;
-	clock->offset = was.next_offset;
-	if (was.next_offset != OFFSET_NONE)
-		clock->offset += records_clock_ns(&was, clock->counter) - clock->ns;
+	if (was.offset == OFFSET_NONE)
+		return;
+	/* If all ends of this period were seen late, the earlier bound is the better one. */
+	clock->offset -= (clock->ns - was.ns) / DRIFT_INVERSE;
+	if (clock->offset < was.next_offset)
+		clock->offset = was.next_offset;
+	clock->offset += records_clock_ns(&was, clock->counter) - clock->ns;
 }
 
 /*
@@ -247,7 +252,7 @@ void add_run(struct state_records *totals, struct state_ring *ring, struct state
  * Adds one launch to the totals. The argument @f is the function of an earlier launch, or NULL.
  * Returns the function of this launch. If the launch failed, returns @f.
  */
-static inline __attribute__((always_inline))
+static __attribute__((noinline))
 struct state_function *fold_entry(struct state_records *totals, struct state_ring *ring,
 				  const struct records_entry *entry, struct state_function *f)
 {
@@ -260,8 +265,12 @@ struct state_function *fold_entry(struct state_records *totals, struct state_rin
 	/* The times of one stream never decrease. */
 	if (end < ring->last_end)
 		end = ring->last_end;
-	if (begin > end)
+	/* No launch ends before its submission. So the GPU's clock was set back. */
+	if (__builtin_expect(begin > end, 0)) {
+		totals->clock.offset -= begin - end;
+		totals->clock.next_offset = totals->clock.offset;
 		begin = end;
+	}
 	/* The launch waited for its predecessor. */
 	if (begin < ring->last_end)
 		begin = ring->last_end;
@@ -303,10 +312,12 @@ unsigned int records_fold_ring(struct state_records *totals, struct records_ring
 		max = issued - seq;
 	/* Skip the launches of a stream that used this ring earlier. */
 	first = atomic_load_explicit(&ring->first, memory_order_relaxed);
-	if (__builtin_expect(seq <= first, 0)) {
-		if (max > first - seq && seq != first)
+	if (__builtin_expect(atomic_load_explicit(&ring->fresh, memory_order_relaxed), 0)) {
+		if (seq >= first) {
+			shown->busy_ns = 0;
+			atomic_store(&ring->fresh, false);
+		} else if (max > first - seq)
 			max = first - seq;
-		shown->busy_ns = 0;
 	}
 	while (nr < max && records_has(&ring->cells[(seq + nr + 1) & mask], seq + nr + 1))
 		nr++;

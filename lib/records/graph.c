@@ -6,6 +6,7 @@
  * driver runs the launches of one executable graph one after the other, even if they are on
  * different streams.
  */
+#include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -169,7 +170,7 @@ static void since_set(struct records *records, struct state_graph *shown, uint64
  * one interval, from the submission of the graph's first launch to the end of its last kernel.
  * The caller holds records->folding.
  */
-static void times_add(struct records *records)
+__attribute__((cold)) static void times_add(struct records *records)
 {
 	struct records_ring *ring = &records->rings[RECORDS_GRAPH_RING];
 
@@ -178,15 +179,27 @@ static void times_add(struct records *records)
 	     n < records->shown->nr_graphs; n++) {
 		const struct records_graph *graph = &records->graphs[n];
 		const uint64_t seq = atomic_load(&ring->issued) + 1, at = seq & ring->mask;
+		struct state_ring *on;
+		uint64_t busy;
 
 		if (graph->launching || !graph->shown->since || entry_left(graph) > 0)
 			continue;
+		on = graph->ring && atomic_load(&graph->ring->tmd) == graph->tmd ?
+		     graph->ring->shown : NULL;
+		/* First add the kernels that ran on the same stream before the graph. */
+		if (on)
+			records_fold_ring(records->shown, graph->ring, UINT_MAX, false);
 		ring->notes[at] = (struct records_note){ graph->shown->since, RECORDS_GRAPH_KEY };
 		ring->cells[at] = (struct records_cell){ seq, atomic_load(&graph->cell->end.time) };
 		atomic_store_explicit(&ring->issued, seq, memory_order_relaxed);
 		__atomic_store_n(&ring->shown->issued, seq, __ATOMIC_RELEASE);
-		ring->shown->last_end = 0;
+		ring->shown->last_end = on ? on->last_end : 0;
+		busy = ring->shown->busy_ns;
 		records_fold_ring(records->shown, ring, 1, true);
+		if (on) {
+			on->busy_ns += ring->shown->busy_ns - busy;
+			on->last_end = ring->shown->last_end;
+		}
 		since_set(records, graph->shown, 0);
 	}
 }
@@ -387,7 +400,22 @@ static bool is_known(const struct records_mark *mark, const struct records *reco
 	return mark && !mark->unknown && mark->entry && mark->records == records;
 }
 
-void records_graph_begins(struct records_mark *mark, struct records *records)
+/* Notes the stream of the next launch. The graph has @left outstanding launches. */
+static void entry_stream(struct records *records, struct records_graph *graph, const void *stream,
+			 uint64_t offset, int32_t left)
+{
+	struct records_ring *ring = graph->ring;
+
+	if (graph->stream != stream || (stream && !ring) ||
+	    (ring && atomic_load(&ring->tmd) != graph->tmd))
+		records_ring_of_stream(records, stream, offset, &ring);
+	graph->stream = stream;
+	graph->tmd = ring ? atomic_load(&ring->tmd) : 0;
+	graph->ring = left > 0 && ring != graph->ring ? NULL : ring;
+}
+
+void records_graph_begins(struct records_mark *mark, struct records *records, const void *stream,
+			  uint64_t offset)
 {
 	if (!records)
 		return;
@@ -404,13 +432,16 @@ void records_graph_begins(struct records_mark *mark, struct records *records)
 			times_add_all(records);
 			since_set(records, mark->entry->shown, records_counter());
 		}
+		entry_stream(records, mark->entry, stream, offset, left);
 		mark->entry->launching = true;
 	}
 }
 
-void records_graph_ends(struct records_mark *mark, struct records *records, int result)
+void records_graph_ends(struct records_mark *mark, struct records *records, const void *stream,
+			uint64_t offset, int result)
 {
 	const bool maybe_made = !result || !records_not_made(result);
+	struct records_ring *ring;
 	bool known, counts;
 
 	if (!records)
@@ -422,8 +453,13 @@ void records_graph_ends(struct records_mark *mark, struct records *records, int 
 	counts = known && !result;
 	if (counts)
 		__atomic_fetch_add(&mark->entry->shown->issued, 1, __ATOMIC_RELEASE);
-	else if (maybe_made)
-		__atomic_fetch_add(&records->shown->graphs, 1, __ATOMIC_RELEASE);
+	else if (maybe_made) {
+		records_ring_of_stream(records, stream, offset, &ring);
+		if (ring)
+			records_unrecorded(ring);
+		else
+			__atomic_fetch_add(&records->shown->graphs, 1, __ATOMIC_RELEASE);
+	}
 	if (mark && !counts && (maybe_made || (!known && mark->nr_built)))
 		spoil(mark);
 	__atomic_fetch_sub(&records->shown->launching, 1, __ATOMIC_RELEASE);

@@ -26,16 +26,11 @@ static int find_gpu(struct gpupart *gp, struct gpupart_records_reader *reader,
 		    const struct shared_seen *seen)
 {
 	uint32_t nr = seen ? seen->nr_gpus : state_nr_gpus(state_page_own);
-	char found[20];
 
-	for (uint32_t n = 0; n < nr && n < STATE_MAX_GPUS; n++) {
-		snprintf(found, sizeof(found), "%.19s",
-			 seen ? seen->gpus[n].pci : state_page_own->gpus[n].pci);
-		if (strcmp(found, reader->pci))
-			continue;
-		reader->gpu = n;
-		return 0;
-	}
+	for (reader->gpu = 0; reader->gpu < nr && reader->gpu < STATE_MAX_GPUS; reader->gpu++)
+		if (!strncmp(reader->pci, seen ? seen->gpus[reader->gpu].pci :
+			     state_page_own->gpus[reader->gpu].pci, sizeof(reader->pci) - 1))
+			return 0;
 	return ctx_fail(gp, -ENODEV, "process %d does not use the GPU at %s",
 			reader->pid ? reader->pid : getpid(), reader->pci);
 }
@@ -204,13 +199,12 @@ static bool open_records(struct gpupart_records_reader *reader)
 	snprintf(file, sizeof(file), "%s" STATE_RECORDS, reader->file);
 	reader->records_fd = openat(reader->dir, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK |
 				    O_NOCTTY | O_CLOEXEC);
-	if (reader->records_fd >= 0 && !fstat(reader->records_fd, &st) && S_ISREG(st.st_mode) &&
-	    st.st_uid == reader->uid)
-		return true;
-	if (reader->records_fd >= 0)
+	if (reader->records_fd >= 0 && (fstat(reader->records_fd, &st) || !S_ISREG(st.st_mode) ||
+					st.st_uid != reader->uid)) {
 		close(reader->records_fd);
-	reader->records_fd = -1;
-	return false;
+		reader->records_fd = -1;
+	}
+	return reader->records_fd >= 0;
 }
 
 bool reader_section(struct gpupart_records_reader *reader, size_t at, void *into, size_t len)
@@ -450,6 +444,8 @@ bool reader_read(struct gpupart_records_reader *reader, struct gpupart_records *
 {
 	memset(records, 0, sizeof(*records));
 	strcpy(records->pci, reader->pci);
+	if (!reader->pid)
+		records_settle();
 	if (!copy_records(reader))
 		return false;
 	if (reader->copy.on) {
@@ -498,7 +494,7 @@ static void leave_ring(struct state_records *copy, const struct records_ring *ri
 	for (unsigned int n = 0; n < STATE_NR_RINGS; n++)
 		if (!ring || n != ring->number)
 			copy->rings[n] = (struct state_ring){ .issued = 0 };
-		else if (copy->rings[n].folded <= first) {
+		else if (copy->rings[n].folded < first || atomic_load(&ring->fresh)) {
 			copy->rings[n].folded = first;
 			copy->rings[n].busy_ns = 0;
 			copy->rings[n].last_end = 0;
@@ -506,22 +502,30 @@ static void leave_ring(struct state_records *copy, const struct records_ring *ri
 }
 
 int records_read_ring(struct gpupart *gp, struct gpupart_records_reader *reader,
-		      const struct records_ring *ring, struct gpupart_records *records,
-		      size_t size)
+		      const struct records *records,
+		      const struct records_ring *ring, struct gpupart_records *result, size_t size)
 {
-	struct gpupart_records own = { .on = true }, graphs = { .on = true };
+	struct gpupart_records own = { .on = true };
 	const struct state_records *copy = &reader->copy;
 	const struct state_ring *shown;
 	uint64_t earlier;
 
+	records_settle();
 	copy_records(reader);
 	leave_ring(&reader->copy, ring);
 	fold_rest(reader);
 	strcpy(own.pci, reader->pci);
 	sum_rings(copy, &own);
-	sum_graphs(reader, &graphs);
-	/* Launches of graphs may be running on this stream. */
-	own.unknown += graphs.unknown + graphs.outstanding;
+	for (unsigned int n = 0; n < copy->nr_graphs; n++) {
+		const struct records_ring *on = records->graphs[n].ring;
+
+		if (on == ring && on && !copy->graph[n].lost)
+			own.outstanding += reader_graph(reader, n);
+		else if (!on || on == ring)
+			own.unknown += reader_graph(reader, n);
+	}
+	/* Other launches of graphs may be running on this stream. */
+	own.unknown += copy->graphs + copy->launching;
 	own.all_known = !own.unknown;
 	own.untimed = copy->untimed;
 	own.late_ns = copy->late_ns;
@@ -535,7 +539,7 @@ int records_read_ring(struct gpupart *gp, struct gpupart_records_reader *reader,
 		own.last_end_ns = shown->last_end;
 		own.kernels_ns = own.busy_ns = shown->busy_ns;
 	}
-	return give(gp, &own, records, size);
+	return give(gp, &own, result, size);
 }
 
 /* ------------------------------------------------------------------- busy */

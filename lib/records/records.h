@@ -185,8 +185,8 @@ struct records_ring {
 	_Atomic uint64_t tmd;		/* address of the TMD of the ring's stream; 0:
 					 * the ring has no stream */
 	/*
-	 * If the ring can be used, this member is equal to @ctx. While a launch is in the callback,
-	 * it is NULL. It is private to the thread that launches on the stream.
+	 * If kernels can use the ring, this member is equal to @ctx. While a launch is in the
+	 * callback, it is NULL. It is private to the thread that launches on the stream.
 	 */
 	const void *ready;
 	struct state_ring *shown;
@@ -194,10 +194,11 @@ struct records_ring {
 	struct tmd_release_target target;	/* the preferred slot in the TMD of the stream */
 	struct records *records;
 	struct state_function *function;	/* the function of the last folded launch */
-	const void *ctx;
+	const void *ctx;		/* NULL: only graphs were launched on the stream */
 	uint64_t address;		/* address of the cells in the address space of @ctx */
 	/* Earlier streams of this ring made the launches up to this number. */
 	_Atomic uint64_t first;
+	atomic_bool fresh;		/* the totals may contain times of earlier streams */
 	uint64_t unrecorded;		/* number of unrecorded launches of all streams that used
 					 * the ring earlier */
 	/*
@@ -240,6 +241,10 @@ struct records_graph {
 	/* If this member is true, the entry must not be reused until the context is destroyed. */
 	bool spoilt;
 	bool launching;			/* a launch of its graph is not counted yet */
+	const void *stream;		/* the stream of the last launch */
+	uint64_t tmd;			/* the address of this stream's TMD, or 0 */
+	/* All outstanding launches are on the stream of this ring. NULL: on any streams. */
+	struct records_ring *_Atomic ring;
 };
 
 struct records {
@@ -330,9 +335,28 @@ void records_launch_ends(int result);
  */
 void records_stream_gone(struct records *records, uint64_t tmd);
 void records_context_gone(struct records *records, const void *ctx);
-/* Returns the ring of the stream whose TMD is at @tmd. If the stream has no ring, returns NULL. */
+/*
+ * Stores the ring of a stream that the program created in *ring. If the stream has none, assigns a
+ * ring. If no ring is free, stores NULL. The stream's object contains the address of its TMD at
+ * @offset. If @offset is 0, or if the program did not create @stream, stores NULL and returns
+ * false.
+ */
 GPUPART_PRIVATE
+bool records_ring_of_stream(struct records *records, const void *stream, uint64_t offset,
+			    struct records_ring **ring);
+/*
+ * Counts a launch on the ring's stream that has no record. The launches of one stream end in order.
+ * So when the next launch with a record has ended, this launch has ended, too.
+ */
+void records_unrecorded(struct records_ring *ring);
+/* Returns the ring of the stream whose TMD is at @tmd. If the stream has no ring, returns NULL. */
 struct records_ring *records_ring_of(struct records *records, uint64_t tmd);
+/* Assigns a ring to a stream that has none. If no ring is free, returns NULL. */
+struct records_ring *records_claim_ring(struct records *records, uint64_t tmd);
+/* Returns the number of launches that have no record and may not have ended yet. */
+uint64_t records_waiting(const struct records_ring *ring);
+/* Returns true if all recorded launches of the ring have ended. */
+bool records_all_ended(const struct records_ring *ring);
 /*
  * Returns the index of @ctx in @records->contexts. If @ctx is not in this array, returns
  * RECORDS_MAX_CONTEXTS.
@@ -403,11 +427,14 @@ unsigned int records_mark_built(struct records_mark *mark, unsigned int nr);
  */
 void records_graph_builds(struct records_mark *mark, struct records *records);
 /*
- * These functions are called before and after a launch of a graph. If @mark is NULL, the completion
- * of the launch is unknown.
+ * These functions are called before and after a launch of a graph into @stream, which is NULL for a
+ * default stream. If @mark is NULL, the completion of the launch is unknown until a later kernel on
+ * the same stream has ended. The argument @offset is that of records_ring_of_stream().
  */
-void records_graph_begins(struct records_mark *mark, struct records *records);
-void records_graph_ends(struct records_mark *mark, struct records *records, int result);
+void records_graph_begins(struct records_mark *mark, struct records *records, const void *stream,
+			  uint64_t offset);
+void records_graph_ends(struct records_mark *mark, struct records *records, const void *stream,
+			uint64_t offset, int result);
 
 /*
  * This function is called before and after context number @n is destroyed. In the call before the
@@ -453,8 +480,8 @@ int records_check(struct gpupart *gp, const struct cuda_api *cuda, const struct 
 int records_possible(struct gpupart *gp, const struct tmd_map *map);
 
 /*
- * Turns records on for @gpu. The caller must report contexts with records_context(). Returns 0,
- * -EOPNOTSUPP or -ENOMEM.
+ * Turns records on for @gpu. Before the call, records_possible() must have returned 0. The caller
+ * must report contexts with records_context(). Returns 0, -EOPNOTSUPP or -ENOMEM.
  */
 int records_start(struct gpupart *gp, struct state_gpu *gpu, const struct tmd_map *map,
 		  struct records **started);
@@ -520,13 +547,20 @@ void records_fold(struct records_ring *ring);
 void records_add(struct state_records *totals, uint64_t begin, uint64_t end);
 
 /*
- * Does the same as gpupart_records_read(), but for this process and for one stream. The argument
- * @ring is the ring of the stream, or NULL if the stream has no ring yet. Some values do not exist
- * for each stream. For these values, the function returns the values of the process.
+ * Does the same as gpupart_records_read(), but for one stream of this process. The argument @ring
+ * is the ring of the stream, or NULL if the stream has no ring yet. Some values do not exist for
+ * each stream. For these values, the function returns the values of the process.
  */
 int records_read_ring(struct gpupart *gp, struct gpupart_records_reader *reader,
-		      const struct records_ring *ring, struct gpupart_records *records,
-		      size_t size);
+		      const struct records *records,
+		      const struct records_ring *ring, struct gpupart_records *result, size_t size);
+
+/*
+ * Adds all launches of this process that have ended to the totals. The launch callback must not
+ * call this function.
+ */
+GPUPART_PRIVATE
+void records_settle(void);
 
 /*
  * Acquires the lock of the totals. A thread must hold this lock while it writes the totals.

@@ -13,62 +13,6 @@
 _Thread_local const struct records_ring *records_last_ring;
 static _Thread_local uint64_t last_seq;
 
-static inline bool has_ended(const struct records_ring *ring, uint64_t seq)
-{
-	return records_has(&ring->cells[seq & ring->mask], seq);
-}
-
-/* Returns the number of launches that have no record and may not have ended yet. */
-static uint64_t ring_waiting(const struct records_ring *ring)
-{
-	const struct state_ring *shown = ring->shown;
-
-	return shown->after <= atomic_load_explicit(&ring->issued, memory_order_relaxed) &&
-	       records_reached(&ring->cells[shown->after & ring->mask], shown->after) ?
-	       0 : shown->waiting;
-}
-
-/* Returns true if all recorded launches of the ring have ended. */
-static bool ring_ended(const struct records_ring *ring)
-{
-	uint64_t seq = atomic_load_explicit(&ring->issued, memory_order_relaxed);
-	uint64_t folded = records_folded(ring);
-
-	for (uint64_t left = ring->mask + 1; left && seq != folded; left--, seq--)
-		if (!has_ended(ring, seq))
-			return false;
-	return true;
-}
-
-/* ------------------------------------------------------------------- claiming */
-
-/*
- * Returns a ring that no stream uses, or NULL if all 64 rings are in use. Prefers a ring without
- * unknown launches. If the ring has unknown launches, the end of a later launch on another stream
- * does not prove their end.
- */
-static struct records_ring *ring_take(struct records *records)
-{
-	uint64_t waiting;
-
-	for (int any = 0; any <= 1; any++)
-		for (uint64_t left = atomic_load(&records->free); left; left &= left - 1) {
-			struct records_ring *ring = &records->rings[__builtin_ctzll(left)];
-			const uint64_t bit = left & -left;
-
-			waiting = ring_waiting(ring);
-			if ((waiting && !any) || !ring_ended(ring) ||
-			    !(atomic_fetch_and(&records->free, ~bit) & bit))
-				continue;
-			__atomic_fetch_add(&records->shown->nowhere, waiting, __ATOMIC_RELAXED);
-			__atomic_store_n(&ring->shown->unrecorded,
-					 ring->shown->unrecorded - waiting, __ATOMIC_RELAXED);
-			__atomic_store_n(&ring->shown->waiting, 0, __ATOMIC_RELEASE);
-			return ring;
-		}
-	return NULL;
-}
-
 /*
  * The code writes this member twice to detect two launches that are in the callback at the same
  * time. The compiler must not remove the first write.
@@ -79,39 +23,24 @@ static inline void ring_ready(struct records_ring *ring, const void *ctx)
 }
 
 /*
- * Assigns a ring to a stream at the first launch on this stream in @ctx. If no ring is free,
+ * Prepares a claimed ring for the first kernel on its stream. If the context has no records,
  * returns NULL.
  */
-static __attribute__((noinline)) struct records_ring *ring_claim(struct records *records,
-								 uint64_t tmd, const void *ctx)
+static __attribute__((noinline, cold))
+struct records_ring *ring_prepare(const struct records *records, struct records_ring *ring,
+				  const struct launch_params *params, unsigned int context)
 {
-	unsigned int n = records_context_of(records, ctx);
-	struct records_ring *ring = n < RECORDS_MAX_CONTEXTS ? ring_take(records) : NULL;
-
-	if (!ring)
+	if (context == RECORDS_MAX_CONTEXTS)
 		return NULL;
-	ring->ctx = ctx;
-	ring->context = n;
-	ring->unrecorded = ring->shown->unrecorded;
-	atomic_store(&ring->first, atomic_load(&ring->issued));
-	ring->address = records->contexts[n].address +
+	ring->context = context;
+	ring->address = records->contexts[context].address +
 			records_first(ring->number) * sizeof(struct records_cell);
-	ring->target = tmd_release_target(records->place[0], (void *)(uintptr_t)tmd, ring->notes,
+	ring->target = tmd_release_target(records->place[0], params->tmd, ring->notes,
 					  ring->address,
 					  (ring->mask + 1) * sizeof(struct records_cell));
-	ring_ready(ring, ctx);
-	atomic_fetch_or(&records->used, 1ull << ring->number);
-	atomic_store(&ring->tmd, tmd);
+	ring->ctx = params->ctx;
+	ring_ready(ring, params->ctx);
 	return ring;
-}
-
-__attribute__((noinline))
-struct records_ring *records_ring_of(struct records *records, uint64_t tmd)
-{
-	for (unsigned int n = 0; tmd && n < RECORDS_GRAPH_RING; n++)
-		if (atomic_load_explicit(&records->rings[n].tmd, memory_order_acquire) == tmd)
-			return &records->rings[n];
-	return NULL;
 }
 
 void records_stream_gone(struct records *records, uint64_t tmd)
@@ -123,7 +52,7 @@ void records_stream_gone(struct records *records, uint64_t tmd)
 		atomic_fetch_or(&records->free, 1ull << ring->number);
 }
 
-void records_context_gone(struct records *records, const void *ctx)
+__attribute__((cold)) void records_context_gone(struct records *records, const void *ctx)
 {
 	unsigned int place = records_context_of(records, ctx);
 
@@ -133,11 +62,11 @@ void records_context_gone(struct records *records, const void *ctx)
 		struct records_ring *ring = &records->rings[i];
 		uint64_t bit = 1ull << i;
 
-		if (ring->ctx != ctx)
+		if (ring->ctx && ring->ctx != ctx)
 			continue;
 		records_stream_gone(records, atomic_load(&ring->tmd));
-		if (atomic_load(&records->free) & bit &&
-		    (!ring_ended(ring) || ring_waiting(ring)) &&
+		if (ring->ctx && atomic_load(&records->free) & bit &&
+		    (!records_all_ended(ring) || records_waiting(ring)) &&
 		    atomic_fetch_and(&records->free, ~bit) & bit)
 			__atomic_store_n(&ring->shown->lost, 1, __ATOMIC_RELEASE);
 	}
@@ -151,25 +80,6 @@ void records_lost(struct records *records)
 {
 	if (records)
 		__atomic_fetch_add(&records->shown->nowhere, 1, __ATOMIC_RELAXED);
-}
-
-/*
- * Counts a launch without a record. The launches of one stream end in order. So when the next
- * launch with a record has ended, this launch has ended, too.
- */
-static __attribute__((noinline)) void unrecorded(struct records_ring *ring)
-{
-	struct state_ring *shown = ring->shown;
-	uint64_t issued = atomic_load_explicit(&ring->issued, memory_order_relaxed);
-	const uint64_t waiting = ring_waiting(ring) + 1;
-
-	/*
-	 * The order of these two writes matters. Between the two writes, a reader counts the
-	 * launches as unknown. In the other order, a reader could count the launches as ended.
-	 */
-	__atomic_store_n(&shown->after, issued + 1, __ATOMIC_RELAXED);
-	__atomic_store_n(&shown->waiting, waiting, __ATOMIC_RELEASE);
-	state_count_on(&shown->unrecorded);
 }
 
 /*
@@ -222,7 +132,7 @@ void launch_slow(const struct launch_params *params, struct state_lane *lane,
 		launch_done(params, lane, ring, &ring->notes[at], seq, params->ctx);
 		return;
 	}
-	unrecorded(ring);
+	records_unrecorded(ring);
 	ring_ready(ring, params->ctx);
 	state_launch_end(lane);
 	/*
@@ -246,15 +156,18 @@ void launch_rare(const struct launch_params *params, struct state_lane *lane,
 		 struct records *records)
 {
 	const uint64_t tmd = (uintptr_t)params->tmd;
+	const unsigned int context = records_context_of(records, params->ctx);
 	struct records_ring *ring = records_ring_of(records, tmd);
 
 	/* The driver did not report that the context was destroyed. */
-	if (ring && ring->ctx != params->ctx) {
+	if (ring && ring->ctx && ring->ctx != params->ctx) {
 		records_context_gone(records, ring->ctx);
 		ring = NULL;
 	}
-	if (!ring)
-		ring = ring_claim(records, tmd, params->ctx);
+	if (!ring && context < RECORDS_MAX_CONTEXTS)
+		ring = records_claim_ring(records, tmd);
+	if (ring && !ring->ctx)
+		ring = ring_prepare(records, ring, params, context);
 	/*
 	 * Two launches of one stream are in the callback at the same time. Then the library's
 	 * assumptions about this driver are wrong. The other launch may still set @ready. The
@@ -329,7 +242,7 @@ void records_launch_ends(int result)
 
 	records_last_ring = NULL;
 	if (!result || !ring || atomic_load(&ring->issued) != seq || !records_not_made(result) ||
-	    has_ended(ring, seq))
+	    records_has(&ring->cells[seq & ring->mask], seq))
 		return;
 	atomic_store(&ring->notes[seq & ring->mask].submitted, 0);
 	atomic_store(&ring->cells[seq & ring->mask].payload, seq);

@@ -60,7 +60,7 @@ struct launch {
 struct watch_ring {
 	uint64_t known;			/* launches up to this number were read */
 	uint64_t not_ended;		/* CPU counter at a moment when the next launch had not
-					 * ended */
+					 * ended; for graphs, the one submitted at @running */
 	int64_t last_end[2];		/* for each bound: the end of the last launch in
 					 * the totals */
 	uint64_t last_time;		/* the end of the same launch in GPU time */
@@ -96,6 +96,7 @@ struct watch {
 	uint64_t unrecorded;
 	bool all_known;
 	unsigned int pause_us;
+	uint64_t running;		/* the submission of a graph, see not_ended */
 	unsigned int recent;		/* the ring in which the latest end was seen */
 	int64_t active;			/* time of the latest end in ring @recent */
 	unsigned int nr_narrow;		/* number of ends seen within NARROW_NS, halved
@@ -429,19 +430,22 @@ static bool ring_look(struct gpupart_records_reader *reader, unsigned int n, uin
 			return false;
 		if (!is_sane(launch))
 			continue;
+		if (ring->not_ended &&
+		    (n == RECORDS_GRAPH_RING ? launch->submitted == watch->running : !i))
+			points_add(&watch->points[LEAST], launch->time,
+				   clocks_cpu_ns(ring->not_ended) - TRAVEL_NS -
+				   (seen - clocks_cpu_ns(ring->not_ended)) / LATE_PART);
 		last = launch;
 		if (!best || ahead_of(launch) < ahead_of(best))
 			best = launch;
 	}
 	if (last) {
-		watch->recent = n;
+		/* The process writes the cells of graphs itself, so polling them shows nothing. */
+		if (n != RECORDS_GRAPH_RING)
+			watch->recent = n;
 		watch->active = watch->looked;
 		points_add(&watch->points[MOST], last->time, seen);
 		points_add(&watch->points[LEAST], best->time, clocks_cpu_ns(best->submitted));
-		if (ring->not_ended && is_sane(&reader->entries[0].launch))
-			points_add(&watch->points[LEAST], reader->entries[0].launch.time,
-				   clocks_cpu_ns(ring->not_ended) - TRAVEL_NS -
-				   (seen - clocks_cpu_ns(ring->not_ended)) / LATE_PART);
 	}
 	known += reader->nr_entries;
 	ring->known = first ? shown->folded : known;
@@ -570,9 +574,15 @@ static bool look(struct gpupart_records_reader *reader, const struct gpupart_rec
 			return false;
 		ring_running(reader, n);
 	}
-	for (unsigned int n = 0; n < reader->copy.nr_graphs; n++)
-		pending_add(watch, RECORDS_GRAPH_RING, reader->copy.graph[n].since,
-			    reader->graphs[n].end.time, reader_graph(reader, n));
+	for (unsigned int n = 0; n < reader->copy.nr_graphs; n++) {
+		const uint64_t since = reader->copy.graph[n].since, left = reader_graph(reader, n);
+
+		pending_add(watch, RECORDS_GRAPH_RING, since, reader->graphs[n].end.time, left);
+		if (since && left) {
+			watch->running = since;
+			watch->rings[RECORDS_GRAPH_RING].not_ended = before;
+		}
+	}
 	watch->begun = true;
 	first_launch(watch, now);
 	return true;

@@ -13,8 +13,6 @@
 #include "lib/records/records.h"
 #include "lib/stat/shared_memory.h"
 
-#define NR_SETTLING	16	/* after this number of waits, missing names of functions are looked
-				 * up */
 #define SEEN_PATIENCE	2000	/* maximum wait in ms; if the command takes longer, it must be
 				 * stopped or dead */
 
@@ -22,20 +20,9 @@ static const struct cuda_api *cuda;
 static struct gpupart_stat_process *process;
 static _Thread_local uint64_t wait_begin;
 
-static uint64_t add(uint64_t *count, uint64_t n)
+static void add(uint64_t *count, uint64_t n)
 {
-	return __atomic_add_fetch(count, n, __ATOMIC_RELAXED);
-}
-
-/* Look up the names now, because a killed program runs no code at its end. */
-static void end_wait(void)
-{
-	add(&process->wait_ns, records_counter() - wait_begin);
-	wait_begin = 0;
-	if (add(&process->waits, 1) <= NR_SETTLING)
-		recording_settle(cuda);
-	else if (atomic_load_explicit(&records_unnamed, memory_order_relaxed))
-		recording_names(cuda);
+	__atomic_fetch_add(count, n, __ATOMIC_RELAXED);
 }
 
 static void on_call(const struct driver_function *fn, const struct cuda_call_params *params)
@@ -49,8 +36,11 @@ static void on_call(const struct driver_function *fn, const struct cuda_call_par
 	/* In the child of a fork all driver calls fail. */
 	if (*params->result)
 		return;
-	if (wait_begin)
-		end_wait();
+	if (wait_begin) {
+		add(&process->wait_ns, records_counter() - wait_begin);
+		add(&process->waits, 1);
+		wait_begin = 0;
+	}
 	if (fn->kind == STAT_NO_COPY || !params->arguments)
 		return;
 	add(&process->copies[fn->kind], 1);

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Run by tests/gpu/records.sh inside `gpupart run`: completion records of PyTorch's launches.
 
-records.py CASE [SECONDS]: counts, graphs, times, profiler; train: a training loop for SECONDS.
+records.py CASE [SECONDS]: counts, graphs, parts, times, profiler; train: a training loop for
+SECONDS.
 Prints lines "ok - ..." and "not ok - ...", figures as comments and as lines
 "figure NAME JSON".
 """
@@ -229,9 +230,83 @@ def graphs():
         after = read()
         d = grown(before, after)
         figure(f"last_is_{name}", d)
-        ok(results == [0] and d["graphs"] == 20 and after.unknown >= 20 and after.busy and
-           not after.all_known, f"a {name} is last (result {results}): {d['graphs']} of 20 "
+        lost = d["graphs"] + d["unrecorded"]
+        ok(results == [0] and lost == 20 and after.unknown >= 20 and after.busy and
+           not after.all_known, f"a {name} is last (result {results}): {lost} of 20 "
            f"unknown, {after.unknown} in all: not idle")
+
+
+# -------------------------------------------------------------------------------- parts
+
+def spaced(part, work, nr):
+    """Calls @work @nr times with idle times. Returns the part's busy time and that of events."""
+    ns, before = 0, part.busy_ns
+    for _ in range(nr):
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        with torch.cuda.stream(part.stream):
+            start.record()
+            work()
+            end.record()
+        end.synchronize()
+        ns += start.elapsed_time(end) * 1e6
+        time.sleep(0.02)
+    return part.busy_ns - before, ns
+
+
+def other_busy():
+    """The busy time of this process that another process reads."""
+    text = subprocess.run([sys.executable, "-c", OTHER, pci, str(os.getpid())], check=True,
+                          capture_output=True, text=True).stdout
+    return json.loads(text)["busy_ns"]
+
+
+def parts():
+    a = torch.ones(4096, 4096, device="cuda", dtype=torch.float16)
+    out = torch.empty_like(a)
+
+    def multiply():
+        for _ in range(20):
+            torch.mm(a, a, out=out)
+
+    def end_with_memset():
+        torch.mm(a, a, out=out)
+        ctypes.CDLL("libcuda.so.1").cuMemsetD8Async(
+            ctypes.c_uint64(out.data_ptr()), ctypes.c_ubyte(0), ctypes.c_size_t(4096),
+            ctypes.c_void_p(torch.cuda.current_stream().cuda_stream))
+
+    multiply()
+    torch.cuda._sleep(1000)
+    torch.cuda.synchronize()
+    side = torch.cuda.Stream()
+    graph, odd = capture(multiply, side), capture(end_with_memset, side)
+    with gpupart.split(decode="50%", prefill="rest") as split:
+        decode, prefill = split.decode, split.prefill
+        same = (decode.outstanding, decode.busy_ns, prefill.outstanding, prefill.busy_ns)
+        ok(same == (0, 0, 0, 0), f"two new parts: {same}")
+        replay(graph, decode.stream, 2)
+        seen = (decode.outstanding, prefill.outstanding)
+        ok(seen == (2, 0), f"two launches of a graph, outstanding: {seen}")
+        torch.cuda.synchronize()
+        for name, part, work in (("graph", decode, graph.replay),
+                                 ("kernel", prefill, lambda: torch.cuda._sleep(5000000))):
+            busy, ns = spaced(part, work, 20)
+            figure(f"part_{name}", {"busy_by_events": busy / ns, "events_ns": ns / 20})
+            ok(0.98 <= busy / ns <= 1.05, f"{name}: busy {busy / ns:.4f} of {ns / 20e6:.3f} ms "
+               "by events, with idle times")
+        first = (decode.busy_ns, prefill.busy_ns, other_busy())
+        time.sleep(1)
+        later = (decode.busy_ns, prefill.busy_ns, other_busy())
+        ok(first == later, f"an idle second adds no busy time: {first} and {later}")
+        replay(odd, prefill.stream, 3)
+        torch.cuda.synchronize()
+        seen = (decode.outstanding, prefill.outstanding)
+        ok(seen == (0, None), f"a graph that ends with a memset, outstanding: {seen}")
+        with torch.cuda.stream(prefill.stream):
+            torch.cuda._sleep(1000)
+        torch.cuda.synchronize()
+        seen = (decode.outstanding, prefill.outstanding)
+        ok(seen == (0, 0), f"and after a later kernel: {seen}")
+    idle("parts")
 
 
 # -------------------------------------------------------------------------------- times
@@ -411,5 +486,5 @@ if __name__ == "__main__":
     if sys.argv[1] == "train":
         train(float(sys.argv[2]))
     else:
-        {"counts": counts, "graphs": graphs, "times": times,
+        {"counts": counts, "graphs": graphs, "parts": parts, "times": times,
          "profiler": profiler}[sys.argv[1]]()

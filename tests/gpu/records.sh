@@ -268,10 +268,10 @@ timeout -k 5 60 "$gpupart" doctor ${sim:+-i $sim} >"$out/records-doctor.txt" 2>&
 grep -qE '^ok +records ' "$out/records-doctor.txt"
 ok $? "doctor: $(grep -E '^[a-z]+ +records ' "$out/records-doctor.txt")"
 torch=$(python3 -c 'import torch; print(torch.__version__)' 2>/dev/null)
-for part in ${CASES-${PARTS-counts graphs times profiler stat reading cost order kills kills_mps}}; do
+for part in ${CASES-${PARTS-counts graphs parts times profiler stat reading cost order kills kills_mps}}; do
 	part_began=$(date +%s)
 	case $part in
-	counts|graphs|times|profiler)
+	counts|graphs|parts|times|profiler)
 		if [ -z "$sim" ] && [ -n "$torch" ]; then
 			python_case "$part"
 		else

@@ -342,8 +342,11 @@ def streams():
         driver("cuGraphInstantiateWithFlags", ctypes.byref(executable), graph, ctypes.c_ulonglong())
         driver("cuGraphLaunch", executable, ctypes.c_void_p(parts.a.stream.cuda_stream))
         same(parts.a.outstanding, None, "a graph was launched")
-        ok("1 of them of graphs" in parts.a.records_why, f"the reason: {parts.a.records_why}")
+        same(parts.a.records_why, "the ends of 1 launches are unknown", "the reason")
+        same((parts.b.outstanding, parts.b.records_why), (0, None), "but not on another stream")
         same((parts.a.busy_ns is None, parts.a.records_why), (False, None), "it is as busy as was")
+        gpu.census(parts.a.stream)
+        same((parts.a.outstanding, parts.a.records_why), (0, None), "a later kernel has ended")
 
 
 def no_records():

@@ -9,6 +9,7 @@
 #include "tests/lib/scenario.h"
 
 #define LONG_NS		3000000
+#define IDLE_NS		300000000
 
 #define GRAPH_CALLS(F)                                                       \
 	F(graph_create, "cuGraphCreate", (P *, U))                           \
@@ -265,6 +266,52 @@ static void unknown(void)
 	tap_ok(runs(exec, 1) && reads(2, 0, 3), "and a known one beside them");
 }
 
+static bool reads_streams(struct gpupart_records r[2])
+{
+	return !gpupart_records_stream(gp, gpu, streams[0], &r[0], sizeof(r[0])) &&
+	       !gpupart_records_stream(gp, gpu, streams[1], &r[1], sizeof(r[1]));
+}
+
+static bool unknown_on(unsigned int first, unsigned int second)
+{
+	struct gpupart_records r[2];
+
+	return reads_streams(r) && r[0].unknown == first && r[1].unknown == second;
+}
+
+static bool outstanding_on(unsigned int first, unsigned int second)
+{
+	struct gpupart_records r[2];
+
+	return reads_streams(r) && r[0].outstanding == first && r[1].outstanding == second;
+}
+
+/* A launch of a graph makes the launches of its stream unknown, but not those of other streams. */
+static void each_stream(void)
+{
+	P graph, node, odd, exec;
+
+	if (!begin())
+		return;
+	graph = graph_of(p.function, 1, 1000);
+	tap_ok(!add_empty(&node, graph, NULL, 0) && (odd = exec_of(graph)) &&
+	       !program_launch(&p, streams[0], 1, 100) && !program_launch(&p, streams[1], 1, 100) &&
+	       !launch(odd, streams[0]) && !launch(odd, streams[0]) && synced() &&
+	       reads(2, 0, 2) && unknown_on(2, 0), "a last node that is no kernel, on one stream");
+	tap_ok(!program_launch(&p, streams[1], 1, 100) && synced() && reads(3, 0, 2) &&
+	       unknown_on(2, 0), "a kernel on the other stream shows nothing");
+	tap_ok(!program_launch(&p, streams[0], 1, 100) && synced() && reads(4, 0, 0) &&
+	       unknown_on(0, 0), "when a later kernel on its stream has ended, the graph has too");
+	exec = exec_of(graph_of(p.function, 1, LONG_NS));
+	tap_ok(exec && !launch(exec, streams[1]) && reads(5, 1, 0) && unknown_on(0, 0) &&
+	       outstanding_on(0, 1), "a known graph runs on one stream");
+	tap_ok(!launch(exec, streams[0]) && reads(6, 2, 0) && unknown_on(2, 2) &&
+	       outstanding_on(0, 0), "and on the other");
+	tap_ok(synced() && reads(6, 0, 0) && unknown_on(0, 0), "they have ended");
+	tap_ok(!launch(exec, streams[0]) && reads(7, 1, 0) && outstanding_on(1, 0) && synced() &&
+	       outstanding_on(0, 0), "and it runs on the first stream alone");
+}
+
 static void updates(void)
 {
 	struct cuda_graph_update info = { 0 };
@@ -343,6 +390,63 @@ static void times(void)
 	       r.functions[busy].longest_ns >= 4 * LONG_NS, "graphs are one of its functions");
 }
 
+static uint64_t busy_of(unsigned int stream)
+{
+	struct gpupart_records r[2];
+
+	return reads_streams(r) ? r[stream].busy_ns : 0;
+}
+
+/* Sleeps while nothing runs. */
+static void idle(void)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = IDLE_NS }, NULL);
+}
+
+/* All launches are followed by a long idle time, which is no busy time. */
+static void idle_times(void)
+{
+	uint64_t first;
+	P exec;
+
+	if (!begin())
+		return;
+	for (int i = 0; i < 3; i++) {
+		if (program_launch(&p, streams[0], 1, 1000) || cuStreamSynchronize(streams[0]))
+			tap_ok(false, "launch %d", i);
+		idle();
+	}
+	first = busy_of(0);
+	tap_ok(first && first < IDLE_NS, "busy for %llu us, the waits show the ends",
+	       first / 1000ull);
+	idle();
+	tap_ok(busy_of(0) == first && busy_ns() == first, "and not longer while nothing runs");
+	exec = exec_of(graph_of(p.function, 1, LONG_NS));
+	tap_ok(exec && !launch(exec, streams[1]) && !cuStreamSynchronize(streams[1]),
+	       "a graph on a stream without kernels");
+	idle();
+	first = busy_of(1);
+	tap_ok(first >= LONG_NS && first < IDLE_NS, "its stream was busy for %llu us",
+	       first / 1000ull);
+	tap_ok(!program_launch(&p, streams[1], 1, 1000) && synced() && busy_of(1) > first,
+	       "a kernel on the same stream adds its time");
+}
+
+/* A program that never waits. The first read shows the end, and later reads change nothing. */
+static void never_waits(void)
+{
+	uint64_t first;
+
+	if (!begin())
+		return;
+	tap_ok(!program_launch(&p, streams[0], 1, 1000), "a launch without a wait");
+	idle();
+	first = busy_of(0);
+	idle();
+	tap_ok(first && busy_of(0) == first && busy_ns() == first, "busy for %llu us, read twice",
+	       first / 1000ull);
+}
+
 static void lost_records(void)
 {
 	P exec;
@@ -396,7 +500,8 @@ static void lost_context(void)
 		if (program_launch(&p, streams[1], 1, 1000) || cuStreamSynchronize(streams[1]))
 			break;
 	tap_ok(cuStreamSynchronize(streams[1]) && read_of(0, &r, &busy) && busy == 1 &&
-	       r.outstanding >= 2, "a kernel fails: %llu outstanding", (U64)r.outstanding);
+	       r.outstanding + r.unknown >= 2, "a kernel fails: %llu outstanding, %llu unknown",
+	       (U64)r.outstanding, (U64)r.unknown);
 	cuCtxDestroy(p.ctx);
 	tap_ok(read_of(0, &r, &busy) && busy == 1 && r.unknown >= 2 && !r.all_known,
 	       "its context is destroyed: %llu unknown", (U64)r.unknown);
@@ -468,7 +573,7 @@ static void wraps(void)
 	exec = exec_of(graph_of(p.function, 1, 100 * LONG_NS));
 	memcpy(rings, shown->rings, sizeof(rings));
 	tap_ok(launched(exec, 1) && runs(first, 1) && reads(0x25555555aull, 0, 0) &&
-	       !memcmp(rings, shown->rings, RECORDS_GRAPH_RING * sizeof(rings[0])),
+	       !memcmp(&rings[1], &shown->rings[1], (RECORDS_GRAPH_RING - 1) * sizeof(rings[0])),
 	       "more graphs than there can be are none");
 }
 
@@ -521,8 +626,14 @@ static void drains(void)
 	       "it has ended, and a later launch does not count");
 	gpupart_records_drain(reader);
 	tap_ok(gpupart_records_drained(gp, reader) == 0, "which counts for the next change");
-	tap_ok(launched(odd, 1) && gpupart_records_drained(gp, reader) == -ENODATA,
+	tap_ok(launched(odd, 1) && synced() && gpupart_records_drained(gp, reader) == 1,
+	       "it has ended, and a later graph without records does not count");
+	gpupart_records_drain(reader);
+	tap_ok(gpupart_records_drained(gp, reader) == -ENODATA,
 	       "a graph without records: unknown (%s)", gpupart_error(gp));
+	tap_ok(!program_launch(&p, streams[0], 1, 100) && synced() &&
+	       gpupart_records_drained(gp, reader) == 1,
+	       "until a later kernel on its stream has ended");
 	gpupart_records_close(reader);
 }
 
@@ -551,9 +662,12 @@ static const struct scenario scenarios[] = {
 	{ "drains", drains, "@b", { NULL }, NULL },
 	{ "several-sets", several_sets, "@b", { NULL }, NULL },
 	{ "unknown", unknown, "@b", { NULL }, NULL },
+	{ "each-stream", each_stream, "@b", { NULL }, NULL },
 	{ "updates", updates, "@b", { NULL }, NULL },
 	{ "sets", sets, "@b", { NULL }, NULL },
 	{ "times", times, "@b", { "GPUPART_SIM_FAULTS=host-clock" }, NULL },
+	{ "idle-times", idle_times, "@b", { "GPUPART_SIM_FAULTS=host-clock,host-thread" }, NULL },
+	{ "never-waits", never_waits, "@b", { "GPUPART_SIM_FAULTS=host-clock,host-thread" }, NULL },
 	{ "lost-records", lost_records, "@b", { "GPUPART_SIM_FAULTS=release-lost" }, prepare },
 	{ "slots-busy", slots_busy, "@b", { "GPUPART_SIM_FAULTS=release-busy" }, prepare },
 	{ "contexts", contexts, "@b", { NULL }, NULL },

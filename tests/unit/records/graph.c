@@ -78,11 +78,11 @@ static bool node_build(struct executable *e, unsigned int n, void *function)
 /* The first launch builds the nodes. */
 static void launch_graph(struct executable *e, struct fake_graph *graph, int result)
 {
-	records_graph_begins(e->mark, records);
+	records_graph_begins(e->mark, records, NULL, 0);
 	records_mark_built(e->mark, e->nr_built);
 	for (unsigned int n = 0; graph && n < graph->nr; n++)
 		node_build(e, n, graph->functions[n]);
-	records_graph_ends(e->mark, records, result);
+	records_graph_ends(e->mark, records, NULL, 0, result);
 	e->nr_built = records_mark_built(e->mark, 0);
 }
 
@@ -91,11 +91,11 @@ static bool relaunch(struct executable *e, unsigned int a, void *is, unsigned in
 {
 	bool counts;
 
-	records_graph_begins(e->mark, records);
+	records_graph_begins(e->mark, records, NULL, 0);
 	records_mark_built(e->mark, e->nr_built);
 	counts = node_build(e, a, is);
 	node_build(e, b, other);
-	records_graph_ends(e->mark, records, 0);
+	records_graph_ends(e->mark, records, NULL, 0, 0);
 	e->nr_built = records_mark_built(e->mark, 0);
 	return counts;
 }

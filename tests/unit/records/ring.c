@@ -252,8 +252,8 @@ static bool reads_of(const struct stream *s, uint64_t issued, uint64_t outstandi
 	struct gpupart_records_reader *reader;
 	struct gpupart_records r;
 	bool good = !gpupart_records_open(gp, 0, PCI, &reader) &&
-		    !records_read_ring(gp, reader, records_ring_of(records, (uintptr_t)s->tmd), &r,
-				       sizeof(r));
+		    !records_read_ring(gp, reader, records,
+				       records_ring_of(records, (uintptr_t)s->tmd), &r, sizeof(r));
 
 	gpupart_records_close(reader);
 	*busy = r.busy_ns;
