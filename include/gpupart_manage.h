@@ -483,9 +483,10 @@ struct gpupart_records {
 	/* Time that is in kernels_ns but not in busy_ns, because it was known too late. */
 	uint64_t late_ns;
 	/*
-	 * Graph launches without a record on default streams. A graph has no record, for example
-	 * because its last node is not a kernel. Such launches on other streams count in
-	 * @unrecorded instead.
+	 * Graph launches without a record whose stream is unknown. A graph has no record, for
+	 * example, if its last node is not a kernel. Default streams are unknown, and all streams
+	 * if streams cannot have sets or the program never called gpupart_attach(). Launches on
+	 * other streams count in @unrecorded instead.
 	 */
 	uint64_t graphs;
 	/*
