@@ -219,7 +219,7 @@ __attribute__((cold)) void records_settle(void)
 		struct records *records = all[i];
 		uint64_t left = atomic_load(&records->used);
 
-		if (!left || !records_totals_lock(records))
+		if (!left || !records_totals_try(records))
 			continue;
 		for (; left; left &= left - 1) {
 			struct records_ring *ring = &records->rings[__builtin_ctzll(left)];

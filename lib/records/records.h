@@ -556,8 +556,8 @@ int records_read_ring(struct gpupart *gp, struct gpupart_records_reader *reader,
 		      const struct records_ring *ring, struct gpupart_records *result, size_t size);
 
 /*
- * Adds all launches of this process that have ended to the totals. The launch callback must not
- * call this function.
+ * Adds all launches of this process that have ended to the totals. If another thread is writing the
+ * totals of a GPU, leaves them to this thread. The launch callback must not call this function.
  */
 GPUPART_PRIVATE
 void records_settle(void);

@@ -45,11 +45,12 @@ struct records_ring *ring_prepare(const struct records *records, struct records_
 
 void records_stream_gone(struct records *records, uint64_t tmd)
 {
-	struct records_ring *ring = records_ring_of(records, tmd);
+	struct records_ring *ring;
 
-	if (ring && atomic_compare_exchange_strong(&ring->tmd, &tmd, 0) &&
-	    !atomic_load(&ring->broken))
-		atomic_fetch_or(&records->free, 1ull << ring->number);
+	/* If a kernel and a graph are launched first at the same time, the stream has two rings. */
+	while ((ring = records_ring_of(records, tmd)))
+		if (atomic_exchange(&ring->tmd, 0) == tmd && !atomic_load(&ring->broken))
+			atomic_fetch_or(&records->free, 1ull << ring->number);
 }
 
 __attribute__((cold)) void records_context_gone(struct records *records, const void *ctx)
