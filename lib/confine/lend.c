@@ -103,7 +103,7 @@ static void drop_lender(void)
 	}
 	while (!nr_calls && (from = earlier)) {
 		earlier = from->next;
-		munmap(from->head, sizeof(struct report_memory));
+		munmap(from->memory, sizeof(*from->memory));
 		free(from);
 	}
 }
@@ -136,12 +136,10 @@ static __attribute__((noinline)) void take_lender(void)
 	from = malloc(sizeof(*from));
 	if (!from || gpupart_tpcset_empty(&lender.tpcs) ||
 	    !gpupart_tpcset_subset(&lender.tpcs, &all) ||
-	    memfd_map(NULL, lender.report, REPORT_NAME, REPORT_MAGIC, sizeof(struct report_memory),
-		      &from->head)) {
+	    report_map(NULL, lender.report, &from->memory)) {
 		free(from);
 		return;
 	}
-	from->memory = &((struct report_memory *)from->head)->lend;
 	tmd_map_convert(&gpu->driver.map, &lender.tpcs, &from->tpcs);
 	atomic_store(&lend_from, from);
 }

@@ -30,9 +30,8 @@ extern atomic_bool lend_used;
 
 /* The part of a lender that the callback reads. The members never change. */
 struct lend_from {
-	const struct lend_memory *memory;
+	struct report_memory *memory;
 	struct tmd_allow tpcs;
-	struct memfd_head *head;	/* head of the memory that contains @memory */
 	struct lend_from *next;		/* the next entry in the list of earlier lenders */
 };
 
@@ -61,7 +60,7 @@ void lend_ends(int result);
  */
 static inline bool lend_is_idle(const struct lend_from *from)
 {
-	return from && atomic_load_explicit(&from->memory->busy, memory_order_acquire) ==
+	return from && atomic_load_explicit(&from->memory->lend.busy, memory_order_acquire) ==
 		       atomic_load_explicit(&report_lend->idle, memory_order_relaxed) &&
 	       records_counter() < atomic_load_explicit(&report_lend->lease, memory_order_relaxed);
 }

@@ -104,15 +104,15 @@ void gpupart_lend_change(struct gpupart_report *report, uint64_t depth_ns, uint6
 
 int gpupart_lending_get(struct gpupart *gp, const char *id, struct gpupart_lending *lending)
 {
-	struct lend_lender lender = { .report = "" };
+	struct report_memory *memory;
 	const struct lend_memory *lend;
-	struct memfd_head *head;
-	int err = memfd_map(gp, id, REPORT_NAME, REPORT_MAGIC, sizeof(struct report_memory), &head);
+	struct lend_lender lender;
+	int err = report_map(gp, id, &memory);
 	uint64_t now = clock_monotonic_ns(), number;
 
 	if (err)
 		return err;
-	lend = &((struct report_memory *)head)->lend;
+	lend = &memory->lend;
 	*lending = (struct gpupart_lending){
 		.depth_ns = lend->depth_ns & INT64_MAX, .limit_ns = lend->limit_ns & INT64_MAX,
 		.counts = counts_of(lend),
@@ -134,17 +134,18 @@ int gpupart_lending_get(struct gpupart *gp, const char *id, struct gpupart_lendi
 	}
 	for (unsigned int n = 0; n < LEND_MAX_BORROWERS; n++)
 		lending->nr_borrowers += atomic_load(&lend->borrowers[n]) >= now;
-	munmap(head, sizeof(struct report_memory));
+	munmap(memory, sizeof(*memory));
 	return 0;
 }
 
 /*
- * Returns true if the run of @memory borrows. The result does not depend on the limit, so that
- * borrowers cannot form a cycle.
+ * If the run of @lender itself borrows, returns -EBUSY. The result does not depend on the limit, so
+ * that borrowers cannot form a cycle.
  */
-static bool borrows(const struct report_memory *memory)
+static int refuse_borrower(struct gpupart *gp, const struct gpupart_lender *lender)
 {
-	return memory->lend.limit_ns || *memory->lend.name;
+	return lender->memory->lend.limit_ns || *lender->memory->lend.name ?
+	       ctx_fail(gp, -EBUSY, "the lender itself borrows TPCs") : 0;
 }
 
 /*
@@ -337,7 +338,6 @@ int gpupart_lender_open(struct gpupart *gp, struct gpupart_report *report, const
 			const struct gpupart_tpcset *within, struct gpupart_lender **opened)
 {
 	struct gpupart_lender *lender = calloc(1, sizeof(*lender));
-	struct memfd_head *head;
 	int err;
 
 	if (!lender)
@@ -351,12 +351,7 @@ int gpupart_lender_open(struct gpupart *gp, struct gpupart_report *report, const
 		memset(&lender->within, 0xff, sizeof(lender->within));
 	lender->counter = records_counter();
 	lender->ns = lender->looked_ns = clock_monotonic_ns();
-	err = memfd_map(gp, id, REPORT_NAME, REPORT_MAGIC, sizeof(*lender->memory), &head);
-	if (!err) {
-		lender->memory = (struct report_memory *)head;
-		if (borrows(lender->memory))
-			err = ctx_fail(gp, -EBUSY, "the lender itself borrows TPCs");
-	}
+	err = report_map(gp, id, &lender->memory) ?: refuse_borrower(gp, lender);
 	/*
 	 * Set @lends first. If a process starts now, it sees @lends, or the code below finds the
 	 * process.
@@ -392,24 +387,23 @@ int gpupart_lender_open(struct gpupart *gp, struct gpupart_report *report, const
 static int check_same(struct gpupart *gp, struct gpupart_lender *lender)
 {
 	struct gpupart_tpcset all = { { 0 } }, set;
-	int err = 0;
+	int err;
 
-	for (unsigned int n = 0; !err && n < lender->nr; n++) {
+	for (unsigned int n = 0; n < lender->nr; n++) {
 		err = gpupart_remote_get(gp, lender->remotes[n], &set);
-		if (!err)
-			all = gpupart_tpcset_or(&all, &set);
+		if (err)
+			return err;
+		all = gpupart_tpcset_or(&all, &set);
 	}
-	if (!err && (atomic_load(&lender->memory->lend.attached) != lender->attached ||
-		     !gpupart_tpcset_equal(&lender->tpcs, &all)))
-		err = -EAGAIN;
-	if (!err && clock_monotonic_ns() - lender->limits_ns > LIMITS_NS) {
+	if (atomic_load(&lender->memory->lend.attached) != lender->attached ||
+	    !gpupart_tpcset_equal(&lender->tpcs, &all))
+		return -EAGAIN;
+	if (clock_monotonic_ns() - lender->limits_ns > LIMITS_NS) {
 		err = find_lent(gp, lender, &set);
-		if (!err && !gpupart_tpcset_equal(&set, &lender->lent))
-			err = -EAGAIN;
+		if (err || !gpupart_tpcset_equal(&set, &lender->lent))
+			return err ?: -EAGAIN;
 	}
-	if (!err && borrows(lender->memory))
-		err = ctx_fail(gp, -EBUSY, "the lender itself borrows TPCs");
-	return err;
+	return refuse_borrower(gp, lender);
 }
 
 int gpupart_lender_update(struct gpupart *gp, struct gpupart_lender *lender)

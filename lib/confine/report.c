@@ -69,13 +69,11 @@ static struct gpupart_report_process *place_again(struct report_memory *memory)
 static int take_place(struct gpupart *gp, const char *id)
 {
 	struct report_memory *memory;
-	struct memfd_head *head;
 	unsigned int nr;
-	int err = memfd_map(gp, id, REPORT_NAME, REPORT_MAGIC, sizeof(*memory), &head);
+	int err = report_map(gp, id, &memory);
 
 	if (err)
 		return err;
-	memory = (struct report_memory *)head;
 	report_lend = &memory->lend;
 	nr = atomic_fetch_add(&memory->nr, 1);
 	own = nr < REPORT_MAX_PROCESSES ? &memory->processes[nr] : place_again(memory);

@@ -86,6 +86,17 @@ struct report_memory {
 	struct lend_memory lend;
 };
 
+/* Maps the report with the id @id. Errors are those of memfd_map(). */
+static inline int report_map(struct gpupart *gp, const char *id, struct report_memory **memory)
+{
+	struct memfd_head *head;
+	int err = memfd_map(gp, id, REPORT_NAME, REPORT_MAGIC, sizeof(**memory), &head);
+
+	if (!err)
+		*memory = (struct report_memory *)head;
+	return err;
+}
+
 /* True if this process has called gpupart_report_start(). */
 extern atomic_bool report_joined;
 
