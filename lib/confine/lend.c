@@ -6,7 +6,6 @@
  */
 #include <sched.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 #include "lib/confine/lend.h"
@@ -120,16 +119,14 @@ static __attribute__((noinline)) void take_lender(void)
 	struct lend_from *from;
 
 	drop_lender();
-	lender.report[sizeof(lender.report) - 1] = 0;
+	lender.report[sizeof(lender.report) - 1] = lender.pci[sizeof(lender.pci) - 1] = 0;
 	atomic_thread_fence(memory_order_acquire);
 	if (number & 1 || atomic_load(&report_lend->number) != number)
 		return;
 	taken = number;
 	depth_ns = depth;
 	limit_ns = limit;
-	for (unsigned int n = 0; *lender.report && (gpu = scope_gpu(n)); n++)
-		if (!strncmp(gpu->driver.topo->info.pci, lender.pci, sizeof(lender.pci)))
-			break;
+	gpu = *lender.report ? scope_gpu_of(driver_gpu_find(lender.pci)) : NULL;
 	if (!gpu)
 		return;
 	all = gpupart_topology_all(gpu->driver.topo);

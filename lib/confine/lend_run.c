@@ -345,10 +345,7 @@ int gpupart_lender_open(struct gpupart *gp, struct gpupart_report *report, const
 	lender->own = lend_of(report);
 	lender->place = LEND_MAX_BORROWERS;
 	snprintf(lender->pci, sizeof(lender->pci), "%s", pci);
-	if (within)
-		lender->within = *within;
-	else
-		memset(&lender->within, 0xff, sizeof(lender->within));
+	lender->within = within ? *within : gpupart_tpcset_first(GPUPART_MAX_TPCS);
 	lender->counter = records_counter();
 	lender->ns = lender->looked_ns = clock_monotonic_ns();
 	err = report_map(gp, id, &lender->memory) ?: refuse_borrower(gp, lender);
