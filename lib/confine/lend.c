@@ -34,13 +34,9 @@ struct lend_kernel {
 };
 
 struct outstanding {
-	struct lend_kernel *kernel;
-	const struct records *records;
-	const struct records_ring *ring;
-	uint64_t key, seq, ns;
+	struct scope_lend call;	/* if @call.got is true, the launch's time is in lent_ns */
 	bool counted;		/* the launch's time is in counted_ns; if false, no launch waits
 				 * for this launch */
-	bool lent;		/* the launch's time is in lent_ns */
 	bool queued;		/* at the launch, its predecessor had not ended */
 };
 
@@ -181,21 +177,21 @@ static struct lend_kernel *find_kernel(uint64_t key)
  */
 static void learn(const struct outstanding *o, uint64_t ns)
 {
-	struct lend_kernel *kernel = o->kernel;
-	uint64_t *longest = &kernel->longest_ns[o->lent];
-	bool over = o->lent && ns > limit_ns + (o->queued ? 0 : CLOCKS_NS);
+	struct lend_kernel *kernel = o->call.kernel;
+	bool lent = o->call.got, over = lent && ns > limit_ns + (o->queued ? 0 : CLOCKS_NS);
+	uint64_t *longest = &kernel->longest_ns[lent];
 
-	if (!ns || kernel->key != o->key)
+	if (!ns || kernel->key != o->call.key)
 		return;
-	if (o->queued && !kernel->exact[o->lent] && kernel->runs[o->lent] >= LEND_COLD &&
-	    !(o->lent && *longest > limit_ns)) {
-		kernel->exact[o->lent] = true;
+	if (o->queued && !kernel->exact[lent] && kernel->runs[lent] >= LEND_COLD &&
+	    !(lent && *longest > limit_ns)) {
+		kernel->exact[lent] = true;
 		*longest = 0;
 	}
 	/* The kernel runs too long, so it may no longer use lent TPCs. */
 	if (over && *longest <= limit_ns)
 		atomic_fetch_add(&report_lend->revoked, 1);
-	if ((++kernel->runs[o->lent] > LEND_COLD && o->queued == kernel->exact[o->lent]) || over)
+	if ((++kernel->runs[lent] > LEND_COLD && o->queued == kernel->exact[lent]) || over)
 		*longest = ns > *longest ? ns : *longest;
 }
 
@@ -206,7 +202,7 @@ static void discount_all(void)
 {
 	for (unsigned int n = 0; n < nr_outstanding; n++) {
 		if (outstanding[n].counted)
-			counted_ns -= outstanding[n].ns;
+			counted_ns -= outstanding[n].call.ns;
 		outstanding[n].counted = false;
 	}
 	nr_stuck = nr_outstanding;
@@ -216,11 +212,11 @@ static void discount_all(void)
 static void discount(const struct outstanding *o)
 {
 	if (o->counted)
-		counted_ns -= o->ns;
+		counted_ns -= o->call.ns;
 	else
 		nr_stuck--;
-	if (o->lent)
-		lent_ns -= o->ns;
+	if (o->call.got)
+		lent_ns -= o->call.ns;
 }
 
 /* Removes the launches that have ended, and learns their times. */
@@ -232,7 +228,7 @@ static void settle(void)
 	for (unsigned int n = 0; n < nr_outstanding; n++) {
 		struct outstanding *o = &outstanding[n];
 
-		if (!records_ended(o->records, o->ring, o->seq, &ns)) {
+		if (!records_ended(o->call.records, o->call.ring, o->call.seq, &ns)) {
 			outstanding[kept++] = *o;
 			continue;
 		}
@@ -340,10 +336,7 @@ void lend_ends(int result)
 	if (full)
 		discount(&outstanding[--nr_outstanding]);
 	if (kept)
-		outstanding[nr_outstanding++] = (struct outstanding){
-			call.kernel, call.records, call.ring, call.key, call.seq, call.ns,
-			true, call.got, queued,
-		};
+		outstanding[nr_outstanding++] = (struct outstanding){ call, true, queued };
 	else
 		counted_ns -= call.ns;
 	if (full)
