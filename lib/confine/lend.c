@@ -255,30 +255,26 @@ static bool has_room(uint64_t ns, bool lent)
  */
 static __attribute__((noinline)) bool wait_for_room(uint64_t ns, bool lent)
 {
-	const struct timespec pause = { .tv_nsec = PAUSE_NS };
 	const uint64_t most = 2 * depth_ns, start = clock_monotonic_ns();
 	const uint64_t until = start + (most < LEND_LEAST_WAIT ? LEND_LEAST_WAIT : most);
-	bool room;
 
 	atomic_fetch_add(&report_lend->waited, 1);
-	while (!(room = has_room(ns, lent)) && clock_monotonic_ns() < until) {
+	while (clock_monotonic_ns() < until) {
 		pthread_mutex_unlock(&lock);
 		/* A sleep ends 100 us late. In this time the GPU could become idle. */
 		if (clock_monotonic_ns() - start < SPIN_NS)
 			sched_yield();
 		else
-			nanosleep(&pause, NULL);
+			nanosleep(&(struct timespec){ .tv_nsec = PAUSE_NS }, NULL);
 		pthread_mutex_lock(&lock);
 		settle();
+		if (has_room(ns, lent))
+			return true;
 	}
-	if (!room) {
-		/*
-		 * The outstanding launches may be waiting for this launch or for later launches.
-		 */
-		discount_all();
-		atomic_fetch_add(&report_lend->expired, 1);
-	}
-	return room;
+	/* The outstanding launches may be waiting for this launch or for later launches. */
+	discount_all();
+	atomic_fetch_add(&report_lend->expired, 1);
+	return false;
 }
 
 void lend_begins(const void *function, const void *ctx, const unsigned int grid[3], bool plain)

@@ -154,23 +154,21 @@ static int refuse_borrower(struct gpupart *gp, const struct gpupart_lender *lend
  */
 static int add_process(struct gpupart *gp, struct gpupart_lender *lender, int pid, const char *pci)
 {
+	struct gpupart_remote *remote = NULL;
 	struct gpupart_tpcset set;
-	unsigned int n = lender->nr;
-	int err = gpupart_remote_open(gp, pid, pci, &lender->remotes[n]);
+	int err = gpupart_remote_open(gp, pid, pci, &remote) ?:
+		  gpupart_remote_get(gp, remote, &set);
 
-	if (err)
-		return err;
-	err = gpupart_remote_get(gp, lender->remotes[n], &set);
 	if (!err && gpupart_tpcset_empty(&set))
 		err = ctx_fail(gp, -EINVAL, "process %d has no set that it could lend", pid);
-	err = err ?: gpupart_records_open(gp, pid, pci, &lender->readers[n]);
+	err = err ?: gpupart_records_open(gp, pid, pci, &lender->readers[lender->nr]);
 	if (err) {
-		gpupart_remote_close(lender->remotes[n]);
+		gpupart_remote_close(remote);
 		return err;
 	}
-	lender->nr++;
+	lender->remotes[lender->nr++] = remote;
 	lender->tpcs = gpupart_tpcset_or(&lender->tpcs, &set);
-	gpupart_remote_lends(lender->remotes[n]);
+	gpupart_remote_lends(remote);
 	return 0;
 }
 
@@ -182,12 +180,11 @@ static int take_place(struct gpupart *gp, struct gpupart_lender *lender)
 {
 	uint64_t now = clock_monotonic_ns(), until;
 
-	for (unsigned int n = 0; n < LEND_MAX_BORROWERS; n++) {
-		until = atomic_load(&lender->memory->lend.borrowers[n]);
-		lender->place = n;
-		if (until >= now ||
-		    !atomic_compare_exchange_strong(&lender->memory->lend.borrowers[n], &until,
-						    now + LEASE_NS))
+	for (lender->place = 0; lender->place < LEND_MAX_BORROWERS; lender->place++) {
+		_Atomic uint64_t *place = &lender->memory->lend.borrowers[lender->place];
+
+		until = atomic_load(place);
+		if (until >= now || !atomic_compare_exchange_strong(place, &until, now + LEASE_NS))
 			continue;
 		/*
 		 * This run may have had the same lender before, and may still have outstanding
@@ -198,7 +195,6 @@ static int take_place(struct gpupart *gp, struct gpupart_lender *lender)
 			lender->longest_ns = until - now;
 		return 0;
 	}
-	lender->place = LEND_MAX_BORROWERS;
 	return ctx_fail(gp, -ENOSPC, "it lends to %d other runs already", LEND_MAX_BORROWERS);
 }
 
@@ -258,7 +254,7 @@ static bool has_turn(struct gpupart_lender *lender, bool idle)
 {
 	struct lend_memory *lends = &lender->memory->lend, *own = lender->own;
 	uint64_t now = clock_monotonic_ns(), since = now - lender->looked_ns;
-	uint64_t until = atomic_load(&lends->until), turn = lender->place;
+	uint64_t until = atomic_load(&lends->until), turn = lender->place, most;
 	unsigned int next = find_next(lender, now);
 
 	lender->looked_ns = now;
@@ -268,10 +264,9 @@ static bool has_turn(struct gpupart_lender *lender, bool idle)
 		return false;
 	}
 	/* Launches on lent TPCs may be queued after launches on the run's own TPCs. */
-	if (lender->longest_ns < own->depth_ns)
-		lender->longest_ns = own->depth_ns;
-	if (lender->longest_ns < own->limit_ns)
-		lender->longest_ns = own->limit_ns;
+	most = own->depth_ns > own->limit_ns ? own->depth_ns : own->limit_ns;
+	if (lender->longest_ns < most)
+		lender->longest_ns = most;
 	lender->used_ns += idle ? since : 0;
 	if (next == lender->place)
 		lender->used_ns = lender->ends_ns = 0;
@@ -427,8 +422,7 @@ void gpupart_lender_close(struct gpupart_lender *lender)
 {
 	if (!lender)
 		return;
-	if (lender->own)
-		show(lender->own, "", "", &(struct gpupart_tpcset){ { 0 } });
+	show(lender->own, "", "", &(struct gpupart_tpcset){ { 0 } });
 	if (lender->place < LEND_MAX_BORROWERS) {
 		if (lender->longest_ns)
 			claim(lender, lender->own->claimed, clock_monotonic_ns());
