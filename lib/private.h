@@ -244,10 +244,11 @@ int gpupart_report_start(struct gpupart *gp, const char *id);
 /*
  * In libgpupart-manage.so.0. Sets bounds for the outstanding launches of a run. Lending between
  * runs requires these bounds. The processes of the run read the bounds in their report. Call
- * this function before the program starts. In each process of the run, the outstanding launches
- * together take at most @depth_ns nanoseconds, and the outstanding launches that use lent TPCs
- * at most @limit_ns nanoseconds. This applies to launches whose times are known. If @limit_ns is
- * 0, no launch may use lent TPCs.
+ * this function before the program starts. While the program runs, only the run's watcher may
+ * call this function again, to change the bounds. In each process of the run, the outstanding
+ * launches together take at most @depth_ns nanoseconds, and the outstanding launches that use
+ * lent TPCs at most @limit_ns nanoseconds. This applies to launches whose times are known. If
+ * @limit_ns is 0, no launch may use lent TPCs.
  */
 void gpupart_lend_bound(struct gpupart_report *report, uint64_t depth_ns, uint64_t limit_ns);
 
@@ -260,7 +261,6 @@ void gpupart_lend_bound(struct gpupart_report *report, uint64_t depth_ns, uint64
 struct gpupart_lend_counts {
 	uint64_t lent, revoked, waited, expired, unbounded;
 };
-void gpupart_lend_counts(const struct gpupart_report *report, struct gpupart_lend_counts *counts);
 
 /*
  * Stores the name of the lender's job in the report of a borrower, for gpupart_lending_get(). If
@@ -268,9 +268,6 @@ void gpupart_lend_counts(const struct gpupart_report *report, struct gpupart_len
  * which is 1 or more. Call this before the program starts.
  */
 void gpupart_lend_name(struct gpupart_report *report, const char *job, unsigned int weight);
-
-/* Changes the bounds of a running program. Only the run's watcher may call it. */
-void gpupart_lend_change(struct gpupart_report *report, uint64_t depth_ns, uint64_t limit_ns);
 
 /* What the processes of a run may borrow. The run writes these values itself. */
 struct gpupart_lending {

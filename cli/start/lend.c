@@ -263,7 +263,7 @@ static void set_limit(uint64_t limit_ns)
 	const struct lend_wishes *wishes = watch.wishes;
 	uint64_t depth_ns = wishes->depth || !limit_ns ? wishes->depth_ns : depth_of(limit_ns);
 
-	gpupart_lend_change(watch.report, depth_ns, limit_ns / (watch.nr_own ?: 1));
+	gpupart_lend_bound(watch.report, depth_ns, limit_ns / (watch.nr_own ?: 1));
 }
 
 /* Finds the lender's processes. Returns 0, or -EAGAIN after a message. */
@@ -520,24 +520,23 @@ pid_t lend_watch(struct args *args, const struct lend_wishes *wishes,
 	return pid < 0 ? 0 : pid;
 }
 
-void lend_say(const struct lend_wishes *wishes, const struct gpupart_report *report,
-	      bool simulated)
+void lend_say(const struct lend_wishes *wishes, const char *id, bool simulated)
 {
-	struct gpupart_lend_counts counts;
+	struct gpupart_lending lending;
+	const struct gpupart_lend_counts *counts = &lending.counts;
 
-	if (!lend_is_asked(wishes))
+	if (!lend_is_asked(wishes) || gpupart_lending_get(NULL, id, &lending))
 		return;
-	gpupart_lend_counts(report, &counts);
 	if (wishes->job)
 		remark(
 			"%llu launches could also use idle TPCs of '%s'%s; %llu kernels used these TPCs for too long",
-			(unsigned long long)counts.lent, wishes->job,
-			simulated ? " (simulated)" : "", (unsigned long long)counts.revoked);
-	if (counts.unbounded)
+			(unsigned long long)counts->lent, wishes->job,
+			simulated ? " (simulated)" : "", (unsigned long long)counts->revoked);
+	if (counts->unbounded)
 		remark(
 			"%llu launches had no completion record, so their time was not bounded%s: see 'gpupart doctor'",
-			(unsigned long long)counts.unbounded, simulated ? " (simulated)" : "");
-	if (counts.expired)
+			(unsigned long long)counts->unbounded, simulated ? " (simulated)" : "");
+	if (counts->expired)
 		remark("%llu launches stopped waiting before earlier launches had ended%s",
-		       (unsigned long long)counts.expired, simulated ? " (simulated)" : "");
+		       (unsigned long long)counts->expired, simulated ? " (simulated)" : "");
 }

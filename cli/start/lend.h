@@ -60,8 +60,10 @@ void lend_prepare(const struct lend_wishes *wishes, struct gpupart_report *repor
 pid_t lend_watch(struct args *args, const struct lend_wishes *wishes,
 		struct gpupart_report *report, const char *id);
 
-/* Prints on stderr how many launches used lent TPCs. Called at the end of the run. */
-void lend_say(const struct lend_wishes *wishes, const struct gpupart_report *report,
-	      bool simulated);
+/*
+ * Prints on stderr how many launches used lent TPCs. Called at the end of the run with the report
+ * @id.
+ */
+void lend_say(const struct lend_wishes *wishes, const char *id, bool simulated);
 
 #endif

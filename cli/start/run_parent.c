@@ -189,7 +189,7 @@ static int supervise(struct run *run, int fd)
 	run->watch = witness_watch(run->args->simulated);
 	wstatus = parent_wait(&parent);
 	run_report_say(run->report, &run->witness, run->args);
-	lend_say(&run->wishes->lend, run->report, run->args->simulated);
+	lend_say(&run->wishes->lend, run->id, run->args->simulated);
 	if (run->wishes->strict)
 		run_report_say_hidden(run->report, &run->witness, run->args->simulated);
 	if (!run->wishes->strict || !was_breached(run))

@@ -53,12 +53,6 @@ static struct lend_memory *lend_of(const struct gpupart_report *report)
 	return &((struct report_memory *)((const struct memfd *)report)->head)->lend;
 }
 
-void gpupart_lend_bound(struct gpupart_report *report, uint64_t depth_ns, uint64_t limit_ns)
-{
-	lend_of(report)->depth_ns = depth_ns;
-	lend_of(report)->limit_ns = limit_ns;
-}
-
 /*
  * The program may write any value to this memory. So limit the value to the range of a JSON
  * number.
@@ -66,20 +60,6 @@ void gpupart_lend_bound(struct gpupart_report *report, uint64_t depth_ns, uint64
 static uint64_t read_count(const _Atomic uint64_t *count)
 {
 	return atomic_load(count) & INT64_MAX;
-}
-
-static struct gpupart_lend_counts counts_of(const struct lend_memory *lend)
-{
-	return (struct gpupart_lend_counts){
-		.lent = read_count(&lend->lent), .revoked = read_count(&lend->revoked),
-		.waited = read_count(&lend->waited), .expired = read_count(&lend->expired),
-		.unbounded = read_count(&lend->unbounded),
-	};
-}
-
-void gpupart_lend_counts(const struct gpupart_report *report, struct gpupart_lend_counts *counts)
-{
-	*counts = counts_of(lend_of(report));
 }
 
 void gpupart_lend_name(struct gpupart_report *report, const char *job, unsigned int weight)
@@ -90,7 +70,7 @@ void gpupart_lend_name(struct gpupart_report *report, const char *job, unsigned 
 	lend->weight = weight;
 }
 
-void gpupart_lend_change(struct gpupart_report *report, uint64_t depth_ns, uint64_t limit_ns)
+void gpupart_lend_bound(struct gpupart_report *report, uint64_t depth_ns, uint64_t limit_ns)
 {
 	struct lend_memory *own = lend_of(report);
 
@@ -115,7 +95,11 @@ int gpupart_lending_get(struct gpupart *gp, const char *id, struct gpupart_lendi
 	lend = &memory->lend;
 	*lending = (struct gpupart_lending){
 		.depth_ns = lend->depth_ns & INT64_MAX, .limit_ns = lend->limit_ns & INT64_MAX,
-		.counts = counts_of(lend),
+		.counts = {
+			.lent = read_count(&lend->lent), .revoked = read_count(&lend->revoked),
+			.waited = read_count(&lend->waited), .expired = read_count(&lend->expired),
+			.unbounded = read_count(&lend->unbounded),
+		},
 	};
 	memcpy(lending->lender, lend->name, sizeof(lending->lender));
 	memfd_clean(lending->lender, sizeof(lending->lender));
