@@ -115,7 +115,8 @@ LIB_RECORDS_SRC := \
 	lib/records/graph.c \
 	lib/records/names.c \
 	lib/records/ring.c \
-	lib/records/stream.c
+	lib/records/stream.c \
+	lib/records/totals.c
 
 LIB_RECORDS_MANAGE_SRC := \
 	lib/records/clocks.c \

@@ -2276,6 +2276,9 @@ class Split(Mapping[str, Part]):
     def __init__(self, gpu: Optional[str], within: Optional[TpcsLike], shape: str,
                  sizes: Mapping[str, SizeLike]) -> None:
         """Do not call this: use split()."""
+        for name in sizes:
+            if name == "why" or name.startswith("_") or hasattr(Split, name):
+                raise Error(errno.EINVAL, f"{name}: a part cannot have this name")
         shares = _shares(sizes, shape)
         #: None, or the reason why the parts have ordinary streams.
         self.why: Optional[str] = None

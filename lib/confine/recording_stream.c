@@ -18,7 +18,7 @@ int gpupart_records_stream(struct gpupart *gp, struct gpupart_gpu *gpu, void *st
 		gpupart_records_lack(gpu, why, sizeof(why));
 		return ctx_fail(gp, -EOPNOTSUPP, "no records: %s", *why ? why : gpu->streams_error);
 	}
-	if (!records_ring_of_stream(own, stream, gpu->stream_tmd_offset, &ring))
+	if (!records_ring_of_stream(own, stream, gpu->stream_tmd_offset, false, &ring))
 		return ctx_fail(gp, -EINVAL, "%p is not an existing stream", stream);
 	err = gpupart_records_open(gp, 0, gpu->driver.topo->info.pci, &reader);
 	if (err)

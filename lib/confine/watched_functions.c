@@ -99,6 +99,8 @@ static const struct row {
 	BOTH(cuStreamSynchronize, _ptsz, WAITS, WHAT_WAIT, 0),
 	ONE(cuEventSynchronize, WAITS, WHAT_WAIT, 0),
 	BOTH(cuMemcpyDtoH_v2, _ptds, WAITS, WHAT_WAIT, 0),
+	BOTH(cuStreamQuery, _ptsz, WAITS, WHAT_WAIT, 0),
+	ONE(cuEventQuery, WAITS, WHAT_WAIT, 0),
 	ONE(cuCtxCreate, BEGINS, WHAT_CONTEXT, 0),
 	ONE(cuCtxCreate_v2, BEGINS, WHAT_CONTEXT, 0),
 	ONE(cuCtxCreate_v3, BEGINS, WHAT_CONTEXT, 0),
@@ -279,7 +281,8 @@ static void at_end(const struct row *row, const struct cuda_call_params *params,
 			recording_context(cuda, *(void **)a->first);
 		break;
 	case WHAT_WAIT:
-		records_settle();
+		if (!result)
+			records_settle();
 		break;
 	case WHAT_GREEN_DESTROY:
 		for (unsigned int n = 0; !result && (gpu = scope_gpu(n)); n++)

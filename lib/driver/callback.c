@@ -120,7 +120,7 @@ static inline void call_one(unsigned int n, int cbid, const struct cuda_call_par
  * This function is not inline. Otherwise a function with one observer would have to save more
  * registers on the stack.
  */
-static __attribute__((noinline)) void call_all(unsigned int left, int cbid,
+static __attribute__((noinline, cold)) void call_all(unsigned int left, int cbid,
 					       const struct cuda_call_params *params)
 {
 	unsigned int n;

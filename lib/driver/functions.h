@@ -14,7 +14,8 @@
 	F(22, cuModuleUnload) F(29, cuMemAlloc) F(30, cu64MemAlloc) \
 	F(31, cuMemAllocPitch) F(32, cu64MemAllocPitch) F(87, cuArrayCreate) \
 	F(89, cuArrayDestroy) F(90, cuArray3DCreate) F(115, cuLaunch) \
-	F(116, cuLaunchGrid) F(117, cuLaunchGridAsync) F(121, cuEventSynchronize) \
+	F(116, cuLaunchGrid) F(117, cuLaunchGridAsync) F(120, cuEventQuery) \
+	F(121, cuEventSynchronize) F(125, cuStreamQuery) \
 	F(126, cuStreamSynchronize) F(136, cuCtxSetLimit) F(174, cuGLCtxCreate) \
 	F(187, cuVDPAUCtxCreate) F(228, cu64ArrayCreate) F(230, cu64Array3DCreate) \
 	F(235, cuCtxCreate_v2) F(239, cuGLCtxCreate_v2) F(240, cuVDPAUCtxCreate_v2) \
@@ -45,7 +46,7 @@
 	F(422, cuMemcpyDtoHAsync_v2_ptsz) F(423, cuMemcpyDtoDAsync_v2_ptsz) \
 	F(424, cuMemcpy2DAsync_v2_ptsz) F(425, cuMemcpy3DAsync_v2_ptsz) \
 	F(426, cuMemcpyPeerAsync_ptsz) F(427, cuMemcpy3DPeerAsync_ptsz) \
-	F(440, cuStreamSynchronize_ptsz) F(442, cuLaunchKernel_ptsz) \
+	F(439, cuStreamQuery_ptsz) F(440, cuStreamSynchronize_ptsz) F(442, cuLaunchKernel_ptsz) \
 	F(452, cuOccupancyMaxPotentialBlockSizeWithFlags) \
 	F(477, cuLaunchCooperativeKernel) F(478, cuLaunchCooperativeKernel_ptsz) \
 	F(480, cuLaunchCooperativeKernelMultiDevice) F(485, cuImportExternalMemory) \

@@ -46,6 +46,7 @@ static void rings_reset(struct records *records)
 	atomic_store(&records->free, ~0ull);
 	atomic_store(&records->used, 0);
 	atomic_store(&records->folding, false);
+	atomic_store(&records->claiming, false);
 	records->section = NULL;
 }
 
@@ -221,6 +222,8 @@ __attribute__((cold)) void records_settle(void)
 
 		if (!left || !records_totals_try(records))
 			continue;
+		if (records->nr_running)
+			records->fold_graphs(records);
 		for (; left; left &= left - 1) {
 			struct records_ring *ring = &records->rings[__builtin_ctzll(left)];
 
@@ -228,8 +231,6 @@ __attribute__((cold)) void records_settle(void)
 				while (records_fold_ring(records->shown, ring, UINT_MAX, false))
 					;
 		}
-		if (records->nr_running)
-			records->fold_graphs(records);
 		records_totals_unlock(records, records->shown);
 	}
 }

@@ -6,12 +6,11 @@
  * driver runs the launches of one executable graph one after the other, even if they are on
  * different streams.
  */
-#include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include "lib/core/fork.h"
-#include "lib/records/records.h"
+#include "lib/records/totals.h"
 
 #define MAX_FUNCTIONS	8	/* maximum number of functions of last kernels */
 /*
@@ -165,6 +164,50 @@ static void since_set(struct records *records, struct state_graph *shown, uint64
 	__atomic_store_n(&shown->since, counter, __ATOMIC_RELAXED);
 }
 
+/* Returns the running graph that was launched first after @since, or NULL. */
+static struct records_graph *next_running(struct records *records, uint64_t since)
+{
+	struct records_graph *graph, *next = NULL;
+
+	/* Do not trust the numbers in the state page, because other processes can write to them. */
+	for (unsigned int n = 0; n < STATE_NR_GRAPHS && n < records->shown->nr_graphs; n++) {
+		graph = &records->graphs[n];
+		if (graph->shown->since > since &&
+		    (!next || graph->shown->since < next->shown->since))
+			next = graph;
+	}
+	return next;
+}
+
+/*
+ * Adds the time of the graph's launches that have ended to the busy time of their stream. First
+ * adds the kernels that ran on this stream before the graph. Kernels after the graph must be added
+ * later, because the times of a stream are added in the order of the ends.
+ */
+static void stream_add(struct records *records, struct records_graph *graph)
+{
+	const uint64_t end = atomic_load(&graph->cell->end.time);
+	struct state_clock *clock = &records->shown->clock;
+	struct records_ring *ring = graph->ring;
+	uint64_t begin = graph->added, submitted;
+
+	graph->added = end;
+	if (!ring || atomic_load(&ring->tmd) != graph->tmd)
+		return;
+	records_fold_ring(records->shown, ring, graph->before > records_folded(ring) ?
+			  graph->before - records_folded(ring) : 0, false);
+	records_clock_seen(clock, end);
+	submitted = submitted_ns(clock, graph->shown->since);
+	if (begin < submitted)
+		begin = submitted;
+	if (begin < ring->shown->last_end)
+		begin = ring->shown->last_end;
+	if (end > begin) {
+		ring->shown->busy_ns += end - begin;
+		ring->shown->last_end = end;
+	}
+}
+
 /*
  * If all launches of a graph have ended, adds the time of the graph to the totals. This time is
  * one interval, from the submission of the graph's first launch to the end of its last kernel.
@@ -174,32 +217,25 @@ __attribute__((cold)) static void times_add(struct records *records)
 {
 	struct records_ring *ring = &records->rings[RECORDS_GRAPH_RING];
 
-	/* Do not trust the numbers in the state page, because other processes can write to them. */
-	for (unsigned int n = 0; records->nr_running && n < STATE_NR_GRAPHS &&
-	     n < records->shown->nr_graphs; n++) {
-		const struct records_graph *graph = &records->graphs[n];
-		const uint64_t seq = atomic_load(&ring->issued) + 1, at = seq & ring->mask;
-		struct state_ring *on;
-		uint64_t busy;
+	struct records_graph *graph;
+	uint64_t since = 0;
 
-		if (graph->launching || !graph->shown->since || entry_left(graph) > 0)
+	for (unsigned int n = 0; records->nr_running && n < STATE_NR_GRAPHS; n++) {
+		const uint64_t seq = atomic_load(&ring->issued) + 1, at = seq & ring->mask;
+
+		graph = next_running(records, since);
+		if (!graph)
+			return;
+		since = graph->shown->since;
+		stream_add(records, graph);
+		if (graph->launching || entry_left(graph) > 0)
 			continue;
-		on = graph->ring && atomic_load(&graph->ring->tmd) == graph->tmd ?
-		     graph->ring->shown : NULL;
-		/* First add the kernels that ran on the same stream before the graph. */
-		if (on)
-			records_fold_ring(records->shown, graph->ring, UINT_MAX, false);
-		ring->notes[at] = (struct records_note){ graph->shown->since, RECORDS_GRAPH_KEY };
+		ring->notes[at] = (struct records_note){ since, RECORDS_GRAPH_KEY };
 		ring->cells[at] = (struct records_cell){ seq, atomic_load(&graph->cell->end.time) };
 		atomic_store_explicit(&ring->issued, seq, memory_order_relaxed);
 		__atomic_store_n(&ring->shown->issued, seq, __ATOMIC_RELEASE);
-		ring->shown->last_end = on ? on->last_end : 0;
-		busy = ring->shown->busy_ns;
+		ring->shown->last_end = 0;
 		records_fold_ring(records->shown, ring, 1, true);
-		if (on) {
-			on->busy_ns += ring->shown->busy_ns - busy;
-			on->last_end = ring->shown->last_end;
-		}
 		since_set(records, graph->shown, 0);
 	}
 }
@@ -397,7 +433,8 @@ void records_graph_builds(struct records_mark *mark, struct records *records)
  */
 static bool is_known(const struct records_mark *mark, const struct records *records)
 {
-	return mark && !mark->unknown && mark->entry && mark->records == records;
+	return mark && !mark->unknown && mark->entry && mark->records == records &&
+	       records->section;
 }
 
 /* Notes the stream of the next launch. The graph has @left outstanding launches. */
@@ -408,10 +445,13 @@ static void entry_stream(struct records *records, struct records_graph *graph, c
 
 	if (graph->stream != stream || (stream && !ring) ||
 	    (ring && atomic_load(&ring->tmd) != graph->tmd))
-		records_ring_of_stream(records, stream, offset, &ring);
+		records_ring_of_stream(records, stream, offset, true, &ring);
+	graph->mixed = left > 0 && (graph->mixed || ring != graph->ring);
+	if (ring && (left <= 0 || ring != graph->ring))
+		graph->before = atomic_load(&ring->issued);
 	graph->stream = stream;
 	graph->tmd = ring ? atomic_load(&ring->tmd) : 0;
-	graph->ring = left > 0 && ring != graph->ring ? NULL : ring;
+	graph->ring = ring;
 }
 
 void records_graph_begins(struct records_mark *mark, struct records *records, const void *stream,
@@ -425,13 +465,13 @@ void records_graph_begins(struct records_mark *mark, struct records *records, co
 	if (is_known(mark, records)) {
 		int32_t left = entry_left(mark->entry);
 
+		if (left <= 0 || mark->entry->stream != stream)
+			times_add_all(records);
 		/* A launch of the graph was not reported to the library. */
 		if (left < 0)
 			spoil(mark);
-		else if (!left) {
-			times_add_all(records);
+		else if (!left)
 			since_set(records, mark->entry->shown, records_counter());
-		}
 		entry_stream(records, mark->entry, stream, offset, left);
 		mark->entry->launching = true;
 	}
@@ -454,11 +494,13 @@ void records_graph_ends(struct records_mark *mark, struct records *records, cons
 	if (counts)
 		__atomic_fetch_add(&mark->entry->shown->issued, 1, __ATOMIC_RELEASE);
 	else if (maybe_made) {
-		records_ring_of_stream(records, stream, offset, &ring);
+		records_ring_of_stream(records, stream, offset, true, &ring);
 		if (ring)
 			records_unrecorded(ring);
 		else
 			__atomic_fetch_add(&records->shown->graphs, 1, __ATOMIC_RELEASE);
+	} else if (is_known(mark, records) && !entry_left(mark->entry)) {
+		since_set(records, mark->entry->shown, 0);
 	}
 	if (mark && !counts && (maybe_made || (!known && mark->nr_built)))
 		spoil(mark);

@@ -517,12 +517,13 @@ int records_read_ring(struct gpupart *gp, struct gpupart_records_reader *reader,
 	strcpy(own.pci, reader->pci);
 	sum_rings(copy, &own);
 	for (unsigned int n = 0; n < copy->nr_graphs; n++) {
-		const struct records_ring *on = records->graphs[n].ring;
+		const struct records_graph *graph = &records->graphs[n];
+		const struct records_ring *on = graph->ring;
 
-		if (on == ring && on && !copy->graph[n].lost)
-			own.outstanding += reader_graph(reader, n);
-		else if (!on || on == ring)
+		if (!on || graph->mixed || (on == ring && copy->graph[n].lost))
 			own.unknown += reader_graph(reader, n);
+		else if (on == ring && atomic_load(&on->tmd) == graph->tmd)
+			own.outstanding += reader_graph(reader, n);
 	}
 	/* Other launches of graphs may be running on this stream. */
 	own.unknown += copy->graphs + copy->launching;

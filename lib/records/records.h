@@ -243,8 +243,11 @@ struct records_graph {
 	bool launching;			/* a launch of its graph is not counted yet */
 	const void *stream;		/* the stream of the last launch */
 	uint64_t tmd;			/* the address of this stream's TMD, or 0 */
-	/* All outstanding launches are on the stream of this ring. NULL: on any streams. */
-	struct records_ring *_Atomic ring;
+	struct records_ring *_Atomic ring;	/* the ring of this stream, or NULL */
+	atomic_bool mixed;		/* outstanding launches can be on several streams */
+	uint64_t before;		/* number of the last kernel on the ring that was launched
+					 * before the graph */
+	uint64_t added;			/* busy times up to this GPU time are in rings */
 };
 
 struct records {
@@ -265,6 +268,7 @@ struct records {
 	struct records_context contexts[RECORDS_MAX_CONTEXTS];
 	struct records_graph graphs[STATE_NR_GRAPHS];
 	atomic_bool folding;		/* a thread is writing the totals */
+	atomic_bool claiming;		/* a thread is assigning a ring */
 	unsigned int next_ring;		/* the ring with which the next fold begins, below 64 */
 	/* The rate of the clock may be used up to this value of the CPU's counter. */
 	uint64_t clock_until;
@@ -337,13 +341,13 @@ void records_stream_gone(struct records *records, uint64_t tmd);
 void records_context_gone(struct records *records, const void *ctx);
 /*
  * Stores the ring of a stream that the program created in *ring. If the stream has none, assigns a
- * ring. If no ring is free, stores NULL. The stream's object contains the address of its TMD at
- * @offset. If @offset is 0, or if the program did not create @stream, stores NULL and returns
+ * free ring if @claim is true, or stores NULL. The stream's object contains the address of its TMD
+ * at @offset. If @offset is 0, or if the program did not create @stream, stores NULL and returns
  * false.
  */
 GPUPART_PRIVATE
 bool records_ring_of_stream(struct records *records, const void *stream, uint64_t offset,
-			    struct records_ring **ring);
+			    bool claim, struct records_ring **ring);
 /*
  * Counts a launch on the ring's stream that has no record. The launches of one stream end in order.
  * So when the next launch with a record has ended, this launch has ended, too.
@@ -351,7 +355,10 @@ bool records_ring_of_stream(struct records *records, const void *stream, uint64_
 void records_unrecorded(struct records_ring *ring);
 /* Returns the ring of the stream whose TMD is at @tmd. If the stream has no ring, returns NULL. */
 struct records_ring *records_ring_of(struct records *records, uint64_t tmd);
-/* Assigns a ring to a stream that has none. If no ring is free, returns NULL. */
+/*
+ * Assigns a ring to a stream. If another thread has just assigned a ring to it, returns this ring.
+ * If no ring is free, returns NULL.
+ */
 struct records_ring *records_claim_ring(struct records *records, uint64_t tmd);
 /* Returns the number of launches that have no record and may not have ended yet. */
 uint64_t records_waiting(const struct records_ring *ring);

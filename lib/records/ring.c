@@ -55,15 +55,18 @@ void records_stream_gone(struct records *records, uint64_t tmd)
 
 __attribute__((cold)) void records_context_gone(struct records *records, const void *ctx)
 {
-	unsigned int place = records_context_of(records, ctx);
+	unsigned int place = records_context_of(records, ctx), others = 0;
 
 	if (place == RECORDS_MAX_CONTEXTS)
 		return;
+	for (unsigned int n = 0; n < RECORDS_MAX_CONTEXTS; n++)
+		others += n != place && atomic_load(&records->contexts[n].ctx);
 	for (unsigned int i = 0; i < RECORDS_GRAPH_RING; i++) {
 		struct records_ring *ring = &records->rings[i];
 		uint64_t bit = 1ull << i;
 
-		if (ring->ctx && ring->ctx != ctx)
+		/* A ring without a context belongs to the last context, or to an unknown one. */
+		if (ring->ctx != ctx && (ring->ctx || others))
 			continue;
 		records_stream_gone(records, atomic_load(&ring->tmd));
 		if (ring->ctx && atomic_load(&records->free) & bit &&

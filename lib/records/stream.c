@@ -6,6 +6,8 @@
 #include "lib/core/peek.h"
 #include "lib/records/records.h"
 
+#define PATIENCE	100000	/* maximum number of looks at the lock, which is held for 100 ns */
+
 __attribute__((cold)) uint64_t records_waiting(const struct records_ring *ring)
 {
 	const struct state_ring *shown = ring->shown;
@@ -57,17 +59,25 @@ static __attribute__((cold)) struct records_ring *ring_take(struct records *reco
 __attribute__((noinline, cold))
 struct records_ring *records_claim_ring(struct records *records, uint64_t tmd)
 {
-	struct records_ring *ring = ring_take(records);
+	struct records_ring *ring;
 
-	if (!ring)
-		return NULL;
-	ring->ctx = NULL;
-	__atomic_store_n(&ring->ready, NULL, __ATOMIC_RELAXED);
-	ring->unrecorded = ring->shown->unrecorded;
-	atomic_store(&ring->first, atomic_load(&ring->issued));
-	atomic_store(&ring->fresh, true);
-	atomic_fetch_or(&records->used, 1ull << ring->number);
-	atomic_store(&ring->tmd, tmd);
+	/*
+	 * The launch callback must not wait for a suspended thread. In this case, two threads can
+	 * assign rings at once, and a stream can get two rings.
+	 */
+	for (int i = 0; i < PATIENCE && atomic_exchange(&records->claiming, true); i++)
+		;
+	ring = records_ring_of(records, tmd) ?: ring_take(records);
+	if (ring && atomic_load(&ring->tmd) != tmd) {
+		ring->ctx = NULL;
+		__atomic_store_n(&ring->ready, NULL, __ATOMIC_RELAXED);
+		ring->unrecorded = ring->shown->unrecorded;
+		atomic_store(&ring->first, atomic_load(&ring->issued));
+		atomic_store(&ring->fresh, true);
+		atomic_fetch_or(&records->used, 1ull << ring->number);
+		atomic_store(&ring->tmd, tmd);
+	}
+	atomic_store(&records->claiming, false);
 	return ring;
 }
 
@@ -82,15 +92,20 @@ struct records_ring *records_ring_of(struct records *records, uint64_t tmd)
 
 __attribute__((cold))
 bool records_ring_of_stream(struct records *records, const void *stream, uint64_t offset,
-			    struct records_ring **ring)
+			    bool claim, struct records_ring **ring)
 {
 	uint64_t object, tmd;
 
 	*ring = NULL;
+	/* The child of a fork has no records. */
+	if (!records->section)
+		return true;
 	if (!stream || !offset || !peek_word(stream, &object) ||
 	    !peek_word((char *)(uintptr_t)object + offset, &tmd) || !tmd)
 		return false;
-	*ring = records_ring_of(records, tmd) ?: records_claim_ring(records, tmd);
+	*ring = records_ring_of(records, tmd);
+	if (!*ring && claim)
+		*ring = records_claim_ring(records, tmd);
 	return true;
 }
 
@@ -106,6 +121,6 @@ __attribute__((noinline)) void records_unrecorded(struct records_ring *ring)
 	 */
 	__atomic_store_n(&shown->after, issued + 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&shown->waiting, waiting, __ATOMIC_RELEASE);
-	state_count_on(&shown->unrecorded);
+	__atomic_fetch_add(&shown->unrecorded, 1, __ATOMIC_RELAXED);
 }
 

@@ -59,7 +59,8 @@ static inline bool mask_valid(const struct tmd_layout *layout, const void *tmd)
 }
 
 /* Reads all mask bits, even if the mask is not valid. */
-static struct tmd_allow mask_bits(const struct tmd_layout *layout, const void *tmd)
+static __attribute__((noinline, cold))
+struct tmd_allow mask_bits(const struct tmd_layout *layout, const void *tmd)
 {
 	struct tmd_allow bits = { { 0 } };
 
@@ -536,6 +537,7 @@ struct gpupart_tpcset tmd_map_tpcs(const struct tmd_map *map, const struct tmd_a
 	return set;
 }
 
+__attribute__((cold))
 bool tmd_mask_read(const struct tmd_map *map, const void *tmd, struct tmd_mask *mask)
 {
 	const struct tmd_layout *layout = map->layout;

@@ -257,6 +257,9 @@ def streams():
         raises(TypeError, "needs a size for each of a, b", lambda: parts.change(a=3),
                "sizes of one part")
         raises(AttributeError, "part c does not exist", lambda: parts.c, "another part")
+        for name in ("why", "change", "items", "_gpu"):
+            raises(Error, f"{name}: a part cannot have this name",
+                   lambda name=name: split(**{name: 3}), "a name of the split", errno.EINVAL)
         handle = parts.a.stream
     same(gpu.stream_get(handle), None, "its end takes the sets away")
     raises(RuntimeError, "closed", lambda: parts.change(a=3, b="rest"), "no change after it")

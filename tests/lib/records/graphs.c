@@ -23,6 +23,7 @@
 	F(upload, "cuGraphUpload", (P, P))                                   \
 	F(launch, "cuGraphLaunch", (P, P))                                   \
 	F(exec_destroy, "cuGraphExecDestroy", (P))                           \
+	F(stream_query, "cuStreamQuery", (P))                                \
 	F(exec_update, "cuGraphExecUpdate_v2", (P, P, struct cuda_graph_update *)) \
 	F(set_kernel, "cuGraphExecKernelNodeSetParams_v2",                   \
 	  (P, P, const struct cuda_kernel_node *))
@@ -432,6 +433,127 @@ static void idle_times(void)
 	       "a kernel on the same stream adds its time");
 }
 
+/* A launch that fails after an idle time does not change the times of later launches. */
+static void failed_launch(void)
+{
+	uint64_t first;
+	P exec, ctx, stream;
+
+	if (!begin())
+		return;
+	exec = exec_of(graph_of(p.function, 1, LONG_NS));
+	tap_ok(exec && !launch(exec, streams[0]) && synced() && !cuCtxCreate(&ctx, 0, 0) &&
+	       !cuStreamCreate(&stream, 1), "a graph, and a stream of another context");
+	idle();
+	tap_ok(launch(exec, stream) && !cuCtxSetCurrent(p.ctx) && synced(), "a launch fails");
+	first = busy_of(0);
+	for (int i = 0; i < 4; i++) {
+		program_launch(&p, streams[0], 1, 1000);
+		nanosleep(&(struct timespec){ .tv_nsec = IDLE_NS / 4 }, NULL);
+	}
+	tap_ok(busy_of(0) - first < IDLE_NS / 2 && busy_ns() < IDLE_NS,
+	       "four launches take %llu us", (U64)(busy_of(0) - first) / 1000);
+}
+
+/* A graph and other work on the same stream, which is submitted while the graph runs. */
+static void queued(void)
+{
+	uint64_t first, all;
+	P exec, other_exec;
+
+	if (!begin())
+		return;
+	tap_ok(!program_launch(&p, streams[0], 1, 1000) && synced(), "a kernel");
+	exec = exec_of(graph_of(p.function, 1, 5 * LONG_NS));
+	other_exec = exec_of(graph_of(p.function, 1, 3 * LONG_NS));
+	first = busy_of(0);
+	all = busy_ns();
+	for (int i = 0; i < 4; i++) {
+		launch(exec, streams[0]);
+		nanosleep(&(struct timespec){ .tv_nsec = 4 * LONG_NS }, NULL);
+		program_launch(&p, streams[0], 1, LONG_NS);
+		cuStreamSynchronize(streams[0]);
+	}
+	tap_ok(busy_of(0) - first > 23 * LONG_NS && busy_ns() - all > 23 * LONG_NS,
+	       "a graph and a kernel, four times: %llu us", (U64)(busy_of(0) - first) / 1000);
+	first = busy_of(0);
+	for (int i = 0; i < 4; i++) {
+		launch(i % 2 ? exec : other_exec, streams[0]);
+		nanosleep(&(struct timespec){ .tv_nsec = 2 * LONG_NS }, NULL);
+		launch(i % 2 ? other_exec : exec, streams[0]);
+		cuStreamSynchronize(streams[0]);
+	}
+	tap_ok(busy_of(0) - first > 31 * LONG_NS, "two graphs, four times: %llu us",
+	       (U64)(busy_of(0) - first) / 1000);
+	first = busy_of(0);
+	for (int i = 0; i < 5; i++)
+		launch(exec, streams[0]);
+	nanosleep(&(struct timespec){ .tv_nsec = 12 * LONG_NS }, NULL);
+	tap_ok(busy_of(0) - first > 9 * LONG_NS, "five launches, seen in the middle: %llu us",
+	       (U64)(busy_of(0) - first) / 1000);
+	tap_ok(synced() && busy_of(0) - first > 24 * LONG_NS, "and at their end");
+	first = busy_of(1);
+	for (int i = 0; i < 3; i++) {
+		program_launch(&p, streams[1], 1, 1000);
+		while (stream_query(streams[1]))
+			;
+		idle();
+	}
+	tap_ok(busy_of(1) - first < IDLE_NS, "a program that asks instead of waiting: %llu us",
+	       (U64)(busy_of(1) - first) / 1000);
+}
+
+/* Reading assigns no ring, and the child of a fork can read. */
+static void readers(void)
+{
+	struct gpupart_records r;
+	int status;
+	P exec, stream;
+	pid_t pid;
+
+	if (!begin())
+		return;
+	exec = exec_of(graph_of(p.function, 1, 1000));
+	for (int i = 0; i < 70; i++)
+		if (cuStreamCreate(&stream, 1) ||
+		    gpupart_records_stream(gp, gpu, stream, &r, sizeof(r)))
+			tap_ok(false, "stream %d is read", i);
+	tap_ok(!program_launch(&p, stream, 1, 1000) && !cuStreamSynchronize(stream) &&
+	       reads(1, 0, 0) && !gpupart_records_stream(gp, gpu, stream, &r, sizeof(r)) &&
+	       r.ended == 1,
+	       "the last of 70 streams has a record");
+	tap_ok(!launch(exec, streams[0]) && synced(), "a graph");
+	fflush(stdout);
+	pid = fork();
+	if (!pid)
+		_exit(gpupart_records_stream(gp, gpu, streams[0], &r, sizeof(r)) ||
+		      launch(exec, streams[0]) != 3);
+	tap_ok(waitpid(pid, &status, 0) == pid && !status,
+	       "the child of a fork reads and launches");
+	tap_ok(reads(2, 0, 0), "which changes nothing here");
+}
+
+/* Another context is destroyed while a graph runs on a stream without kernels. */
+static void other_context(void)
+{
+	struct gpupart_records r;
+	P ctx;
+
+	if (!begin())
+		return;
+	ctx = p.ctx;
+	tap_ok(!program_launch(&p, streams[0], 1, 1000) && synced(), "a kernel");
+	tap_ok(!program_start(&p, 0) && !cuStreamCreate(&streams[0], 1) &&
+	       (other = p.function) &&
+	       !launch(exec_of(graph_of(p.function, 1, 100 * LONG_NS)), streams[0]),
+	       "a graph runs in a second context");
+	tap_ok(!cuCtxDestroy(ctx) && !cuCtxSetCurrent(p.ctx) &&
+	       !gpupart_records_stream(gp, gpu, streams[0], &r, sizeof(r)) &&
+	       (r.outstanding == 1 || r.busy_ns), "the first context is destroyed");
+	tap_ok(!cuStreamSynchronize(streams[0]) && busy_of(0) > 99 * LONG_NS,
+	       "the graph was busy for %llu us", (U64)busy_of(0) / 1000);
+}
+
 /* A program that never waits. The first read shows the end, and later reads change nothing. */
 static void never_waits(void)
 {
@@ -667,6 +789,12 @@ static const struct scenario scenarios[] = {
 	{ "sets", sets, "@b", { NULL }, NULL },
 	{ "times", times, "@b", { "GPUPART_SIM_FAULTS=host-clock" }, NULL },
 	{ "idle-times", idle_times, "@b", { "GPUPART_SIM_FAULTS=host-clock,host-thread" }, NULL },
+	{ "failed-launch", failed_launch, "@b", { "GPUPART_SIM_FAULTS=host-clock,host-thread" },
+	  NULL },
+	{ "queued", queued, "@b", { "GPUPART_SIM_FAULTS=host-clock,host-thread" }, NULL },
+	{ "readers", readers, "@b", { NULL }, NULL },
+	{ "other-context", other_context, "@b", { "GPUPART_SIM_FAULTS=host-clock,host-thread" },
+	  NULL },
 	{ "never-waits", never_waits, "@b", { "GPUPART_SIM_FAULTS=host-clock,host-thread" }, NULL },
 	{ "lost-records", lost_records, "@b", { "GPUPART_SIM_FAULTS=release-lost" }, prepare },
 	{ "slots-busy", slots_busy, "@b", { "GPUPART_SIM_FAULTS=release-busy" }, prepare },
