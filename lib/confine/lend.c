@@ -6,6 +6,7 @@
  */
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 #include "lib/confine/lend.h"
@@ -18,7 +19,7 @@
 #define PROBES		8
 #define SPIN_NS		1000000	/* a waiting thread first spins for this time, like the driver */
 #define PAUSE_NS	20000
-#define CLOCKS_NS	2000000	/* largest uncertainty between the clocks of CPU and GPU */
+#define CLOCKS_NS	100000	/* uncertainty of a time that begins at the submission */
 
 /* The run times of a function that is launched with one grid and under one limit. */
 struct lend_kernel {
@@ -53,6 +54,7 @@ static unsigned int nr_outstanding;
 static unsigned int nr_stuck;		/* number of launches for which no other launch waits */
 static uint64_t counted_ns, lent_ns;
 static atomic_uint generation;		/* incremented when function addresses may be reused */
+static unsigned int forgotten;		/* value of @generation when times were last forgotten */
 static struct gpupart_gpu *gpu;		/* the GPU of the lender's TPCs; NULL: none */
 static uint64_t taken;			/* value of report_lend->number at the last read */
 static struct lend_from *earlier;	/* earlier lenders, which a callback may still read */
@@ -77,6 +79,12 @@ bool lend_start(void)
 	if (!atomic_exchange(&lend_used, true))
 		pthread_atfork(NULL, NULL, after_fork);
 	return true;
+}
+
+/* Returns true if the kernel took longer than the limit. Then this is never forgotten. */
+static bool is_long(const struct lend_kernel *kernel)
+{
+	return limit_ns && (kernel->longest_ns[0] > limit_ns || kernel->longest_ns[1] > limit_ns);
 }
 
 void lend_forget(void)
@@ -155,30 +163,48 @@ static bool is_narrowed(void)
 
 /* ------------------------------------------------------------------- durations */
 
+/* If there is no room for the kernel, returns an entry whose time is never known. */
 static struct lend_kernel *find_kernel(uint64_t key)
 {
-	struct lend_kernel *kernel = NULL;
+	static struct lend_kernel unknown;
+	struct lend_kernel *kernel, *found = &unknown;
 
 	for (unsigned int n = 0; n < PROBES; n++) {
 		kernel = &kernels[((key >> (64 - KERNEL_BITS)) + n) % (1 << KERNEL_BITS)];
 		if (kernel->key == key)
 			return kernel;
+		if (!is_long(kernel))
+			found = kernel;
 		if (!kernel->key)
 			break;
 	}
-	*kernel = (struct lend_kernel){ .key = key };
-	return kernel;
+	*found = (struct lend_kernel){ .key = key };
+	return found;
+}
+
+/*
+ * The driver can reuse the addresses of functions. So all kernels must be learned again. The
+ * longest times stay, because they are upper bounds.
+ */
+static void forget_runs(void)
+{
+	forgotten = atomic_load(&generation);
+	for (unsigned int n = 0; n < 1 << KERNEL_BITS; n++) {
+		memset(kernels[n].runs, 0, sizeof(kernels[n].runs));
+		memset(kernels[n].exact, 0, sizeof(kernels[n].exact));
+	}
 }
 
 /*
  * Learns the time of a kernel from a launch that has ended. If the launch did not wait for its
  * predecessor, its time begins at its submission. The clocks of CPU and GPU differ slightly, so
- * this time can be too long. When an exact time is known, such a time is ignored.
+ * this time can be too long. When an exact time is known, such a time counts only if it is certain
+ * that it is longer than the limit.
  */
 static void learn(const struct outstanding *o, uint64_t ns)
 {
 	struct lend_kernel *kernel = o->call.kernel;
-	bool lent = o->call.got, over = lent && ns > limit_ns + (o->queued ? 0 : CLOCKS_NS);
+	bool lent = o->call.got, over = limit_ns && ns > limit_ns + (o->queued ? 0 : CLOCKS_NS);
 	uint64_t *longest = &kernel->longest_ns[lent];
 
 	if (!ns || kernel->key != o->call.key)
@@ -189,9 +215,10 @@ static void learn(const struct outstanding *o, uint64_t ns)
 		*longest = 0;
 	}
 	/* The kernel runs too long, so it may no longer use lent TPCs. */
-	if (over && *longest <= limit_ns)
+	if (over && lent && *longest <= limit_ns)
 		atomic_fetch_add(&report_lend->revoked, 1);
-	if ((++kernel->runs[lent] > LEND_COLD && o->queued == kernel->exact[lent]) || over)
+	if ((++kernel->runs[lent] > LEND_COLD && (over || o->queued == kernel->exact[lent])) ||
+	    (over && lent))
 		*longest = ns > *longest ? ns : *longest;
 }
 
@@ -281,18 +308,17 @@ void lend_begins(const void *function, const void *ctx, const unsigned int grid[
 {
 	struct {
 		const void *function, *ctx;
-		unsigned int generation, grid[3];
+		unsigned int zero, grid[3];
 		uint64_t limit;
-	} what = {
-		function, ctx, atomic_load_explicit(&generation, memory_order_relaxed),
-		{ grid[0], grid[1], grid[2] }, 0,
-	};
+	} what = { function, ctx, 0, { grid[0], grid[1], grid[2] }, 0 };
 	struct lend_kernel *kernel;
 	uint64_t key, own_ns, ns;
 	bool lent;
 
 	pthread_mutex_lock(&lock);
 	settle();
+	if (atomic_load_explicit(&generation, memory_order_relaxed) != forgotten)
+		forget_runs();
 	if (atomic_load(&report_lend->number) != taken)
 		take_lender();
 	if (gpu)

@@ -120,15 +120,16 @@ static int set_own(char what, uint64_t tpcs)
  * stream 1. w: waits for stream 1. t MASK: sets this thread's set. u: removes this thread's set.
  * i MASK: sets the program's own limit. e ID: launches with this attribute. g NS: launches a
  * graph in stream 1. f: launches in the child of a fork, and answers with the child's wait
- * status. o NS: launches on the second GPU without waiting.
+ * status. o NS: launches on the second GPU without waiting. x: loads and unloads a module.
  */
 static int be_program(void)
 {
 	struct gpupart_topology *topo;
 	struct gpupart_tpcset seen;
 	char line[64], list[GPUPART_TPCSET_STRLEN], *first = strdup(getenv("GPUPART_SIM"));
+	static const char ptx[] = ".version 4.2\n.target sm_30\n.address_size 64\n";
 	struct program p;
-	P streams[2];
+	P streams[2], module;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	first[strcspn(first, ":")] = 0;
@@ -161,6 +162,8 @@ static int be_program(void)
 			err = launch_in_child(&p, streams[0]);
 		else if (*line == 'o')
 			err = launch_elsewhere(&p, ns);
+		else if (*line == 'x')
+			err = cuModuleLoadData(&module, ptx) || cuModuleUnload(module);
 		else if (*line == 'e')
 			err = launch_with(&p, streams[0], ns);
 		if (*line != 'c')
@@ -602,6 +605,31 @@ static void overrun(void)
 	lent = shared(&batch)->lent;
 	tap_ok(launches(5) && shared(&batch)->lent == lent && runs_lent(&batch),
 	       "it is lent nothing more, another kernel is");
+	lent = shared(&batch)->lent;
+	tap_ok(!strcmp(ask(&batch, 'x', 0), "0 0") && launches(3 * LEND_RUNS) &&
+	       shared(&batch)->lent == lent, "also not after a module was unloaded");
+}
+
+/* The exact time of a kernel is known. Then it runs alone, and takes longer than the limit. */
+static void long_alone(void)
+{
+	bool good = true;
+	U64 lent;
+
+	if (!lends(20 * SECOND, SECOND))
+		return;
+	looks_pause();
+	shared(&batch)->idle = atomic_load(&shared(&serve)->busy) + 1;
+	for (int n = 0; n < LEND_RUNS; n++)
+		good &= *ask(&batch, 'm', 100000000) == '0' && *ask(&batch, 'm', 1000) == '0' &&
+			*ask(&batch, 'w', 0) == '0';
+	lent = shared(&batch)->lent;
+	tap_ok(good, "its exact time is known");
+	tap_ok(*ask(&batch, 'm', 1200000000) == '0' && !strcmp(ask(&batch, 'w', 0), "0 0"),
+	       "it takes long without lent TPCs");
+	looks_go_on();
+	tap_ok(finds(1) && launches(3 * LEND_RUNS) && shared(&batch)->lent == lent &&
+	       runs_lent(&batch), "it is lent nothing, another kernel is");
 }
 
 static void bound(void)
@@ -920,6 +948,7 @@ static const struct scenario scenarios[] = {
 	{ "lies", lies, "@b", { CLOCK }, prepare },
 	{ "too-long", too_long, "@b", { CLOCK }, prepare },
 	{ "overrun", overrun, "@b", { CLOCK }, prepare },
+	{ "long-alone", long_alone, "@b", { CLOCK }, prepare },
 	{ "bound", bound, "@b", { CLOCK }, prepare },
 	{ "waits-for-later", waits_for_later, "@b", { CLOCK }, prepare },
 	{ "many", many, "@b", { CLOCK }, prepare },
