@@ -171,15 +171,15 @@ static void count_pauses(struct live_tenant *t, uint64_t ns, uint64_t nr)
 	t->pauses[b] += nr;
 }
 
-/* @nr reports or completed launches came since the last call. */
-static void note_progress(struct live_tenant *t, uint64_t nr)
+/* At @now_ns, @nr reports or completed launches were found. */
+static void note_progress(struct live_tenant *t, uint64_t now_ns, uint64_t nr)
 {
 	t->since_change += nr;
 	if (nr)
-		t->moved_ns = process_now_ns();
+		t->moved_ns = now_ns;
 }
 
-static void read_records(struct live_tenant *t, struct live_member *m)
+static void read_records(struct live_tenant *t, struct live_member *m, uint64_t read_ns)
 {
 	struct kernels_look *now = &m->looks[1];
 	uint64_t came;
@@ -193,11 +193,11 @@ static void read_records(struct live_tenant *t, struct live_member *m)
 	came = m->ended ? pace_increase(now->records.ended, m->ended) : 0;
 	m->ended = now->records.ended;
 	t->ended += came;
-	note_progress(t, came);
+	note_progress(t, read_ns, came);
 }
 
 static void read_member(struct live_tenant *t, struct live_member *m,
-			const struct gpupart_progress *now)
+			const struct gpupart_progress *now, uint64_t read_ns)
 {
 	struct gpupart_progress *last = &m->last;
 	uint64_t answers = 0, units = pace_increase(now->units, last->units);
@@ -216,9 +216,9 @@ static void read_member(struct live_tenant *t, struct live_member *m,
 	    now->reported_ns > last->reported_ns)
 		count_pauses(t, now->reported_ns - last->reported_ns, reports);
 	if (t->by_records || t->alone)
-		read_records(t, m);
+		read_records(t, m, read_ns);
 	else
-		note_progress(t, !!units + answers);
+		note_progress(t, read_ns, !!units + answers);
 	t->ever_told |= answers || units;
 	*last = *now;
 }
@@ -243,7 +243,7 @@ void live_read(struct live *live)
 
 		for (unsigned int m = t->nr_members; m-- > 0; ) {
 			if (!gpupart_remote_progress(cmd_gp, t->members[m].remote, &now)) {
-				read_member(t, &t->members[m], &now);
+				read_member(t, &t->members[m], &now, live->read_ns);
 				continue;
 			}
 			/*
@@ -583,7 +583,7 @@ static bool take_line(struct live *live, char *line)
 		return false;
 	}
 	t->ever_told = true;
-	note_progress(t, !t->by_records);
+	note_progress(t, process_now_ns(), !t->by_records);
 	return true;
 }
 

@@ -92,7 +92,11 @@ struct live_tenant {
 	uint64_t since_change;	/* number of reports or completed launches since its set changed
 				 * */
 	uint64_t changed_ns;		/* time of the last change of its set */
-	uint64_t moved_ns;	/* time of its last progress, or of a later change of its set */
+	/*
+	 * Time of the live_read() that found its last progress, of the line that reported it, or of
+	 * a later change of its set.
+	 */
+	uint64_t moved_ns;
 };
 
 struct live {

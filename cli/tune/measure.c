@@ -39,8 +39,8 @@ static int watch(struct tune *tune)
 
 /*
  * Finds a program without progress for so long that its smaller set cannot be the reason. If
- * @since is not 0, also finds a program without progress since that time. If there is no such
- * program, returns NULL.
+ * @since is not 0, also finds a program without progress since the read at that time. If there is
+ * no such program, returns NULL.
  */
 static const struct live_tenant *find_stalled(const struct tune *tune, uint64_t since)
 {
@@ -122,7 +122,7 @@ static int measure(struct tune *tune, struct tune_candidate *x, uint64_t ns, boo
 	struct live *live = &tune->c.live;
 	const struct live_tenant *stalled = NULL;
 	uint64_t times[TUNE_PROGRAMS][GPUPART_NR_LATENCIES] = { 0 };
-	uint64_t from, begin, seen, most = ns * 3 / 4;
+	uint64_t from, begin, most = ns * 3 / 4;
 	int status = 0;
 	bool changed;
 
@@ -151,7 +151,6 @@ static int measure(struct tune *tune, struct tune_candidate *x, uint64_t ns, boo
 		status = watch(tune);
 	live_restart(live);
 	from = begin = live->read_ns;
-	seen = process_now_ns();
 	x->why = NULL;
 	x->nr_slices = 0;
 	while (!status && !stalled && !x->why && x->nr_slices < TUNE_SLICES &&
@@ -159,12 +158,11 @@ static int measure(struct tune *tune, struct tune_candidate *x, uint64_t ns, boo
 		status = watch(tune);
 		stalled = find_stalled(tune, 0);
 		/* Without a complete slice, the incomplete slice has the other program's speed. */
-		if (status || (stalled ? x->nr_slices : find_stalled(tune, seen) ||
+		if (status || (stalled ? x->nr_slices : find_stalled(tune, from) ||
 			       live->read_ns - from < most / TUNE_SLICES))
 			continue;
 		take_slice(tune, x, times, live->read_ns - from);
 		from = live->read_ns;
-		seen = process_now_ns();
 		if (!whole && x->nr_slices >= LEAST_SLICES && tune_is_dominated(tune, x))
 			x->why = "stopped early: another one is better in everything";
 	}
