@@ -67,8 +67,7 @@ void tune_compute(struct tune *tune, struct tune_candidate *x)
 		for (unsigned int n = 0; n < tune->nr_candidates + 2; n++) {
 			const struct tune_candidate *one = &tune->list[n];
 
-			if (one->valid[i])
-				tune->alone[i] = fmax(tune->alone[i], one->speed[i]);
+			tune->alone[i] = fmax(tune->alone[i], one->valid[i] * one->speed[i]);
 			if (!one->why && one->speed[i] > 0)
 				noise[nr++] = one->noise[i];
 		}
