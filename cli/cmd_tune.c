@@ -168,17 +168,11 @@ static int begin(struct tune *tune)
 
 int cmd_tune(int argc, char **argv)
 {
-	/*
-	 * In the arguments of the tenants, --json is always present. The output of the programs
-	 * must not appear between the lines of the table.
-	 */
-	static struct tune t = {
-		.seconds = 60, .wait = 30, .args = { .json = true }, .c = { .calibrating = true },
-	};
+	static struct tune t = { .seconds = 60, .wait = 30, .c = { .calibrating = true } };
 	const char *seconds = NULL, *wait = NULL;
 	struct args_texts names = { 0 };
 	const struct args_option own[] = {
-		{ .name = "goal", .value = &t.qos.goal }, { .name = "json", .given = &t.json },
+		{ .name = "goal", .value = &t.qos.goal }, { .name = "json", .given = &t.args.json },
 		{ .name = "seconds", .value = &seconds }, { .name = "wait", .value = &wait },
 		{ .name = "apply", .given = &t.apply },
 		{ .name = "name", .values = &names }, { .name = "mps", .given = &t.qos.mps },
@@ -195,6 +189,7 @@ int cmd_tune(int argc, char **argv)
 		 args_seconds("--wait", wait, 1, &t.wait);
 	for (unsigned int i = 0; i < t.outputs.nr && !status; i++)
 		status = out_check(t.outputs.texts[i]);
+	out_json_alloc();
 	status = status ?: args_simulate(&t.args);
 	/* The tenants take no program from the arguments. */
 	t.args.program = &argv[argc];

@@ -326,8 +326,8 @@ static void __attribute__((noreturn)) be_program(const struct control *c, unsign
 	signal(SIGPIPE, SIG_DFL);
 	if (c->calibrating)
 		setpgid(0, 0);
-	/* The program's output must not appear between lines of JSON. */
-	if (args.json && !args.output)
+	/* The program's output must not appear between lines of JSON or in the table of tune. */
+	if ((args.json || c->options->goal) && !args.output)
 		dup2(2, 1);
 	if (c->live.tenants[i].report)
 		setenv("GPUPART_REPORT", c->live.tenants[i].report_id, 1);

@@ -107,7 +107,7 @@ int tune_show(struct tune *tune)
 		if (out_is_svg(tune->args.output))
 			report_svg(out.file, json_array_get(json_object_get(report, "charts"), 0),
 				   tune->args.simulated);
-		else if (i || tune->json)
+		else if (i || tune->args.json)
 			out_json_write(&out, i ? plan_file_json(topo, &plan, &all, NULL, NULL, NULL,
 						       tune->args.simulated) : json_incref(root));
 		else

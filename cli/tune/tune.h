@@ -34,7 +34,7 @@ struct tune {
 	struct args args;
 	struct qos_options qos;
 	double seconds, wait;
-	bool json, apply;		/* later, @apply: the best candidate was applied */
+	bool apply;			/* later: the best candidate was applied */
 	struct args_texts outputs;
 	/* command lines to start, and one that is refused; NULL for running jobs */
 	char **programs[TUNE_PROGRAMS + 1];
