@@ -6,7 +6,6 @@
  */
 #include <sched.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 #include "lib/confine/lend.h"
@@ -30,6 +29,7 @@ struct lend_kernel {
 	 */
 	uint64_t longest_ns[2];
 	unsigned int runs[2];		/* number of runs */
+	unsigned int generation;	/* value of the global variable at the first run */
 	bool exact[2];			/* the times are exact, because each launch waited for
 					 * its predecessor */
 };
@@ -54,7 +54,6 @@ static unsigned int nr_outstanding;
 static unsigned int nr_stuck;		/* number of launches for which no other launch waits */
 static uint64_t counted_ns, lent_ns;
 static atomic_uint generation;		/* incremented when function addresses may be reused */
-static unsigned int forgotten;		/* value of @generation when times were last forgotten */
 static struct gpupart_gpu *gpu;		/* the GPU of the lender's TPCs; NULL: none */
 static uint64_t taken;			/* value of report_lend->number at the last read */
 static struct lend_from *earlier;	/* earlier lenders, which a callback may still read */
@@ -79,12 +78,6 @@ bool lend_start(void)
 	if (!atomic_exchange(&lend_used, true))
 		pthread_atfork(NULL, NULL, after_fork);
 	return true;
-}
-
-/* Returns true if the kernel took longer than the limit. Then this is never forgotten. */
-static bool is_long(const struct lend_kernel *kernel)
-{
-	return limit_ns && (kernel->longest_ns[0] > limit_ns || kernel->longest_ns[1] > limit_ns);
 }
 
 void lend_forget(void)
@@ -163,36 +156,27 @@ static bool is_narrowed(void)
 
 /* ------------------------------------------------------------------- durations */
 
-/* If there is no room for the kernel, returns an entry whose time is never known. */
+/*
+ * A kernel that took longer than the limit is never forgotten. If there is no room for another
+ * kernel, returns an entry whose times are never known.
+ */
 static struct lend_kernel *find_kernel(uint64_t key)
 {
+	const unsigned int now = atomic_load_explicit(&generation, memory_order_relaxed);
 	static struct lend_kernel unknown;
 	struct lend_kernel *kernel, *found = &unknown;
 
 	for (unsigned int n = 0; n < PROBES; n++) {
 		kernel = &kernels[((key >> (64 - KERNEL_BITS)) + n) % (1 << KERNEL_BITS)];
-		if (kernel->key == key)
-			return kernel;
-		if (!is_long(kernel))
+		if (!limit_ns || (kernel->longest_ns[0] <= limit_ns && kernel->longest_ns[1] <= limit_ns))
 			found = kernel;
-		if (!kernel->key)
+		if (kernel->key == key && (found != kernel || kernel->generation == now))
+			return kernel;
+		if (!kernel->key || kernel->key == key)
 			break;
 	}
-	*found = (struct lend_kernel){ .key = key };
+	*found = (struct lend_kernel){ .key = key, .generation = now };
 	return found;
-}
-
-/*
- * The driver can reuse the addresses of functions. So all kernels must be learned again. The
- * longest times stay, because they are upper bounds.
- */
-static void forget_runs(void)
-{
-	forgotten = atomic_load(&generation);
-	for (unsigned int n = 0; n < 1 << KERNEL_BITS; n++) {
-		memset(kernels[n].runs, 0, sizeof(kernels[n].runs));
-		memset(kernels[n].exact, 0, sizeof(kernels[n].exact));
-	}
 }
 
 /*
@@ -308,17 +292,15 @@ void lend_begins(const void *function, const void *ctx, const unsigned int grid[
 {
 	struct {
 		const void *function, *ctx;
-		unsigned int zero, grid[3];
 		uint64_t limit;
-	} what = { function, ctx, 0, { grid[0], grid[1], grid[2] }, 0 };
+		unsigned int grid[4];	/* the last number is always 0 */
+	} what = { function, ctx, 0, { grid[0], grid[1], grid[2] } };
 	struct lend_kernel *kernel;
 	uint64_t key, own_ns, ns;
 	bool lent;
 
 	pthread_mutex_lock(&lock);
 	settle();
-	if (atomic_load_explicit(&generation, memory_order_relaxed) != forgotten)
-		forget_runs();
 	if (atomic_load(&report_lend->number) != taken)
 		take_lender();
 	if (gpu)

@@ -53,15 +53,6 @@ static struct lend_memory *lend_of(const struct gpupart_report *report)
 	return &((struct report_memory *)((const struct memfd *)report)->head)->lend;
 }
 
-/*
- * The program may write any value to this memory. So limit the value to the range of a JSON
- * number.
- */
-static uint64_t read_count(const _Atomic uint64_t *count)
-{
-	return atomic_load(count) & INT64_MAX;
-}
-
 void gpupart_lend_name(struct gpupart_report *report, const char *job, unsigned int weight)
 {
 	struct lend_memory *lend = lend_of(report);
@@ -93,12 +84,15 @@ int gpupart_lending_get(struct gpupart *gp, const char *id, struct gpupart_lendi
 	if (err)
 		return err;
 	lend = &memory->lend;
+	/* The program may write any value. So limit the values to the range of a JSON number. */
 	*lending = (struct gpupart_lending){
 		.depth_ns = lend->depth_ns & INT64_MAX, .limit_ns = lend->limit_ns & INT64_MAX,
 		.counts = {
-			.lent = read_count(&lend->lent), .revoked = read_count(&lend->revoked),
-			.waited = read_count(&lend->waited), .expired = read_count(&lend->expired),
-			.unbounded = read_count(&lend->unbounded),
+			.lent = atomic_load(&lend->lent) & INT64_MAX,
+			.revoked = atomic_load(&lend->revoked) & INT64_MAX,
+			.waited = atomic_load(&lend->waited) & INT64_MAX,
+			.expired = atomic_load(&lend->expired) & INT64_MAX,
+			.unbounded = atomic_load(&lend->unbounded) & INT64_MAX,
 		},
 	};
 	memcpy(lending->lender, lend->name, sizeof(lending->lender));
