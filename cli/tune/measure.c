@@ -9,8 +9,8 @@
 #define MOST_TRIES	4
 #define BEST		3		/* this number of candidates is measured again */
 #define REPORTS		8		/* the time of a candidate has at least this number of
-					 * report intervals; without progress for this number of
-					 * intervals, a program has stalled */
+					 * report intervals; without progress for half of this
+					 * number of intervals, a program has stalled */
 #define LOOK_NS		2000000ull
 /* time limit for a report; without a report, the completed launches of a program are measured */
 #define RECORDS_NS	2000000000ull
@@ -30,10 +30,13 @@ static int watch(struct tune *tune)
 	live_read(live);
 	live_find(live, false);
 	live_print_new_others(live, "TPCs of other programs, which candidates do not use:");
-	for (unsigned int i = 0; i < tune->nr; i++)
-		if (live->tenants[i].gone)
-			return failure("%s ended before all candidates were measured",
+	for (unsigned int i = 0; i < tune->nr; i++) {
+		tune->processes[i] = fmax(tune->processes[i], live->tenants[i].nr_members);
+		if (live->tenants[i].gone || live->tenants[i].nr_members < tune->processes[i])
+			return failure("%s%s ended before all candidates were measured",
+				       live->tenants[i].gone ? "" : "a process of ",
 				       live->tenants[i].name);
+	}
 	return 0;
 }
 
@@ -129,19 +132,18 @@ static int measure(struct tune *tune, struct tune_candidate *x, uint64_t ns, boo
 	control_give(&tune->c, x->sets);
 	for (unsigned int i = 0; i < tune->nr; i++) {
 		const struct live_tenant *t = &live->tenants[i];
-		struct gpupart_tpcset has = { 0 };
 
 		/* A program with fewer TPCs than in its old set may report less often. */
-		tune->stall_ns[i] = fmax(STALL_NS, REPORTS * tune->each_ns[i] *
+		tune->stall_ns[i] = fmax(STALL_NS, REPORTS / 2 * tune->each_ns[i] *
 					 fmax(1, (double)gpupart_tpcset_count(&tune->c.old[i]) /
 						 gpupart_tpcset_count(&x->sets[i])));
 		for (unsigned int m = 0; m < t->nr_members; m++)
-			has = gpupart_tpcset_or(&has, &t->members[m].given);
-		if (gpupart_tpcset_empty(&has) || gpupart_tpcset_equal(&has, &x->sets[i]))
-			continue;
-		x->why = "not measured: an outer limit leaves fewer TPCs";
-		return 0;
+			if (!gpupart_tpcset_empty(&t->members[m].given) &&
+			    !gpupart_tpcset_equal(&t->members[m].given, &x->sets[i]))
+				x->why = "not measured: an outer limit leaves fewer TPCs";
 	}
+	if (x->why && *x->why)
+		return 0;
 	/*
 	 * Half of the time without progress remains for the measurement. So if one program makes no
 	 * progress, the speed of the other program is still measured.

@@ -40,6 +40,7 @@ struct tune {
 	char **programs[TUNE_PROGRAMS + 1];
 	unsigned int nr;		/* programs: 1 or 2 */
 	unsigned int of;		/* index of the program with the goal */
+	unsigned int processes[TUNE_PROGRAMS];	/* the most processes that used the GPU */
 	struct control c;		/* has the goal of program @of, if it is not sum or fair */
 	struct gpupart_tpcset room[TUNE_PROGRAMS];	/* TPCs that candidates may use */
 	uint64_t each_ns[TUNE_PROGRAMS];	/* report interval with the old sets */

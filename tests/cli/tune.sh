@@ -141,6 +141,16 @@ ended "$b"
 wait $pid
 is "$? $(grep -c "$b ended before all candidates were measured" "$tmp/bg.err") $(set_of "$a")" "1 1 0-32" \
 	"a program that ends: said, and the other has its old set"
+touch "$go.$b" "$go.second"
+"$gpupart" run $e -t 33-65 --name "$b" -- sh -c \
+	"'$tmp/tuned' '$go.$b' linear & '$tmp/tuned' '$go.second' linear & wait" 2>/dev/null &
+until_true has_rows "$b" 2
+tuning
+rm -f "$go.second"
+wait $pid
+is "$? $(grep -c "a process of $b ended before all candidates were measured" "$tmp/bg.err") $(set_of "$a")" "1 1 0-32" \
+	"one of two processes of a program ends: also"
+ended "$b"
 
 # ------------------------------------------------------------------------ one program
 for _ in 1 2 3 4 5; do
