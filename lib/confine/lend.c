@@ -168,7 +168,8 @@ static struct lend_kernel *find_kernel(uint64_t key)
 
 	for (unsigned int n = 0; n < PROBES; n++) {
 		kernel = &kernels[((key >> (64 - KERNEL_BITS)) + n) % (1 << KERNEL_BITS)];
-		if (!limit_ns || (kernel->longest_ns[0] <= limit_ns && kernel->longest_ns[1] <= limit_ns))
+		if (!limit_ns || (kernel->longest_ns[0] <= limit_ns &&
+				  kernel->longest_ns[1] <= limit_ns))
 			found = kernel;
 		if (kernel->key == key && (found != kernel || kernel->generation == now))
 			return kernel;
@@ -187,22 +188,21 @@ static struct lend_kernel *find_kernel(uint64_t key)
  */
 static void learn(const struct outstanding *o, uint64_t ns)
 {
-	struct lend_kernel *kernel = o->call.kernel;
+	struct lend_kernel *k = o->call.kernel;
 	bool lent = o->call.got, over = limit_ns && ns > limit_ns + (o->queued ? 0 : CLOCKS_NS);
-	uint64_t *longest = &kernel->longest_ns[lent];
+	uint64_t *longest = &k->longest_ns[lent];
+	bool *exact = &k->exact[lent];
 
-	if (!ns || kernel->key != o->call.key)
+	if (!ns || k->key != o->call.key)
 		return;
-	if (o->queued && !kernel->exact[lent] && kernel->runs[lent] >= LEND_COLD &&
-	    !(lent && *longest > limit_ns)) {
-		kernel->exact[lent] = true;
+	if (o->queued && !*exact && k->runs[lent] >= LEND_COLD && !(lent && *longest > limit_ns)) {
+		*exact = true;
 		*longest = 0;
 	}
 	/* The kernel runs too long, so it may no longer use lent TPCs. */
 	if (over && lent && *longest <= limit_ns)
 		atomic_fetch_add(&report_lend->revoked, 1);
-	if ((++kernel->runs[lent] > LEND_COLD && (over || o->queued == kernel->exact[lent])) ||
-	    (over && lent))
+	if (++k->runs[lent] <= LEND_COLD ? over && lent : over || o->queued == *exact)
 		*longest = ns > *longest ? ns : *longest;
 }
 
