@@ -356,18 +356,14 @@ static void take_line(struct round *r, unsigned int n)
 	if (!peers_read_time(r->streams[n].line, r->way->name, 'A' + n, &r->refused[n], &ms))
 		return;
 	r->seen[n] = true;
-	if (!r->begin)
-		return;
 	at = (process_now_ns() - r->begin) / SECOND_NS;
-	if (process_now_ns() < r->begin || at >= r->p->options->seconds)
+	if (!r->begin || process_now_ns() < r->begin || at >= r->p->options->seconds)
 		return;
 	second = &r->way->seconds[r->first + at];
-	if (n) {
+	if (n)
 		second->nr_b++;
-		return;
-	}
-	second->ms = alloc_resized(second->ms, second->nr_a + 1, sizeof(*second->ms));
-	second->ms[second->nr_a++] = ms;
+	else
+		peers_add_time(second, ms);
 }
 
 static void take(struct round *r, unsigned int n)
@@ -522,7 +518,7 @@ static void tell_round(const struct peers *p, const struct peers_way *way)
 	struct peers_value figures[PEERS_NR];
 	char a[32], ms[32], b[32];
 
-	peers_figures(way->seconds + way->nr_seconds - nr, nr, figures);
+	peers_figures(way->seconds + way->nr_seconds - nr, nr, false, figures);
 	remark("peers%s: %s: A %s a second, p99 %s ms; B %s a second",
 	       p->b->simulated ? " (simulated)" : "", way->name,
 	       report_number(figures[PEERS_RATE].value, a),
@@ -559,32 +555,23 @@ static void measure_all(struct peers *p)
 		}
 }
 
-static unsigned int nr_measured(const struct peers *p)
-{
-	unsigned int nr = 0;
-
-	for (unsigned int i = 0; i < p->nr; i++)
-		nr += !*p->ways[i].why;
-	return nr;
-}
-
 int bench_peers(struct bench *b, json_t *report)
 {
+	bool is_judged, is_measured = false;
 	static struct peers p;
 	char lending[64];
-	bool is_judged;
 	int err;
 
 	p.b = b;
 	p.options = b->peers;
 	snprintf(lending, sizeof(lending), "lend: auto, floor: %u, ",
 		 (gpupart_topology_nr_tpcs(b->topo) + 1) / 2);
-	err = make_pipes(&p);
-	if (err)
-		return err;
 	handle_stops(note_stop);
 	/* If this command is killed, its programs also end. */
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	err = make_pipes(&p);
+	if (err)
+		return err;
 	add_alone(&p);
 	add_peers(&p);
 	add_sets(&p);
@@ -597,9 +584,11 @@ int bench_peers(struct bench *b, json_t *report)
 	handle_stops(SIG_DFL);
 	if (is_stopped)
 		return bench_fail(b, -EINTR, "stopped by a signal");
-	for (unsigned int i = 0; i < p.nr; i++)
-		peers_figures(p.ways[i].seconds, p.ways[i].nr_seconds, p.ways[i].figures);
-	if (!nr_measured(&p))
+	for (unsigned int i = 0; i < p.nr; i++) {
+		peers_figures(p.ways[i].seconds, p.ways[i].nr_seconds, true, p.ways[i].figures);
+		is_measured |= !*p.ways[i].why;
+	}
+	if (!is_measured)
 		return bench_fail(b, -ECHILD, "nothing could be measured: %s",
 				  p.nr ? p.ways[0].why : "--only selects no way to share the GPU");
 	report_mean(report, "A: %s. B: %s. Each row is measured %u times for %u s. The ways to "

@@ -20,11 +20,17 @@ bool peers_is_in(const char *list, const char *word);
  */
 bool peers_read_time(const char *line, const char *way, char program, bool *refused, float *ms);
 
+#define PEERS_MAX_TIMES	2000		/* stored latencies of one second; sorting takes time */
+
 /* The work of A and B during one second. */
 struct peers_second {
-	float *ms;			/* latencies of A, ordered by time */
-	unsigned int nr_a, nr_b;	/* completed units of work */
+	/* latencies of A; if there are more than PEERS_MAX_TIMES, a random sample of them */
+	float *ms;
+	unsigned int nr_a, nr_b, nr_ms;	/* completed units of work; entries of @ms */
 };
+
+/* Counts a unit of work of A, which took @ms. */
+void peers_add_time(struct peers_second *second, float ms);
 
 enum peers_figure { PEERS_RATE, PEERS_P50, PEERS_P99, PEERS_P999, PEERS_OTHER, PEERS_NR };
 
@@ -36,9 +42,10 @@ struct peers_value {
 /*
  * Computes the rates of A and B in units per second, and the latencies of A in ms. Uses the records
  * of @nr seconds. For the intervals, it resamples the seconds with a fixed seed. Consecutive
- * seconds are not quite independent, so the intervals are slightly too narrow.
+ * seconds are not quite independent, so the intervals are slightly too narrow. If @has_intervals is
+ * false, computes no intervals, which take most of the time.
  */
-void peers_figures(const struct peers_second *seconds, unsigned int nr,
+void peers_figures(const struct peers_second *seconds, unsigned int nr, bool has_intervals,
 		   struct peers_value figures[PEERS_NR]);
 
 /*

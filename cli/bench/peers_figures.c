@@ -20,28 +20,43 @@ double peers_quantile(const float *sorted, unsigned int nr, unsigned int milli)
 	return nr ? sorted[((unsigned long)nr * milli + 999) / 1000 - 1] : 0;
 }
 
+/* Each unit of a second is stored with the same probability. */
+void peers_add_time(struct peers_second *second, float ms)
+{
+	static unsigned int seed = 1;
+	unsigned int at = second->nr_a++;
+
+	if (at < PEERS_MAX_TIMES)
+		second->ms = alloc_resized(second->ms, ++second->nr_ms, sizeof(*second->ms));
+	else
+		at = rand_r(&seed) % second->nr_a;
+	if (at < PEERS_MAX_TIMES)
+		second->ms[at] = ms;
+}
+
 /*
  * Computes the figures from some of the seconds. The indices of these seconds are in @drawn. The
- * array @room has space for all latencies of these seconds.
+ * array @room has space for all stored latencies of these seconds.
  */
 static void figures_of(const struct peers_second *seconds, const unsigned int *drawn,
 		       unsigned int nr, float *room, double figures[PEERS_NR])
 {
-	unsigned int nr_a = 0, nr_b = 0;
+	unsigned long nr_a = 0, nr_b = 0, nr_ms = 0;
 
 	for (unsigned int i = 0; i < nr; i++) {
 		const struct peers_second *second = &seconds[drawn[i]];
 
-		if (second->nr_a)
-			memcpy(room + nr_a, second->ms, second->nr_a * sizeof(*room));
+		if (second->nr_ms)
+			memcpy(room + nr_ms, second->ms, second->nr_ms * sizeof(*room));
+		nr_ms += second->nr_ms;
 		nr_a += second->nr_a;
 		nr_b += second->nr_b;
 	}
-	qsort(room, nr_a, sizeof(*room), by_ms);
+	qsort(room, nr_ms, sizeof(*room), by_ms);
 	figures[PEERS_RATE] = nr ? (double)nr_a / nr : 0;
-	figures[PEERS_P50] = peers_quantile(room, nr_a, 500);
-	figures[PEERS_P99] = peers_quantile(room, nr_a, 990);
-	figures[PEERS_P999] = peers_quantile(room, nr_a, 999);
+	figures[PEERS_P50] = peers_quantile(room, nr_ms, 500);
+	figures[PEERS_P99] = peers_quantile(room, nr_ms, 990);
+	figures[PEERS_P999] = peers_quantile(room, nr_ms, 999);
 	figures[PEERS_OTHER] = nr ? (double)nr_b / nr : 0;
 }
 
@@ -52,7 +67,7 @@ static int by_draw(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-void peers_figures(const struct peers_second *seconds, unsigned int nr,
+void peers_figures(const struct peers_second *seconds, unsigned int nr, bool has_intervals,
 		   struct peers_value figures[PEERS_NR])
 {
 	unsigned int most = 1, *drawn = alloc_zeroed(nr + 1, sizeof(*drawn)), seed = 1;
@@ -61,11 +76,11 @@ void peers_figures(const struct peers_second *seconds, unsigned int nr,
 
 	for (unsigned int i = 0; i < nr; i++) {
 		drawn[i] = i;
-		most = seconds[i].nr_a > most ? seconds[i].nr_a : most;
+		most = seconds[i].nr_ms > most ? seconds[i].nr_ms : most;
 	}
 	room = alloc_zeroed((size_t)most * (nr + 1), sizeof(*room));
 	figures_of(seconds, drawn, nr, room, all);
-	for (unsigned int k = 0; k < DRAWS && nr; k++) {
+	for (unsigned int k = 0; k < DRAWS && nr && has_intervals; k++) {
 		double one[PEERS_NR];
 
 		for (unsigned int i = 0; i < nr; i++)

@@ -144,6 +144,24 @@ left() { ! ls -d "$tmp"/x/gpupart-peers-* >/dev/null 2>&1; }
 until_true left
 ok $? "and nothing is left in TMPDIR"
 
+# Two programs that print millions of lines in a second.
+timeout 40 "$gpupart" bench peers -i sample:h200 --a 'yes 1' --b 'yes 2' --seconds 2 --rounds 1 --only slices >"$tmp/out" 2>&1
+is "$? $(awk '$1 == "time" && $2 == "slices" { print NF == 10 ? ($3 > 2000) " " ($7 > 2000) : $3 " " $6 }' "$tmp/out" | xargs)" "0 1 1 1.000 1.000" \
+	"fast programs: all lines are counted, and the figures are computed at once"
+"$gpupart" bench peers -i sample:h200 --a 'yes 1' --b 'yes 2' --seconds 1 --rounds 60 --only slices >"$tmp/out" 2>&1 &
+pid=$!
+sleep 3
+part=$(pgrep -xP $pid gpupart)
+kill -TERM $pid
+wait $pid
+gone() { ! grep -qs '^State:.[^Z]' "/proc/$part/status" && left; }
+for _ in $(seq 40); do
+	gone && break
+	sleep 0.05
+done
+gone
+ok $? "and whoever ends it ends it at once"
+
 "$gpupart" bench peers -i sample:h200 --a ": >$tmp/began; sleep 100" --b "sleep 100" --only slices >"$tmp/out" 2>&1 &
 pid=$!
 until_true test -e "$tmp/began"

@@ -291,10 +291,9 @@ static struct peers_second *seconds_of(unsigned int nr, unsigned int rate, float
 
 	for (unsigned int i = 0; i < nr; i++) {
 		/* A difference of one unit may be chance. */
-		seconds[i] = (struct peers_second){ NULL, rate + i % 3, other + i % 2 };
-		seconds[i].ms = calloc(rate + 3, sizeof(float));
-		for (unsigned int k = 0; k < seconds[i].nr_a; k++)
-			seconds[i].ms[k] = k % 100 ? ms : 10 * ms;
+		seconds[i].nr_b = other + i % 2;
+		for (unsigned int k = 0; k < rate + i % 3; k++)
+			peers_add_time(&seconds[i], k % 100 ? ms : 10 * ms);
 	}
 	return seconds;
 }
@@ -304,7 +303,7 @@ static void figures_for(unsigned int rate, float ms, unsigned int other,
 {
 	struct peers_second *seconds = seconds_of(15, rate, ms, other);
 
-	peers_figures(seconds, 15, figures);
+	peers_figures(seconds, 15, true, figures);
 	for (int i = 0; i < 15; i++)
 		free(seconds[i].ms);
 	free(seconds);
@@ -352,8 +351,32 @@ static void test_peers(void)
 	tap_ok(compared(peer, none) == PEERS_BETTER &&
 	       compared(none, peer) == PEERS_WORSE,
 	       "peers: an A that does nothing is worse, though it has no latency");
-	peers_figures(NULL, 0, none);
+	peers_figures(NULL, 0, true, none);
 	tap_ok(none[PEERS_RATE].value == 0 && none[PEERS_P99].high == 0, "peers: of nothing 0");
+}
+
+/* In each of 10 seconds, A completes 20000 units, which take 1 ms, 2 ms, and so on. */
+static void test_peers_fast(void)
+{
+	struct peers_second seconds[10] = { 0 };
+	struct peers_value figures[PEERS_NR];
+
+	for (unsigned int i = 0; i < 200000; i++)
+		peers_add_time(&seconds[i / 20000], i % 20000 + 1);
+	peers_figures(seconds, 10, true, figures);
+	tap_ok(figures[PEERS_RATE].value == 20000 && figures[PEERS_RATE].low == 20000,
+	       "peers: every unit of a fast program counts (%g)", figures[PEERS_RATE].value);
+	tap_ok(fabs(figures[PEERS_P50].value / 10000 - 1) < 0.03 &&
+	       fabs(figures[PEERS_P99].value / 19800 - 1) < 0.003 &&
+	       figures[PEERS_P99].low < figures[PEERS_P99].high,
+	       "peers: its stored latencies are from the whole second (%g, %g)",
+	       figures[PEERS_P50].value, figures[PEERS_P99].value);
+	peers_figures(seconds, 10, false, figures);
+	tap_ok(figures[PEERS_RATE].value == 20000 &&
+	       fabs(figures[PEERS_P50].value / 10000 - 1) < 0.03,
+	       "peers: the same figures without intervals");
+	for (int i = 0; i < 10; i++)
+		free(seconds[i].ms);
 }
 
 static const char *cell(const json_t *report, const char *title, size_t row, size_t column,
@@ -474,6 +497,7 @@ int main(void)
 	test_axes();
 	test_charts();
 	test_peers();
+	test_peers_fast();
 	test_peers_report();
 	for (int i = 0; i < 3; i++)
 		test_board(gp, boards[i]);
