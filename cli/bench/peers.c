@@ -290,13 +290,18 @@ static pid_t start(const char *command, const char *errors)
 	_exit(127);
 }
 
-/* Does not reap an ended process. So no other session gets its number. */
-static bool has_ended(pid_t pid)
+/*
+ * Does not reap an ended process. So no other session gets its number. If the process has ended,
+ * stores its exit status in *status.
+ */
+static bool has_ended(pid_t pid, int *status)
 {
 	siginfo_t info = { 0 };
+	bool ended = pid < 0 || (pid && !waitid(P_PID, pid, &info, WEXITED | WNOHANG | WNOWAIT) &&
+				 info.si_pid);
 
-	return pid < 0 || (pid && !waitid(P_PID, pid, &info, WEXITED | WNOHANG | WNOWAIT) &&
-			   info.si_pid);
+	*status = info.si_status;
+	return ended;
 }
 
 /*
@@ -384,14 +389,19 @@ static void take(struct round *r, unsigned int n)
 	}
 }
 
-/* Stores the reason why @what ended early, which is the last line of its messages in @path. */
-static void store_end_reason(struct round *r, const char *what, const char *path)
+/*
+ * Stores the reason why @what ended early, which is the last line of its messages in @path. If the
+ * exit status @status is EXIT_RUN_FAILED, this may be an error message of `gpupart run`. With any
+ * other status, lines of `gpupart run` are remarks, which are ignored.
+ */
+static void store_end_reason(struct round *r, const char *what, const char *path, int status)
 {
-	char line[160], last[160] = "";
+	char line[2048], last[160] = "";
 	FILE *file = fopen(path, "re");
 
 	while (file && fgets(line, sizeof(line), file))
-		if (*line != '\n')
+		if (*line != '\n' && (status == EXIT_RUN_FAILED ||
+				      strncmp(line, "gpupart run: ", strlen("gpupart run: "))))
 			snprintf(last, sizeof(last), "%.*s", (int)strcspn(line, "\n"), line);
 	if (file)
 		fclose(file);
@@ -404,16 +414,17 @@ static bool take_end(struct round *r, unsigned int n)
 {
 	const char *program = n ? "B" : "A";
 	char path[PATH_LEN];
+	int status;
 
 	snprintf(path, sizeof(path), "%s/ended-%c", r->p->dir, 'a' + n);
 	if (!access(path, F_OK)) {
-		store_end_reason(r, program, path);
+		store_end_reason(r, program, path, 0);
 		return true;
 	}
-	if (!has_ended(r->pids[n]))
+	if (!has_ended(r->pids[n], &status))
 		return false;
 	snprintf(path, sizeof(path), "%s/error-%c", r->p->dir, 'a' + n);
-	store_end_reason(r, r->way->has_tenants ? "'gpupart qos run'" : program, path);
+	store_end_reason(r, r->way->has_tenants ? "'gpupart qos run'" : program, path, status);
 	return true;
 }
 

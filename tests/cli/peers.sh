@@ -52,6 +52,13 @@ is "$status" 1 "a program that ends"
 has "$err" "time slices is not measured: B ended: it is broken" "is named, with its last line"
 has "$out" "nothing could be measured: B ended: it is broken" "and nothing is left to tell"
 
+try bench peers -i sample:h200 --a "$tmp/a" --b 'exit 3' --seconds 1 --rounds 1 --only mps
+has "$err" "MPS is not measured: B ended: without a message" "a remark of gpupart run is no reason"
+try bench peers -i sample:h200 --a "$tmp/a" --b 'echo it is broken >&2; kill -USR1 $$' --seconds 1 --rounds 1 --only mps
+has "$err" "MPS is not measured: B ended: it is broken" "the last line of the program is"
+try bench peers -i sample:h200 --a "$tmp/a" --b "exec $gpupart run -i sample:h200 -t 999 -- true" --seconds 1 --rounds 1 --only slices
+has "$err" "time slices is not measured: B ended: gpupart run: -t 999" "if gpupart run fails, its message is"
+
 cp "$tmp/a" "$tmp/stays"
 sed -i "2i trap '' TERM" "$tmp/stays"
 try bench peers -i sample:h200 --a "MS='1e300\\n2.5' $tmp/a" --b "$tmp/stays; :" --seconds 1 --rounds 1 --only slices
