@@ -45,7 +45,7 @@ static void report_speeds(json_t *report, const struct peers_way *ways, unsigned
 		json_t *row = *ways[i].why ? NULL : add_row(table, &ways[i]);
 
 		if (!row) {
-			report_note(report, "Not measured: %s: %s.", ways[i].name, ways[i].why);
+			report_mean(report, "Not measured: %s: %s.", ways[i].name, ways[i].why);
 			continue;
 		}
 		add_value(row, &ways[i].figures[PEERS_RATE]);
@@ -165,12 +165,13 @@ static const char *shortfall(const struct nearest *found, const struct peers_way
 
 static void compare(json_t *report, const struct peers_way *ways, unsigned int nr, bool is_judged)
 {
-	unsigned int nr_peers = 0, nr_held = 0, nr_better = 0;
+	unsigned int nr_peers = 0, nr_all = 0, nr_held = 0, nr_better = 0;
+	char text[160], measured[64] = "";
 	json_t *table = NULL;
 	struct nearest found;
-	char text[160];
 
 	for (unsigned int i = 0; i < nr; i++) {
+		nr_all += ways[i].kind == PEERS_PEER;
 		if (ways[i].kind != PEERS_PEER || *ways[i].why)
 			continue;
 		if (!table)
@@ -187,11 +188,15 @@ static void compare(json_t *report, const struct peers_way *ways, unsigned int n
 	}
 	if (!nr_peers)
 		return;
-	report_check(report, is_judged, "share of the peers for which a way of gpupart is "
-		     "not worse in either program", (double)nr_held / nr_peers, REPORT_AT_LEAST, 1);
-	report_check(report, is_judged, "share for which one is 10% better in one program "
-		     "and not worse in the other", (double)nr_better / nr_peers, REPORT_AT_LEAST,
-		     0.5);
+	if (nr_peers < nr_all)
+		snprintf(measured, sizeof(measured), " (only %u of %u peers were measured)",
+			 nr_peers, nr_all);
+	snprintf(text, sizeof(text), "share of the peers for which a way of gpupart is not worse "
+		 "in either program%s", measured);
+	report_check(report, is_judged, text, (double)nr_held / nr_peers, REPORT_AT_LEAST, 1);
+	snprintf(text, sizeof(text), "share for which one is 10%% better in one program and not "
+		 "worse in the other%s", measured);
+	report_check(report, is_judged, text, (double)nr_better / nr_peers, REPORT_AT_LEAST, 0.5);
 }
 
 void peers_report(json_t *report, const struct peers_way *ways, unsigned int nr, bool compares,

@@ -58,6 +58,10 @@ try bench peers -i sample:h200 --a "$tmp/a" --b 'echo it is broken >&2; kill -US
 has "$err" "MPS is not measured: B ended: it is broken" "the last line of the program is"
 try bench peers -i sample:h200 --a "$tmp/a" --b "exec $gpupart run -i sample:h200 -t 999 -- true" --seconds 1 --rounds 1 --only slices
 has "$err" "time slices is not measured: B ended: gpupart run: -t 999" "if gpupart run fails, its message is"
+try bench peers -i sample:h200 --a "$tmp/a" --b "[ -z \"\$GPUPART_DISABLE\" ] || { echo it needs gpupart >&2; exit 3; }; $tmp/b" \
+	--seconds 1 --rounds 1 --only slices,mps -o "$tmp/partly"
+has "$(tr -s ' \n' '  ' <"$tmp/out")" "(simulated) Not measured: MPS: B ended: it needs gpupart." "a way that is not measured is named on stdout"
+has "$(cat "$tmp/partly/peers.md")" "Not measured: MPS: B ended: it needs gpupart." "and in the Markdown"
 
 cp "$tmp/a" "$tmp/stays"
 sed -i "2i trap '' TERM" "$tmp/stays"

@@ -423,6 +423,14 @@ static const char *point_of(const json_t *report, size_t series, size_t point, c
 	return text;
 }
 
+/* Returns the string @n of @list, or the string @key of object @n. If it is missing, returns "". */
+static const char *text_at(const json_t *report, const char *list, size_t n, const char *key)
+{
+	const json_t *item = json_array_get(json_object_get(report, list), n);
+
+	return key ? report_at(item, key) : json_string_value(item) ?: "";
+}
+
 /* Alone, A has a p99 latency of 10 ms and B has 100 units a second. */
 static void test_peers_report(void)
 {
@@ -442,7 +450,8 @@ static void test_peers_report(void)
 		{ 0, 0, 0, 0, 90 }, { 0 }, { 250, 14, 25, 30, 60 }, { 250, 10, 16, 18, 45 },
 		{ 250, 9, 12, 13, 10 },
 	};
-	json_t *report = report_new("peers", "x", false), *few = report_new("peers", "x", false);
+	json_t *report = report_new("peers", "x", false), *few = report_new("peers", "x", false),
+	       *part = report_new("peers", "x", false);
 	char text[128];
 
 	for (unsigned int i = 0; i < 8; i++)
@@ -480,8 +489,18 @@ static void test_peers_report(void)
 	       !strcmp(point_of(report, 1, 1, text), "packed 0.625 0.450 33") &&
 	       !strcmp(point_of(report, 2, 0, text), "qos 0.833 0.100 "),
 	       "peers: the picture has A's latency and B's speed, by family (%s)", text);
+	snprintf(ways[3].why, sizeof(ways[3].why), "B ended");
+	peers_report(part, ways, 8, true, true);
+	tap_ok(!strcmp(text_at(part, "meaning", 0, NULL), "Not measured: starved: B ended.") &&
+	       !strcmp(text_at(part, "meaning", 1, NULL), "Not measured: broken: A ended."),
+	       "peers: ways that could not be measured are named in the summary");
+	tap_ok(!strstr(text_at(report, "checks", 1, "what"), "measured") &&
+	       strstr(text_at(part, "checks", 0, "what"), "(only 1 of 2 peers were measured)") &&
+	       strstr(text_at(part, "checks", 1, "what"), "(only 1 of 2 peers were measured)"),
+	       "peers: checks say if they do not judge all peers");
 	json_decref(report);
 	json_decref(few);
+	json_decref(part);
 }
 
 int main(void)
