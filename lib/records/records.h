@@ -242,7 +242,7 @@ struct records_graph {
 	bool spoilt;
 	bool launching;			/* a launch of its graph is not counted yet */
 	const void *stream;		/* the stream of the last launch */
-	uint64_t tmd;			/* the address of this stream's TMD, or 0 */
+	_Atomic uint64_t tmd;		/* the address of this stream's TMD, or 0 */
 	struct records_ring *_Atomic ring;	/* the ring of this stream, or NULL */
 	atomic_bool mixed;		/* outstanding launches can be on several streams */
 	uint64_t before;		/* number of the last kernel on the ring that was launched
