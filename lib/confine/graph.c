@@ -515,8 +515,7 @@ void *graph_launch_begin(const struct cuda_api *cuda, void *exec, const struct g
 	now.exec = exec;
 	now.stream = place->id;
 	now.launch = launch;
-	now.tmd_offset = place->gpu && place->gpu->streams_known ? place->gpu->stream_tmd_offset :
-								   0;
+	now.tmd_offset = place->gpu ? place->gpu->stream_tmd_offset : 0;
 	now.stale = now.rebuilt = now.partial = false;
 	if (e && atomic_load_explicit(&rules_used, memory_order_acquire))
 		match_rules(cuda, e);

@@ -100,7 +100,10 @@ struct gpupart_gpu {
 	 * sets them.
 	 */
 	atomic_bool streams_known;
-	/* The driver's stream object contains the TMD's address at this offset in bytes. */
+	/*
+	 * The driver's stream object contains the TMD's address at this offset in bytes. If this is
+	 * 0, the offset is unknown.
+	 */
 	unsigned int stream_tmd_offset;
 	char streams_error[160];		/* the reason why streams cannot be distinguished */
 	struct gpupart_check check;

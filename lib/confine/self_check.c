@@ -353,7 +353,7 @@ static int learn_streams(struct gpupart *gp, struct gpupart_gpu *gpu, struct pro
 		return err;
 	if (!why && atomic_load(&awaited))
 		why = "this driver does not report destroyed streams: sets could reach others";
-	gpu->stream_tmd_offset = at * 8;
+	gpu->stream_tmd_offset = why ? 0 : at * 8;
 	gpu->check.streams = why ? why : "";
 	gpu->streams_known = !why;
 	return 0;

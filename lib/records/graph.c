@@ -191,9 +191,9 @@ static void stream_add(struct records *records, struct records_graph *graph)
 	struct records_ring *ring = graph->ring;
 	uint64_t begin = graph->added, submitted;
 
-	graph->added = end;
-	if (!ring || atomic_load(&ring->tmd) != graph->tmd)
+	if (end <= begin || !ring || atomic_load(&ring->tmd) != graph->tmd)
 		return;
+	graph->added = end;
 	records_fold_ring(records->shown, ring, graph->before > records_folded(ring) ?
 			  graph->before - records_folded(ring) : 0, false);
 	records_clock_seen(clock, end);
@@ -216,7 +216,6 @@ static void stream_add(struct records *records, struct records_graph *graph)
 __attribute__((cold)) static void times_add(struct records *records)
 {
 	struct records_ring *ring = &records->rings[RECORDS_GRAPH_RING];
-
 	struct records_graph *graph;
 	uint64_t since = 0;
 
