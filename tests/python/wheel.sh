@@ -48,7 +48,7 @@ gpupart-*-py3-none-manylinux_"$(echo "$floor" | tr . _)"_"$(uname -m)".whl) true
 *) false ;;
 esac
 ok $? "its name says so: ${wheel##*/}"
-words=$(grep -o 'glibc [0-9.]*[0-9] or newer' Documentation/user/python.md)
+words=$(tr '\n' ' ' <Documentation/user/python.md | grep -o 'glibc [0-9.]*[0-9] or newer')
 [ "$(printf '%s\n%s\n' "glibc $floor or newer" "$words" | sort -Vu | tail -1)" = "$words" ]
 ok $? "and the page does not promise less: $words"
 # It contains all libraries of other packages except glibc.
