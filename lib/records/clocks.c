@@ -5,8 +5,6 @@
 #include "lib/records/clocks.h"
 #include "lib/records/records.h"
 
-#define DRIFT_INVERSE	10000	/* the rates of the clocks differ by less than 1 in 10000 */
-
 /* ------------------------------------------------------------------- the CPU's clock */
 
 static struct state_clock cpu;	/* the scale is 0 until the rate is measured */
@@ -78,7 +76,7 @@ int64_t points_hull_at(const struct points *points, uint64_t end)
 	int64_t far = end - p->end;
 
 	if (end <= first->end || end >= last->end)
-		return p->ahead - (far < 0 ? -far : far) / DRIFT_INVERSE;
+		return p->ahead - (far < 0 ? -far : far) / RECORDS_DRIFT_INVERSE;
 	while (last - first > 1) {
 		middle = first + (last - first) / 2;
 		if (middle->end <= end)

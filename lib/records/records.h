@@ -167,6 +167,8 @@ static inline uint64_t records_counter(void)
 #define RECORDS_MAX_CONTEXTS	16	/* maximum number of contexts that one GPU can have at the
 					 * same time */
 #define RECORDS_HINT_BITS	10
+/* The rates of the clocks of CPU and GPU differ by less than 1 in this number. */
+#define RECORDS_DRIFT_INVERSE	10000
 
 /* The ring of a stream. Only the thread that launches on the stream writes to the ring. */
 struct records_ring {

@@ -9,7 +9,6 @@
 #define FUNCTION_PROBES	8
 #define LOOK_MAX	3	/* maximum number of other rings that one fold visits */
 #define SECOND		1000000000ull
-#define DRIFT_INVERSE	10000	/* the rates of the clocks differ by less than 1 in 10000 */
 
 /* ------------------------------------------------------------------- clock */
 
@@ -53,7 +52,7 @@ __attribute__((noinline, cold)) static void clock_renew(struct state_clock *cloc
 	if (was.offset == OFFSET_NONE)
 		return;
 	/* If all ends of this period were seen late, the earlier bound is the better one. */
-	clock->offset -= (clock->ns - was.ns) / DRIFT_INVERSE;
+	clock->offset -= (clock->ns - was.ns) / RECORDS_DRIFT_INVERSE;
 	if (clock->offset < was.next_offset)
 		clock->offset = was.next_offset;
 	clock->offset += records_clock_ns(&was, clock->counter) - clock->ns;
