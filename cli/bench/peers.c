@@ -168,37 +168,65 @@ static bool nearest_set(const struct bench *b, enum gpupart_shape shape, unsigne
 }
 
 /*
- * Fixed sets of several sizes in each shape. The smallest size leaves nearly the whole GPU to B, as
- * plain MPS does if B's kernels are large. The option --sm-count reports the number of SMs in the
- * set. MPS percentages and green contexts also report this number.
+ * Adds a way with fixed sets. The option --sm-count reports the number of SMs in the set. MPS
+ * percentages and green contexts also report this number.
  */
-static void add_sets(struct peers *p)
+static void add_sets(struct peers *p, const char *family, const struct gpupart_tpcset sets[2])
 {
-	static const unsigned int sixteenths[] = { 1, 4, 6, 8, 11 };
-	const unsigned int nr_sizes = sizeof(sixteenths) / sizeof(sixteenths[0]);
-	const struct gpupart_tpcset all = gpupart_topology_all(p->b->topo);
+	const unsigned int nr = gpupart_tpcset_count(&sets[0]);
 	char list[GPUPART_TPCSET_STRLEN], name[48];
-	struct gpupart_tpcset sets[2];
 	struct peers_way *way;
 
-	for (unsigned int i = 0; i < GPUPART_NR_SHAPES * nr_sizes; i++) {
-		const char *shape = gpupart_shape_name(i / nr_sizes);
+	snprintf(name, sizeof(name), "%s %u / %u", family, nr, gpupart_tpcset_count(&sets[1]));
+	way = add_way(p, PEERS_OURS, family, name);
+	if (way)
+		snprintf(way->size, sizeof(way->size), "%u", nr);
+	for (unsigned int n = 0; way && n < 2; n++) {
+		gpupart_tpcset_format_list(&sets[n], list, sizeof(list));
+		way->command[n] = command_with_prefix(
+			n, "\"$PEERS_GPUPART\" run --mps --sm-count -t %s --", list);
+	}
+}
 
+/*
+ * Disjoint sets of several sizes in each shape, also of the sizes of the MPS percentages. The
+ * smallest size leaves nearly the whole GPU to B, as plain MPS does if B's kernels are large.
+ */
+static void add_shapes(struct peers *p)
+{
+	static const unsigned int sixteenths[] = { 1, 4, 5, 6, 8, 11 };
+	const unsigned int nr_sizes = sizeof(sixteenths) / sizeof(sixteenths[0]);
+	const struct gpupart_tpcset all = gpupart_topology_all(p->b->topo);
+	struct gpupart_tpcset sets[2];
+
+	for (unsigned int i = 0; i < GPUPART_NR_SHAPES * nr_sizes; i++) {
 		if (!nearest_set(p->b, i / nr_sizes, gpupart_tpcset_count(&all) *
 						     sixteenths[i % nr_sizes] / 16, &sets[0]))
 			continue;
 		sets[1] = gpupart_tpcset_andnot(&all, &sets[0]);
-		snprintf(name, sizeof(name), "%s %u / %u", shape,
-			 gpupart_tpcset_count(&sets[0]), gpupart_tpcset_count(&sets[1]));
-		way = add_way(p, PEERS_OURS, shape, name);
-		if (way)
-			snprintf(way->size, sizeof(way->size), "%u",
-				 gpupart_tpcset_count(&sets[0]));
-		for (unsigned int n = 0; way && n < 2; n++) {
-			gpupart_tpcset_format_list(&sets[n], list, sizeof(list));
-			way->command[n] = command_with_prefix(
-				n, "\"$PEERS_GPUPART\" run --mps --sm-count -t %s --", list);
-		}
+		add_sets(p, gpupart_shape_name(i / nr_sizes), sets);
+	}
+}
+
+/*
+ * Sets that overlap: one program can use the whole GPU, and the other one all TPCs but a few. So
+ * the first one has some TPCs of its own, and both can use the others, as with plain MPS.
+ */
+static void add_overlap(struct peers *p)
+{
+	static const struct {
+		unsigned int owner, part;
+	} kept[] = { { 0, 32 }, { 0, 16 }, { 1, 8 } };
+	const struct gpupart_tpcset all = gpupart_topology_all(p->b->topo);
+	struct gpupart_tpcset sets[2], own;
+
+	for (unsigned int i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
+		if (!nearest_set(p->b, GPUPART_SHAPE_SPREAD,
+				 gpupart_tpcset_count(&all) / kept[i].part, &own))
+			continue;
+		sets[kept[i].owner] = all;
+		sets[!kept[i].owner] = gpupart_tpcset_andnot(&all, &own);
+		add_sets(p, "overlap", sets);
 	}
 }
 
@@ -585,7 +613,8 @@ int bench_peers(struct bench *b, json_t *report)
 		return err;
 	add_alone(&p);
 	add_peers(&p);
-	add_sets(&p);
+	add_shapes(&p);
+	add_overlap(&p);
 	add_qos(&p, "qos", "");
 	if (p.options->has_latency)
 		add_qos(&p, "lending", lending);

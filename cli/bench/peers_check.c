@@ -14,7 +14,8 @@
 #include "cli/util/number.h"
 
 static const char families[] =
-	"alone,slices,mps,mps-percent,priority,green,packed,gpcs,balanced,spread,qos,lending";
+	"alone,slices,mps,mps-percent,priority,green,packed,gpcs,balanced,spread,overlap,qos,"
+	"lending";
 
 bool peers_is_in(const char *list, const char *word)
 {
