@@ -125,7 +125,7 @@ static const char *name_part(const char *p, const char **part, size_t *len)
 	if (!isdigit((unsigned char)*p))
 		return NULL;
 	p = source_name(p, part, len);
-	if (p && *len == 12 && !memcmp(*part, "_GLOBAL__N_1", 12)) {
+	if (p && *len >= 10 && !memcmp(*part, "_GLOBAL__N", 10)) {
 		*part = anonymous;
 		*len = sizeof(anonymous) - 1;
 	}

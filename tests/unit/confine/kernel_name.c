@@ -17,6 +17,9 @@ static const char *const names[][2] = {
 	{ "_ZN3BoxIiE6launchEPi", "Box::launch" },
 	{ "_ZN3BoxIN3foo5ShapeELNS1_4KindE1ELb0EE6launchEPi", "Box::launch" },
 	{ "_ZN12_GLOBAL__N_14kernEPf", "(anonymous namespace)::kern" },
+	{ "_ZN2at6native57_GLOBAL__N__e658eeb9_24_ForeachBinaryOpScalar_cu_86b9896c4kernILi4EEEvPf",
+	  "at::native::(anonymous namespace)::kern" },
+	{ "_ZN9_GLOBAL__4kernEPf", "_GLOBAL__::kern" },
 	{ "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_11FillFunctorIfEESt5arrayIPcLm1EEE"
 	  "EviT0_T1_", "at::native::vectorized_elementwise_kernel" },
 	{ "_ZN2at6native29vectorized_elementwise_kernelILi4EZZZNS0_15exp_kernel_cudaERNS_18TensorI"
