@@ -2154,6 +2154,17 @@ def _cuda_device(gpu: Optional[str]) -> int:
     return device.value
 
 
+def _current_gpu() -> Optional[str]:
+    """The current GPU of PyTorch, or of the thread's CUDA context; None if there is neither."""
+    torch, device = sys.modules.get("torch"), c_int()
+    if torch is not None and torch.cuda.is_initialized():
+        return f"cuda:{torch.cuda.current_device()}"
+    try:
+        return None if _driver().cuCtxGetDevice(byref(device)) else f"cuda:{device.value}"
+    except OSError:
+        return None
+
+
 def _new_stream(device: int, taken: AbstractSet[int]) -> Any:
     """
     If the program has imported PyTorch with CUDA, returns a PyTorch stream. PyTorch reuses a
@@ -2194,7 +2205,8 @@ class Part:
     def set(self) -> Optional[TpcSet]:
         """
         The TPCs that launches on the stream may use now. If the limit has changed, these TPCs can
-        differ from the result of split() or change(). If gpupart is not available, None.
+        differ from the result of split() or change(): call change() before graph_prepare() then. If
+        gpupart is not available, None.
         """
         tpcs, limit = self._set, self._gpu._limit_mask() if self._gpu else -1
         if tpcs is None or not tpcs._mask & ~limit:
@@ -2290,13 +2302,14 @@ class Split(Mapping[str, Part]):
         if isinstance(gpu, str) and not _GPU_FORM.fullmatch(gpu):
             raise Error(errno.EINVAL, f"gpu={gpu!r}: must be \"cuda:N\", an index in PCI order, a "
                                       "PCI address or a UUID")
+        wanted_gpu = _current_gpu() if gpu is None else gpu
         try:
-            self._gpu = attach(gpu)
+            self._gpu = attach(wanted_gpu)
             self._name: Optional[str] = self._gpu.topology.info.pci
         except Error as error:
             if gpu is not None and error.errno == errno.ENODEV and not _driver().cuInit(0):
                 raise Error(errno.EINVAL, f"gpu={gpu!r}: {error}") from None
-            self.why, self._name = str(error), gpu
+            self.why, self._name = str(error), wanted_gpu
         if self._gpu is not None:
             topology = self._gpu.topology
             self._within = topology.all if within is None else topology.set(within)
@@ -2385,7 +2398,8 @@ class Split(Mapping[str, Part]):
             for part in self._parts.values():
                 if part._set is not None:
                     part._give(None)
-                _live_parts.discard(part)
+                with _live_lock:
+                    _live_parts.discard(part)
             self._parts = {}
 
     def __getitem__(self, name: str) -> Part:
@@ -2427,8 +2441,9 @@ def split(shape: str = "balanced", *, gpu: Optional[str] = None,
     of every GPC. With whole GPCs, a number of TPCs is the minimum for the part, and a percentage
     gets the nearest possible number.
 
-    @gpu: as for attach(). A GPU that does not exist is an error. @within: the TPCs to split, in the
-    limit; None is the limit, or all TPCs.
+    @gpu: as for attach(). None is PyTorch's current GPU, for example after torch.cuda.set_device(),
+    or the GPU of the thread's context, or the first GPU. A GPU that does not exist is an error.
+    @within: the TPCs to split, in the limit; None is the limit, or all TPCs.
 
     If gpupart is not available, the parts have ordinary streams on that GPU, and .why has the
     reason.

@@ -142,6 +142,11 @@ if torch.cuda.device_count() > 1:
     with partition(gpcs=1, stream=other) as tpcs, torch.cuda.device(1), torch.cuda.stream(other):
         same(seen(device=1), tpcs, "a stream of the second GPU says which GPU it is of")
     raises(gpupart.Error, "not on the GPU", lambda: gpu.stream_set(other, 1), "it is none of GPU 0")
+    with gpupart.split(a="50%", b="rest", gpu="cuda:1") as parts:
+        for part in parts.values():
+            with torch.cuda.device(1), torch.cuda.stream(part.stream):
+                same((part.stream.device.index, seen(device=1)), (1, part.set),
+                     f"part {part.name} of a split of the second GPU")
 try:
     import cupy
 except ImportError:

@@ -73,6 +73,7 @@ program doctests "LD_LIBRARY_PATH=$at/gpupart/sim:$at" GPUPART_LIBRARY= GPUPART_
 program scopes "$sim" GPUPART_SIM=$b
 program split -- shapes
 program split "$sim" GPUPART_SIM=$b GPUPART_SIM_FAULTS=host-clock -- streams
+program split "$sim" GPUPART_SIM=$b -- at_once
 program split "$sim" GPUPART_SIM=$b GPUPART_RECORDS=0 -- no_records
 program split "$sim" GPUPART_SIM=$b GPUPART_DISABLE=1 -- disabled
 program split "$sim" GPUPART_SIM=$b GPUPART_SIM_FAULTS=no-table -- no_table

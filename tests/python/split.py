@@ -315,7 +315,8 @@ def streams():
 
     Stream.driver = driver
     sys.modules["torch"] = types.SimpleNamespace(
-        cuda=types.SimpleNamespace(is_available=lambda: True, Stream=Stream))
+        cuda=types.SimpleNamespace(is_available=lambda: True, is_initialized=lambda: False,
+                                       Stream=Stream))
     with split(a="50%", b="25%", c="rest") as parts:
         same({type(part.stream) for part in parts.values()}, {Stream}, "streams of PyTorch")
         same(len({part.stream.cuda_stream for part in parts.values()}), 3,
@@ -397,6 +398,28 @@ class NumberedStream:
         self.device, self.cuda_stream = device, NumberedStream.made
 
 
+def at_once():
+    """Splits that threads create and close at the same time."""
+    interval, wrong = sys.getswitchinterval(), []
+
+    def work():
+        try:
+            for _ in range(300):
+                split("packed", a=8, b="rest").close()
+        except RuntimeError as error:
+            wrong.append(error)
+
+    with split("packed", **{f"part{nr}": 1 for nr in range(40)}):
+        sys.setswitchinterval(1e-5)
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        sys.setswitchinterval(interval)
+    same(wrong, [], "splits of four threads")
+
+
 def bad_names():
     for name in ("nonsense", "cuda:x", "cuda:", "", "gpu:1", "-1", "GPU-1"):
         raises(Error, f"gpu={name!r}: must be", lambda name=name: split(gpu=name, a=1),
@@ -405,18 +428,20 @@ def bad_names():
 
 
 def two_gpus(confined):
-    """Each split is on the GPU that it asked for, whatever context is current."""
+    """Each split is on the GPU that it asked for, or on the current one."""
     bad_names()
     zero, one = ("0000:01:00.0", "0000:02:00.0")
     for current in (None, 0, 1):
         if current is not None:
             driver = Driver(current)
-        for name, device in ((None, 0), ("cuda:0", 0), (zero, 0), ("cuda:1", 1), (one, 1)):
+        for name, device in ((None, current or 0), ("cuda:0", 0), (zero, 0), ("cuda:1", 1),
+                             (one, 1)):
             with split(gpu=name, a="50%", b="rest") as parts:
                 same(([device_of(part.stream) for part in parts.values()], parts.why is None),
                      ([device] * 2, confined), f"gpu={name}, a context of {current}: {parts.why}")
                 if confined:
-                    same(gpupart.attach(name).census(parts.a.stream), parts.a.set, "confined")
+                    gpu = gpupart.attach(f"cuda:{device}")
+                    same(gpu.census(parts.a.stream), parts.a.set, "confined")
             now = ctypes.c_void_p()
             if current is None:
                 ctypes.CDLL("libcuda.so.1").cuCtxSetCurrent(None)
@@ -431,9 +456,11 @@ def two_gpus(confined):
         ok("no streams" in parts.why if parts.a.stream is None else device_of(parts.a.stream) == 1,
            f"an index: {parts.a.stream}: {parts.why}")
     sys.modules["torch"] = types.SimpleNamespace(
-        cuda=types.SimpleNamespace(is_available=lambda: True, Stream=NumberedStream))
+        cuda=types.SimpleNamespace(is_available=lambda: True, is_initialized=lambda: True,
+                                   current_device=lambda: 1, Stream=NumberedStream))
     if not confined:
-        same(split(gpu="cuda:1", a=1).a.stream.device, 1, "a PyTorch stream")
+        for name, device in (("cuda:0", 0), ("cuda:1", 1), (None, 1)):
+            same(split(gpu=name, a=1).a.stream.device, device, f"a PyTorch stream, gpu={name}")
 
 
 def no_driver():
@@ -442,7 +469,7 @@ def no_driver():
     same(split(gpu="cuda:1", a=1).a.stream, None, "a GPU that may exist")
 
 
-{"shapes": one_gpu, "streams": streams,
+{"shapes": one_gpu, "streams": streams, "at_once": at_once,
  "no_records": no_records,
  "disabled": lambda: without("GPUPART_DISABLE", True),
  "no_table": lambda: without("", True),
