@@ -334,7 +334,7 @@ const struct gpupart_topology *gpupart_gpu_topology(const struct gpupart_gpu *gp
  * allowed (options.profilers), there are no variants.
  *
  * For a fifth set, or for a graph without variants, the library makes the driver build the nodes
- * again before the launch. Building takes 1.4 to 2 us per node. To make variants or to build
+ * again before the launch. Building takes 1.4 to 2.8 us per node. To make variants or to build
  * nodes again, the library needs a clone of the graph from which the executable graph was
  * instantiated. The library makes this clone at the instantiation. Cloning takes 1 us per node.
  *
