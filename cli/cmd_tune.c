@@ -33,9 +33,8 @@ const char tune_help[] =
 "  -o, --output FILE   write the best sets to FILE as a plan, which run --plan reads;\n"
 "                      FILE.svg: a picture of all candidates\n"
 "\n"
-"Progress is measured by the reports of programs, or by their completed launches. The\n"
-"old sets are restored if a program makes no progress, and at once if this command is\n"
-"killed. Documentation/user/tune.md describes how solo speeds are measured.\n"
+"Speeds come from the reports of programs, or from their completed launches. Programs\n"
+"get their old sets if one makes no progress, and at once if this command is killed.\n"
 "\n"
 "Exit status: 0 done, 1 failed or no candidate reaches the goal, 2 usage, 128 plus a\n"
 "signal's number; 125 to 127 a program could not be started.\n"
@@ -153,7 +152,7 @@ static int begin(struct tune *tune)
 				      gpupart_tpcset_count(&left) / (tune->nr - i), old))
 			return usage_error(
 				"%s: the outer limit and other programs leave only %u TPCs for this program",
-				name, gpupart_tpcset_count(&tune->room[i]));
+				name, gpupart_tpcset_count(&left));
 		qos_spec_program(&c->setup.specs[i], tune->programs[i]);
 		status = control_start(c, i, old);
 	}
@@ -177,14 +176,13 @@ int cmd_tune(int argc, char **argv)
 	while (end < argc && strcmp(argv[end], "--"))
 		end++;
 	argv[end] = NULL;
+	out_json_alloc();
 	status = args_parse(&t.args, ARGS_SIM | ARGS_GPU | ARGS_NAMES, own, tune_help, end, argv) ?:
 		 take_words(&t, &names, t.args.program, end < argc ? &argv[end + 1] : NULL) ?:
 		 args_seconds("--seconds", seconds, 1, &t.seconds) ?:
-		 args_seconds("--wait", wait, 1, &t.wait);
+		 args_seconds("--wait", wait, 1, &t.wait) ?: args_simulate(&t.args);
 	for (unsigned int i = 0; i < t.outputs.nr && !status; i++)
 		status = out_check(t.outputs.texts[i]);
-	out_json_alloc();
-	status = status ?: args_simulate(&t.args);
 	/* The tenants take no program from the arguments. */
 	t.args.program = &argv[argc];
 	if (status)

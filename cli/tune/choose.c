@@ -41,10 +41,9 @@ int tune_list(struct tune *tune, unsigned int sizes)
 	for (unsigned int i = 0; i < sizes * GPUPART_NR_SHAPES; i++) {
 		unsigned int size = all * (i / GPUPART_NR_SHAPES + 1) / (sizes + 1);
 		/* Sets of whole GPCs have few sizes. Do not go down to the previous size. */
-		unsigned int smallest =
-			fmax(least, all * (i / GPUPART_NR_SHAPES) / (sizes + 1) + 1);
+		unsigned int lowest = fmax(least, all * (i / GPUPART_NR_SHAPES) / (sizes + 1) + 1);
 
-		while (size >= smallest && !add(tune, 0, size, i % GPUPART_NR_SHAPES))
+		while (size >= lowest && !add(tune, 0, size, i % GPUPART_NR_SHAPES))
 			size--;
 	}
 	return tune->nr_candidates >= 2 ? 0 :

@@ -33,8 +33,7 @@ static int watch(struct tune *tune)
 	for (unsigned int i = 0; i < tune->nr; i++) {
 		tune->processes[i] = fmax(tune->processes[i], live->tenants[i].nr_members);
 		if (live->tenants[i].gone || live->tenants[i].nr_members < tune->processes[i])
-			return failure("%s%s ended before all candidates were measured",
-				       live->tenants[i].gone ? "" : "a process of ",
+			return failure("a process of %s ended before all candidates were measured",
 				       live->tenants[i].name);
 	}
 	return 0;
@@ -77,11 +76,9 @@ static int find_measure(struct tune *tune, unsigned int i)
 	begin = t->by_records ? begin : process_now_ns();
 	while (!status && t->since_change < 3 && process_now_ns() - begin < tune->wait * 1e9)
 		status = watch(tune);
-	if (status)
-		return status;
-	if (t->since_change < 3)
-		return failure("%s made no report in %g s, and none of its launches was recorded: "
-			       "see 'gpupart doctor'", t->name, tune->wait);
+	if (status || t->since_change < 3)
+		return status ?: failure("%s made no report in %g s, and none of its launches was "
+					 "recorded: see 'gpupart doctor'", t->name, tune->wait);
 	each = (process_now_ns() - begin) / t->since_change;
 	tune->each_ns[i] = tune->each_ns[i] && tune->each_ns[i] < each ? tune->each_ns[i] : each;
 	/* The speed of a borrower is not the speed of its set. */

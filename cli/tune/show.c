@@ -70,8 +70,7 @@ static json_t *make_report(const struct tune *tune)
 		    tune->met ? "" : ", which no candidate reaches,",
 		    gpupart_shape_name(tune->best->shape));
 	report_mean(report, tune->apply ? "Applied: the programs have these sets now." :
-		    tune->programs[0] ?
-		    "Not applied: tune ended the programs that it started." :
+		    tune->programs[0] ? "Not applied: tune ended the programs that it started." :
 		    "Not applied: the programs have their old sets again.");
 	return report;
 }
@@ -86,8 +85,7 @@ int tune_show(struct tune *tune)
 	int status = 0;
 
 	for (unsigned int i = 0; i < tune->nr; i++) {
-		plan.tenants[i].set = tune->best->sets[i];
-		plan.tenants[i].ugpu = -1;
+		plan.tenants[i] = (struct gpupart_plan_tenant){ "", tune->best->sets[i], -1 };
 		strcpy(plan.tenants[i].name, tune->c.live.tenants[i].name);
 		json_object_set_new(best, plan.tenants[i].name,
 				    out_json_set(topo, &tune->best->sets[i]));

@@ -33,13 +33,13 @@ struct tune_candidate {
 struct tune {
 	struct args args;
 	struct qos_options qos;
-	double seconds, wait;
-	bool apply;			/* later: the best candidate was applied */
+	double seconds, wait, took;	/* options, and the seconds of all measurements */
+	bool apply, met;		/* the best candidate: apply it, later: it was applied; it
+					 * reaches the goal */
 	struct args_texts outputs;
 	/* command lines to start, and one that is refused; NULL for running jobs */
 	char **programs[TUNE_PROGRAMS + 1];
-	unsigned int nr;		/* programs: 1 or 2 */
-	unsigned int of;		/* index of the program with the goal */
+	unsigned int nr, of;		/* programs, 1 or 2; index of the program with the goal */
 	unsigned int processes[TUNE_PROGRAMS];	/* the most processes that used the GPU */
 	struct control c;		/* has the goal of program @of, if it is not sum or fair */
 	struct gpupart_tpcset room[TUNE_PROGRAMS];	/* TPCs that candidates may use */
@@ -52,8 +52,6 @@ struct tune {
 	double alone[TUNE_PROGRAMS];	/* the highest valid speed of each program, not 0 */
 	double noise[TUNE_PROGRAMS];	/* median noise of all complete measurements */
 	struct tune_candidate *best;
-	double took;			/* seconds */
-	bool met;			/* the best candidate reaches the goal */
 };
 
 /*
