@@ -141,20 +141,18 @@ static __attribute__((noinline)) void take_lender(void)
 /* Returns true if the program narrowed its own limit. Then the limit must not be widened. */
 static bool is_narrowed(void)
 {
-	static uint64_t seen;
-	static bool narrowed;
-	uint64_t published = atomic_load(&gpu->shared->limit.published);
 	struct limit_sets sets;
 
-	if (published != seen) {
-		scope_limit_get(gpu, &sets);
-		narrowed = !gpupart_tpcset_empty(&sets.inner) || gpupart_tpcset_empty(&sets.outer);
-		seen = published;
-	}
-	return narrowed;
+	scope_limit_get(gpu, &sets);
+	return !gpupart_tpcset_empty(&sets.inner) || gpupart_tpcset_empty(&sets.outer);
 }
 
 /* ------------------------------------------------------------------- durations */
+
+static bool is_within_limit(const struct lend_kernel *kernel)
+{
+	return kernel->longest_ns[0] <= limit_ns && kernel->longest_ns[1] <= limit_ns;
+}
 
 /*
  * A kernel that took longer than the limit is never forgotten. If there is no room for another
@@ -168,8 +166,7 @@ static struct lend_kernel *find_kernel(uint64_t key)
 
 	for (unsigned int n = 0; n < PROBES; n++) {
 		kernel = &kernels[((key >> (64 - KERNEL_BITS)) + n) % (1 << KERNEL_BITS)];
-		if (!limit_ns || (kernel->longest_ns[0] <= limit_ns &&
-				  kernel->longest_ns[1] <= limit_ns))
+		if (!limit_ns || is_within_limit(kernel))
 			found = kernel;
 		if (kernel->key == key && (found != kernel || kernel->generation == now))
 			return kernel;
@@ -295,23 +292,25 @@ void lend_begins(const void *function, const void *ctx, const unsigned int grid[
 		uint64_t limit;
 		unsigned int grid[4];	/* the last number is always 0 */
 	} what = { function, ctx, 0, { grid[0], grid[1], grid[2] } };
+	struct gpupart_gpu *on = scope_gpu_of_context((void *)ctx);
 	struct lend_kernel *kernel;
 	uint64_t key, own_ns, ns;
 	bool lent;
 
+	if (on)
+		what.limit = atomic_load(&on->shared->limit.published);
+	key = hash_bytes(HASH_INIT, &what, sizeof(what)) | 1;
 	pthread_mutex_lock(&lock);
 	settle();
 	if (atomic_load(&report_lend->number) != taken)
 		take_lender();
-	if (gpu)
-		what.limit = atomic_load(&gpu->shared->limit.published);
-	key = hash_bytes(HASH_INIT, &what, sizeof(what)) | 1;
 	kernel = find_kernel(key);
 	own_ns = kernel->runs[0] >= LEND_RUNS ? kernel->longest_ns[0] : 0;
-	lent = plain && gpu && own_ns && own_ns <= limit_ns && kernel->longest_ns[1] <= limit_ns &&
-	       !nr_stuck && lend_is_idle(lend_from) && !is_narrowed();
+	lent = plain && gpu && own_ns && is_within_limit(kernel) && !nr_stuck &&
+	       lend_is_idle(lend_from) && !is_narrowed();
 	ns = lent && kernel->runs[1] >= LEND_RUNS ? kernel->longest_ns[1] : own_ns;
-	if (!has_room(ns, lent) && !wait_for_room(ns, lent)) {
+	/* While it waits, another thread can find that the lender is gone. */
+	if ((!has_room(ns, lent) && !wait_for_room(ns, lent)) || !gpu) {
 		lent = false;
 		ns = own_ns;
 	}

@@ -113,6 +113,30 @@ static int set_own(char what, uint64_t tpcs)
 	       gpupart_thread_set(gp, gpu, what == 't' ? &set : NULL);
 }
 
+/* Launches in stream 1 from another thread, which may have to wait. */
+static struct {
+	struct program *p;
+	P stream;
+	unsigned int ns;
+} threads;
+
+static void *launch_other(void *none)
+{
+	cuCtxSetCurrent(threads.p->ctx);
+	program_launch(threads.p, threads.stream, 1, threads.ns);
+	return none;
+}
+
+static int launch_in_thread(struct program *p, P stream, unsigned int ns)
+{
+	pthread_t thread;
+
+	threads.p = p;
+	threads.stream = stream;
+	threads.ns = ns;
+	return pthread_create(&thread, NULL, launch_other, NULL) || pthread_detach(thread);
+}
+
 /*
  * Executes commands. A command is a character and a number, and the answer is one line. c:
  * launches a census, waits for its end, and answers with its TPCs. l NS: launches in stream 0
@@ -121,6 +145,7 @@ static int set_own(char what, uint64_t tpcs)
  * i MASK: sets the program's own limit. e ID: launches with this attribute. g NS: launches a
  * graph in stream 1. f: launches in the child of a fork, and answers with the child's wait
  * status. o NS: launches on the second GPU without waiting. x: loads and unloads a module.
+ * p NS: launches in stream 1 from another thread.
  */
 static int be_program(void)
 {
@@ -162,6 +187,8 @@ static int be_program(void)
 			err = launch_in_child(&p, streams[0]);
 		else if (*line == 'o')
 			err = launch_elsewhere(&p, ns);
+		else if (*line == 'p')
+			err = launch_in_thread(&p, streams[1], ns);
 		else if (*line == 'x')
 			err = cuModuleLoadData(&module, ptx) || cuModuleUnload(module);
 		else if (*line == 'e')
@@ -684,6 +711,69 @@ static void many(void)
 	       (U64)shared(&batch)->expired);
 }
 
+/* Opens the lender or closes it, while it makes no check. */
+static bool lender_is(bool open)
+{
+	bool good;
+
+	looks_pause();
+	gpupart_lender_close(lender);
+	lender = NULL;
+	good = !open || !open_lender();
+	looks_go_on();
+	return good;
+}
+
+/* The known times of kernels stay known when the lender comes or goes. */
+static void bound_stays(void)
+{
+	bool good = true;
+
+	if (!lends(2 * SECOND, 0) ||
+	    !tap_ok(make_known(1200000000), "a kernel of 1.2 s, a bound of 2 s"))
+		return;
+	good = lender_is(false);
+	for (int n = 0; n < 2; n++)
+		good &= !strcmp(ask(&batch, n % 2 ? 'm' : 'l', 1200000000), "0 1");
+	tap_ok(good, "without the lender, no two are outstanding");
+	good = lender_is(true);
+	for (int n = 0; n < 2; n++)
+		good &= !strcmp(ask(&batch, n % 2 ? 'm' : 'l', 1200000000), "0 1");
+	tap_ok(good && !shared(&batch)->expired, "with the lender again, too");
+}
+
+/* The lender goes while a launch waits for room on its TPCs. The room is not lost. */
+static void goes_while_waiting(void)
+{
+	U64 waited, lent;
+
+	if (!lends(20 * SECOND, 2 * SECOND) || !tap_ok(make_known(1200000000), "a kernel of 1.2 s"))
+		return;
+	looks_pause();
+	shared(&batch)->lease = UINT64_MAX;
+	shared(&batch)->idle = atomic_load(&shared(&serve)->busy);
+	lent = shared(&batch)->lent;
+	waited = shared(&batch)->waited;
+	tap_ok(*ask(&batch, 'm', 1200000000) == '0' && shared(&batch)->lent == lent + 1,
+	       "it runs on lent TPCs");
+	ask(&batch, 'p', 1200000000);
+	for (int n = 0; n < TRIES && shared(&batch)->waited == waited; n++)
+		usleep(1000);
+	tap_ok(shared(&batch)->waited == waited + 1, "a second one waits");
+	looks_go_on();
+	tap_ok(lender_is(false) && !strcmp(ask(&batch, 'c', 0), "0 " OWN), "the lender goes");
+	for (int n = 0; n < TRIES && strcmp(ask(&batch, 'u', 0), "0 0"); n++)
+		usleep(20000);
+	waited = shared(&batch)->waited;
+	tap_ok(lender_is(true) && runs_lent(&batch), "the lender comes");
+	looks_pause();
+	shared(&batch)->lease = UINT64_MAX;
+	shared(&batch)->idle = atomic_load(&shared(&serve)->busy);
+	tap_ok(*ask(&batch, 'm', 1200000000) == '0' && shared(&batch)->waited == waited,
+	       "nothing is outstanding, so a launch does not wait");
+	looks_go_on();
+}
+
 static void own_sets(void)
 {
 	bool good;
@@ -952,6 +1042,8 @@ static const struct scenario scenarios[] = {
 	{ "bound", bound, "@b", { CLOCK }, prepare },
 	{ "waits-for-later", waits_for_later, "@b", { CLOCK }, prepare },
 	{ "many", many, "@b", { CLOCK }, prepare },
+	{ "bound-stays", bound_stays, "@b", { CLOCK }, prepare },
+	{ "goes-while-waiting", goes_while_waiting, "@b", { CLOCK }, prepare },
 	{ "own-sets", own_sets, "@b", { CLOCK }, prepare },
 	{ "attributes", attributes, "@b", { CLOCK }, prepare },
 	{ "forked", forked, "@b", { CLOCK }, prepare },
