@@ -39,6 +39,9 @@ static unsigned int bare_epochs(const struct qos_actor *a)
 
 static uint64_t limit_of(const struct qos_actor *a)
 {
+	/* While the tenant is idle, there is no latency to measure. */
+	if (a->state == QOS_IDLE && a->t.lend_ns)
+		return a->t.lend_ns;
 	if (a->nr_bare < bare_epochs(a))
 		return 0;
 	if (a->t.lend_ns)
@@ -60,6 +63,8 @@ void qos_lend(struct qos_actor *a, const struct qos_measured *m, bool moved)
 		a->nr_bare = 0;
 	else if (qos_has_result(a->state) && !m->lent)
 		learn_bare(a, m->latency_ns);
+	else if (a->state == QOS_IDLE && a->bare_ns && !m->lent)
+		a->nr_bare++;
 	a->lend_epochs = m->lent ? a->lend_epochs + 1 : 0;
 	if (a->lend_epochs >= LEND_FOR)
 		a->nr_bare = 0;

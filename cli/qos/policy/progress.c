@@ -406,7 +406,7 @@ void qos_take(struct qos_policy *p, struct qos_actor *a, const struct qos_measur
 	if (!m->valid || !m->ns) {
 		not_heard(p, a);
 	} else if (a->t.goal == QOS_LATENCY) {
-		if (!m->nr && a->begun)
+		if (!m->nr && (a->begun || m->stopped))
 			idle(a);
 		else if (!m->nr)
 			not_heard(p, a);
@@ -417,7 +417,7 @@ void qos_take(struct qos_policy *p, struct qos_actor *a, const struct qos_measur
 	} else if (!m->work) {
 		/* A unit may take longer than an epoch. It counts when it ends. */
 		a->carried_ns += a->begun && !m->stopped ? m->ns : 0;
-		if (m->stopped && a->begun)
+		if (m->stopped)
 			idle(a);
 		else if (!is_under_way(a))
 			not_heard(p, a);

@@ -273,6 +273,47 @@ static void without_work(void)
 	       "it launches, but no signal comes: it lends nothing");
 }
 
+static uint64_t idle_epochs(unsigned int nr)
+{
+	while (nr--) {
+		measured[0] = (struct qos_measured){
+			.valid = true, .drained = true, .ns = 200 * MS, .stopped = true,
+			.lent = now.tenants[0].lend_ns,
+		};
+		do
+			qos_policy_step(policy, measured, &now);
+		while (now.swapping);
+	}
+	return now.tenants[0].lend_ns;
+}
+
+/* Launches of the tenant have stopped before the first result, or before its set changes. */
+static void idle(void)
+{
+	const struct gpupart_tpcset none = { { 0 } };
+	struct gpupart_tpcset held = none;
+
+	begin_serve(GOAL, 300000);
+	tap_ok(idle_epochs(2) == 300000, "it lends before its first request");
+	begin_serve(GOAL, 0);
+	tap_ok(!idle_epochs(30), "but not if the slack of its goal is unknown");
+	begin_serve(GOAL, 300000);
+	tenants[0].goal = QOS_RATE;
+	tenants[0].rate = 1000;
+	begin();
+	tap_ok(idle_epochs(2) == 300000, "also with a rate");
+	for (unsigned int given = 0; given < 2; given++) {
+		begin_serve(GOAL, given ? 300000 : 0);
+		until_lent(6 * MS);
+		gpupart_tpcset_add(&held, __builtin_ctzll(now.tenants[0].set.allowed[0]));
+		qos_policy_hold(policy, &held);
+		tap_ok(idle_epochs(10) == (given ? 300000 : 4 * MS),
+		       "its set changed while it was idle: it lends again, %s",
+		       given ? "with a given limit" : "up to the slack");
+		held = none;
+	}
+}
+
 static void refused_one(const char *words)
 {
 	static const struct qos_board board = { .nr_tpcs = 16 };
@@ -390,6 +431,7 @@ int main(void)
 	by_another_command();
 	without_requests();
 	without_work();
+	idle();
 	refused();
 	lenders();
 	log_replays();
