@@ -160,5 +160,7 @@ void lend_close(struct control *c)
 		kill(t->watcher, SIGKILL);
 		waitpid(t->watcher, NULL, 0);
 		t->watcher = 0;
+		/* The program may run on. */
+		gpupart_lend_bound(t->report, QOS_LEND_MOST, 0);
 	}
 }
