@@ -496,7 +496,12 @@ void control_reap(struct control *c)
 	int wstatus;
 	pid_t pid;
 
-	while ((pid = waitpid(-1, &wstatus, WNOHANG)) > 0)
+	while ((pid = waitpid(-1, &wstatus, WNOHANG)) > 0) {
+		if (c->guard && pid == c->guard_pid) {
+			close(c->guard);
+			c->guard = 0;
+			control_guard(c);
+		}
 		for (unsigned int i = 0; i < c->live.nr; i++) {
 			struct live_tenant *t = &c->live.tenants[i];
 
@@ -507,6 +512,7 @@ void control_reap(struct control *c)
 			t->status = WIFSIGNALED(wstatus) ? 128 + WTERMSIG(wstatus)
 							 : WEXITSTATUS(wstatus);
 		}
+	}
 }
 
 /*

@@ -131,6 +131,10 @@ kill -TERM $pid
 wait $pid
 is "$? $(set_of "$a") $(set_of "$b")" "143 0-32 33-65" "SIGTERM: old sets are back when it has ended"
 tuning
+guard=$(ps -o pid= --ppid $pid)
+kill -KILL $guard
+until_true sh -c "ps -o pid= --ppid $pid | grep -qv '^ *$guard\$'"
+ok $? "if the process that restores the sets is killed, another one starts"
 kill -KILL $pid
 wait $pid 2>/dev/null
 until_true has_set "$a" 0-32
