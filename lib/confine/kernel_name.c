@@ -93,7 +93,7 @@ static const char *past_arguments(const char *p)
 			p++;
 		} else if (strchr("PROKVGCMD", *p)) {
 			whole = false;
-			p += *p == 'D' ? 2 : 1;
+			p += *p == 'D' && p[1] ? 2 : 1;
 		} else {
 			return NULL;
 		}

@@ -33,6 +33,7 @@ static const char *const names[][2] = {
 	{ "_ZNK3FooclEi", NULL },		/* an operator */
 	{ "ampere_bf16_s16816gemm", NULL },	/* C */
 	{ "_Z", NULL }, { "_Z999x", NULL }, { "_ZN", NULL }, { "_ZN3foo", NULL }, { "", NULL },
+	{ "_ZN1aID", NULL },
 	{ "_ZN3fooIE", NULL }, { "_ZN3fooILi", NULL }, { "_ZN99999999999999999999x", NULL },
 	{ "_ZN3fooIL3barE", NULL }, { "_ZN3fooIT", NULL }, { "_Z0x", NULL },
 };
