@@ -87,7 +87,7 @@ static void add_job(struct metrics *metrics, unsigned int n)
 	for (const struct model_row *r = model->rows; r < model->rows + model->nr_rows; r++) {
 		if (r->job != (int)n)
 			continue;
-		if (r->limited && !*r->problem)
+		if (r->limited)
 			set = gpupart_tpcset_or(&set, &r->set);
 		add_program(row, r);
 	}

@@ -136,8 +136,7 @@ static bool is_ignored(const struct neighbours *n, int pid, const char *name)
 static bool shows_itself(const struct neighbours *n, int pid)
 {
 	for (int i = 0; i < n->nr_processes; i++)
-		if (n->processes[i].pid == pid && !*n->processes[i].problem &&
-		    *n->processes[i].limit)
+		if (n->processes[i].pid == pid && *n->processes[i].limit)
 			return true;
 	return false;
 }
@@ -212,7 +211,7 @@ void neighbours_shown(const struct neighbours *n)
 			.pid = process->pid, .name = process->name, .job = process->job,
 		};
 
-		if (*process->limit && !*process->problem &&
+		if (*process->limit &&
 		    neighbours_is_here(n, process->pci, process->source, process->simulated) &&
 		    !is_ignored(n, process->pid, process->name) &&
 		    !gpupart_set_parse(NULL, n->topo, process->limit, &found.set))

@@ -184,7 +184,7 @@ const struct gpupart_topology *look_topology(const struct gpupart_process *p)
 const char *look_set(char text[OUT_SET_STRLEN], const struct gpupart_topology *topo,
 		     const struct gpupart_tpcset *set, const char *problem)
 {
-	if (*problem || !set)
+	if (!set)
 		return *problem ? "not confined" : "all";
 	if (topo)
 		return out_set(text, OUT_SET_STRLEN, topo, set);

@@ -165,6 +165,7 @@ int gpupart_graph_prepare(struct gpupart *gp, struct gpupart_gpu *gpu, void *exe
 		result = cuda->graph_upload(graph_launch_begin(cuda, exec, &place, false),
 					    place.id.handle);
 		graph_launch_end(cuda, result);
+		result = graph_is_stale() ? CUDA_ERROR_NOT_SUPPORTED : result;
 		driver_own(own);
 	}
 	if (result)

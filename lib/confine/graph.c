@@ -559,6 +559,11 @@ void *graph_launch_begin(const struct cuda_api *cuda, void *exec, const struct g
 	return exec;
 }
 
+bool graph_is_stale(void)
+{
+	return now.stale;
+}
+
 void *graph_launch_end(const struct cuda_api *cuda, int result)
 {
 	struct executable *e = now.launched;

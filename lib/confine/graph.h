@@ -78,6 +78,9 @@ void *graph_launch_begin(const struct cuda_api *cuda, void *exec, const struct g
 			 bool launch);
 void *graph_launch_end(const struct cuda_api *cuda, int result);
 
+/* Returns true if the thread's last launch or upload used a build for other sets. */
+bool graph_is_stale(void);
+
 /*
  * Returns for how many sets the library can keep builds of @exec at the same time. If @exec is
  * unknown, returns 0.

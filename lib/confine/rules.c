@@ -84,7 +84,7 @@ static void mark_seen(uint64_t key)
 static void unnamed(const char *why)
 {
 	snprintf(state_page_own->problem, sizeof(state_page_own->problem),
-		 "a rule by kernel name may not apply: %.190s", why);
+		 STATE_RULE_PROBLEM " may not apply: %.190s", why);
 }
 
 __attribute__((cold))

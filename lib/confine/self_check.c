@@ -76,10 +76,10 @@ int check_no_capture(struct gpupart *gp, const struct probe *probe, void *stream
 	if (cuda->stream_capturing(CUDA_STREAM_LEGACY, &capturing) ==
 	    CUDA_ERROR_STREAM_CAPTURE_IMPLICIT)
 		return ctx_fail(gp, -EBUSY,
-				"a stream that waits for the legacy default stream is being captured: reading a launch's record would invalidate the capture");
+				"a stream that waits for the legacy default stream is being captured: reading a record would end it");
 	if (stream && !cuda->stream_capturing(stream, &capturing) && capturing)
 		return ctx_fail(gp, -EBUSY,
-				"stream %p is being captured, so a launch into this stream would not run",
+				"stream %p is being captured, so a launch would not run",
 				stream);
 	return 0;
 }

@@ -105,7 +105,8 @@ int stream_not_captured(struct gpupart *gp, const struct cuda_api *cuda, void *s
 {
 	if (stream_is_captured(cuda, stream))
 		return ctx_fail(gp, -EBUSY,
-			"a default stream cannot run a probe launch while this stream, or a stream that it waits for, is being captured");
+			"stream %p does not exist, or it is being captured, or waits for such a stream",
+			stream);
 	return 0;
 }
 

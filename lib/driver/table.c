@@ -112,7 +112,7 @@ int driver_subscribe(struct gpupart *gp, const struct cuda_api *api, driver_call
 	result = subscribe(&table->handle, callback, NULL);
 	if (result == CUDA_ERROR_ALREADY_ACQUIRED)
 		return ctx_fail(gp, -EBUSY,
-				"another tool is already attached to the CUDA driver, and the driver accepts only one tool; the other tool is a profiler (CUPTI, ncu) or a second copy of gpupart");
+				"another tool is already attached to the CUDA driver, and the driver accepts only one; it is a profiler (CUPTI, ncu) or a second gpupart");
 	if (result)
 		return ctx_fail(gp, -EOPNOTSUPP, "this driver refused a launch callback: %s",
 				cuda_strerror(api, result));

@@ -44,9 +44,9 @@ static void show_gpu(const struct state_page *page, struct gpupart_process *proc
 	process->nr_gpus = state_nr_gpus(page);
 	/*
 	 * The process had a problem with the limit in its environment. Later, another program set a
-	 * limit, so the problem no longer matters.
+	 * limit, so the problem no longer matters. A problem of a rule still matters.
 	 */
-	if (all_limited)
+	if (all_limited && memcmp(process->problem, STATE_RULE_PROBLEM, 8))
 		process->problem[0] = 0;
 }
 

@@ -189,6 +189,9 @@ struct state_records {
 	struct state_function functions[STATE_NR_FUNCTIONS];
 };
 
+/* A problem that begins with these words does not mean that launches are not confined. */
+#define STATE_RULE_PROBLEM	"a rule by kernel name"
+
 struct state_page {
 	struct shared_header header;
 	/* The part of gpus[] that other versions can read. */

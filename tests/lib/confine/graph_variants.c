@@ -372,6 +372,23 @@ static void updated(void)
 	tap_ok(!counted().graphs_stale, "none is counted as stale");
 }
 
+/* The library cannot repeat a change by a node of an earlier graph on its clone. */
+static void not_built_again(void)
+{
+	struct cuda_graph_update info = { 0 };
+	struct cuda_kernel_node k;
+	P other_nodes[NR_NODES], other;
+
+	if (!begin() || !tap_ok(in_set(0, &a), "built for one set"))
+		return;
+	other = graph_to(1, other_nodes);
+	k = kernel(0, 1);
+	tap_ok(other && !exec_update(exec, other, &info) && !set_kernel(exec, nodes[0], &k),
+	       "an update, and then a change by a node of the first graph");
+	tap_ok(gpupart_graph_prepare(gp, gpu, exec, streams[0], &b, 1) == -EIO,
+	       "it cannot be prepared: %s", gpupart_error(gp));
+}
+
 /* Only the program's own build has the disabled node, so the library removes the variants. */
 static void disabled(void)
 {
@@ -700,6 +717,7 @@ static const struct scenario scenarios[] = {
 	{ "memory", memory, "@b", { "GPUPART_SIM_FAULTS=subscribers=2,graph-memory=67108864" },
 	  NULL },
 	{ "updated", updated, "@b", { "GPUPART_SIM_FAULTS=subscribers=2" }, NULL },
+	{ "not-built-again", not_built_again, "@b", { "GPUPART_SIM_FAULTS=subscribers=2" }, NULL },
 	{ "disabled", disabled, "@b", { "GPUPART_SIM_FAULTS=subscribers=2" }, NULL },
 	{ "order", order, "@b", { "GPUPART_SIM_FAULTS=subscribers=2" }, NULL },
 	{ "order-at-first", order_at_first, "@b", { "GPUPART_SIM_FAULTS=subscribers=2" }, NULL },

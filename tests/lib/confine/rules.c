@@ -270,9 +270,11 @@ static CU type_conditional(P node, int *type)
 /* The driver does not list the nodes in the bodies of conditional nodes. */
 static void conditional(void)
 {
+	struct gpupart_process *list = calloc(64, sizeof(*list));
 	struct cuda_kernel_node kernel;
 	struct cuda_api *api;
 	P graph, node, exec;
+	int n;
 
 	if (!graph_begin() || rule("at::*", &a))
 		return;
@@ -283,6 +285,14 @@ static void conditional(void)
 	       !*state_page_own->problem && !instantiate(&exec, graph, 0) &&
 	       strstr(state_page_own->problem, "conditional"),
 	       "a graph with a conditional node: %s", state_page_own->problem);
+	tap_ok(!gpupart_limit_set(gp, gpu, &b) && !gpupart_process_publish(gp, "rules"),
+	       "a limit: %s", gpupart_error(gp));
+	n = gpupart_process_list(gp, list, 64, sizeof(*list));
+	tap_ok(n > 0, "%d processes", n);
+	for (n = 0; n < 63 && list[n].pid != getpid(); n++)
+		;
+	tap_ok(*list[n].limit && strstr(list[n].problem, "conditional"),
+	       "other processes see the limit and the problem: %s", list[n].problem);
 }
 
 static void injected(void)
