@@ -151,7 +151,7 @@ static __attribute__((noinline, cold)) void apply_wide(struct gpupart_gpu *gpu,
 }
 
 /* Called if the thread has a set or a next-launch set, or if it launches a graph. */
-static __attribute__((noinline)) void apply_rare(struct gpupart_gpu *gpu,
+static __attribute__((noinline, hot)) void apply_rare(struct gpupart_gpu *gpu,
 						 const struct launch_params *params,
 						 struct state_lane *lane)
 {
@@ -231,7 +231,7 @@ static __attribute__((noinline)) void on_usual_launch(struct gpupart_gpu *gpu,
 	record(gpu, params, lane);
 }
 
-static __attribute__((noinline)) void on_rare_launch(struct gpupart_gpu *gpu,
+static __attribute__((noinline, cold)) void on_rare_launch(struct gpupart_gpu *gpu,
 						     const struct launch_params *params,
 						     struct state_lane *lane)
 {
@@ -250,6 +250,9 @@ static __attribute__((noinline)) void on_rare_launch(struct gpupart_gpu *gpu,
 		if (scope_thread.lend)
 			scope_thread.lend->refused = true;
 	}
+	/* Without a ring there is no record, and nothing would limit the time on lent TPCs. */
+	if (scope_thread.lend && (!records || !records_ring_of(records, (uintptr_t)params->tmd)))
+		scope_thread.lend->refused = true;
 	if (graph && atomic_load_explicit(&gpu->trusted, memory_order_acquire))
 		apply_to_node(gpu, params, lane);
 	else if (scope_in_use(gpu))

@@ -48,6 +48,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_RENEWS(lock);
 
 static uint64_t depth_ns, limit_ns;	/* of the run */
+static uint64_t judged_ns;		/* the last limit that was not 0 */
 static struct lend_kernel kernels[1 << KERNEL_BITS];
 static struct outstanding outstanding[MAX_OUTSTANDING];
 static unsigned int nr_outstanding;
@@ -73,8 +74,6 @@ bool lend_start(void)
 {
 	if (!report_lend || !report_lend->depth_ns)
 		return false;
-	depth_ns = report_lend->depth_ns;
-	limit_ns = report_lend->limit_ns;
 	if (!atomic_exchange(&lend_used, true))
 		pthread_atfork(NULL, NULL, after_fork);
 	return true;
@@ -123,6 +122,7 @@ static __attribute__((noinline)) void take_lender(void)
 	taken = number;
 	depth_ns = depth;
 	limit_ns = limit;
+	judged_ns = limit ? limit : judged_ns;
 	gpu = *lender.report ? scope_gpu_of(driver_gpu_find(lender.pci)) : NULL;
 	if (!gpu)
 		return;
@@ -149,9 +149,15 @@ static bool is_narrowed(void)
 
 /* ------------------------------------------------------------------- durations */
 
-static bool is_within_limit(const struct lend_kernel *kernel)
+static bool is_short(const struct lend_kernel *kernel)
 {
-	return kernel->longest_ns[0] <= limit_ns && kernel->longest_ns[1] <= limit_ns;
+	return kernel->longest_ns[0] <= judged_ns && kernel->longest_ns[1] <= judged_ns;
+}
+
+/* Returns true if a known kernel may borrow. If @kernel has another key, the entry was reused. */
+static bool may_borrow(const struct lend_kernel *kernel, uint64_t key)
+{
+	return gpu && limit_ns && !nr_stuck && kernel->key == key && is_short(kernel);
 }
 
 /*
@@ -166,7 +172,7 @@ static struct lend_kernel *find_kernel(uint64_t key)
 
 	for (unsigned int n = 0; n < PROBES; n++) {
 		kernel = &kernels[((key >> (64 - KERNEL_BITS)) + n) % (1 << KERNEL_BITS)];
-		if (!limit_ns || is_within_limit(kernel))
+		if (!judged_ns || is_short(kernel))
 			found = kernel;
 		if (kernel->key == key && (found != kernel || kernel->generation == now))
 			return kernel;
@@ -186,18 +192,18 @@ static struct lend_kernel *find_kernel(uint64_t key)
 static void learn(const struct outstanding *o, uint64_t ns)
 {
 	struct lend_kernel *k = o->call.kernel;
-	bool lent = o->call.got, over = limit_ns && ns > limit_ns + (o->queued ? 0 : CLOCKS_NS);
+	bool lent = o->call.got, over = judged_ns && ns > judged_ns + (o->queued ? 0 : CLOCKS_NS);
 	uint64_t *longest = &k->longest_ns[lent];
 	bool *exact = &k->exact[lent];
 
 	if (!ns || k->key != o->call.key)
 		return;
-	if (o->queued && !*exact && k->runs[lent] >= LEND_COLD && !(lent && *longest > limit_ns)) {
+	if (o->queued && !*exact && k->runs[lent] >= LEND_COLD && !(lent && *longest > judged_ns)) {
 		*exact = true;
 		*longest = 0;
 	}
 	/* The kernel runs too long, so it may no longer use lent TPCs. */
-	if (over && lent && *longest <= limit_ns)
+	if (over && lent && *longest <= judged_ns)
 		atomic_fetch_add(&report_lend->revoked, 1);
 	if (++k->runs[lent] <= LEND_COLD ? over && lent : over || o->queued == *exact)
 		*longest = ns > *longest ? ns : *longest;
@@ -259,9 +265,9 @@ static bool has_room(uint64_t ns, bool lent)
 
 /*
  * Waits for room. The caller holds the lock, and the function releases the lock while it waits.
- * After a timeout it returns false.
+ * After a timeout, no launch waits for the outstanding launches.
  */
-static __attribute__((noinline)) bool wait_for_room(uint64_t ns, bool lent)
+static __attribute__((noinline)) void wait_for_room(uint64_t ns, bool lent)
 {
 	const uint64_t most = 2 * depth_ns, start = clock_monotonic_ns();
 	const uint64_t until = start + (most < LEND_LEAST_WAIT ? LEND_LEAST_WAIT : most);
@@ -277,12 +283,11 @@ static __attribute__((noinline)) bool wait_for_room(uint64_t ns, bool lent)
 		pthread_mutex_lock(&lock);
 		settle();
 		if (has_room(ns, lent))
-			return true;
+			return;
 	}
 	/* The outstanding launches may be waiting for this launch or for later launches. */
 	discount_all();
 	atomic_fetch_add(&report_lend->expired, 1);
-	return false;
 }
 
 void lend_begins(const void *function, const void *ctx, const unsigned int grid[3], bool plain)
@@ -306,14 +311,14 @@ void lend_begins(const void *function, const void *ctx, const unsigned int grid[
 		take_lender();
 	kernel = find_kernel(key);
 	own_ns = kernel->runs[0] >= LEND_RUNS ? kernel->longest_ns[0] : 0;
-	lent = plain && gpu && own_ns && is_within_limit(kernel) && !nr_stuck &&
-	       lend_is_idle(lend_from) && !is_narrowed();
+	lent = plain && own_ns && may_borrow(kernel, key) && lend_is_idle(lend_from) &&
+	       !is_narrowed();
 	ns = lent && kernel->runs[1] >= LEND_RUNS ? kernel->longest_ns[1] : own_ns;
-	/* While it waits, another thread can find that the lender is gone. */
-	if ((!has_room(ns, lent) && !wait_for_room(ns, lent)) || !gpu) {
-		lent = false;
-		ns = own_ns;
-	}
+	if (!has_room(ns, lent))
+		wait_for_room(ns, lent);
+	/* During the wait, the lender may have gone, or an earlier launch took too long. */
+	lent = lent && may_borrow(kernel, key);
+	ns = lent ? ns : own_ns;
 	call = (struct scope_lend){ lent ? gpu : NULL, .kernel = kernel, .key = key, .ns = ns };
 	/* Count the launch now. Otherwise another thread could use the same room. */
 	counted_ns += ns;

@@ -38,8 +38,9 @@ struct gpupart_lender {
 	uint64_t counter, ns;		/* CPU counter and time when the lender was opened */
 	uint64_t limits_ns;		/* time of the last check of this run's limits */
 	unsigned int place;		/* index of this run among the lender's borrowers */
-	uint64_t looked_ns;		/* time of the latest call of has_turn() */
-	uint64_t used_ns;		/* idle time of the lender in this turn */
+	uint64_t renewed;		/* the time that this run wrote at its place */
+	uint64_t looked_ns, used_ns;	/* time of the latest call of has_turn(), and idle time of
+					 * the lender in this turn */
 	uint64_t ends_ns;		/* 0 during the turn; NEVER while TPCs are still lent
 					 * after the turn; then the time when the next borrower
 					 * gets the turn */
@@ -67,7 +68,8 @@ void gpupart_lend_bound(struct gpupart_report *report, uint64_t depth_ns, uint64
 
 	if (own->depth_ns == depth_ns && own->limit_ns == limit_ns)
 		return;
-	atomic_fetch_add(&own->number, 1);
+	/* A watcher that was killed may have left an odd number. */
+	atomic_fetch_or(&own->number, 1);
 	own->depth_ns = depth_ns;
 	own->limit_ns = limit_ns;
 	atomic_fetch_add(&own->number, 1);
@@ -162,7 +164,8 @@ static int take_place(struct gpupart *gp, struct gpupart_lender *lender)
 		_Atomic uint64_t *place = &lender->memory->lend.borrowers[lender->place];
 
 		until = atomic_load(place);
-		if (until >= now || !atomic_compare_exchange_strong(place, &until, now + LEASE_NS))
+		lender->renewed = now + LEASE_NS;
+		if (until >= now || !atomic_compare_exchange_strong(place, &until, lender->renewed))
 			continue;
 		/*
 		 * This run may have had the same lender before, and may still have outstanding
@@ -174,6 +177,19 @@ static int take_place(struct gpupart *gp, struct gpupart_lender *lender)
 		return 0;
 	}
 	return ctx_fail(gp, -ENOSPC, "it lends to %d other runs already", LEND_MAX_BORROWERS);
+}
+
+/*
+ * Keeps this run's place for a further LEASE_NS, or frees the place. If another borrower took the
+ * place because this watcher was stopped for longer, returns false.
+ */
+static bool renew_place(struct gpupart_lender *lender, uint64_t until)
+{
+	uint64_t was = lender->renewed;
+
+	lender->renewed = until;
+	return atomic_compare_exchange_strong(&lender->memory->lend.borrowers[lender->place], &was,
+					      until);
 }
 
 /*
@@ -236,7 +252,6 @@ static bool has_turn(struct gpupart_lender *lender, bool idle)
 	unsigned int next = find_next(lender, now);
 
 	lender->looked_ns = now;
-	atomic_store(&lends->borrowers[lender->place], now + LEASE_NS);
 	if (!holds_turn(lender, until, now)) {
 		lender->used_ns = lender->ends_ns = lender->longest_ns = 0;
 		return false;
@@ -299,7 +314,7 @@ static void show(struct lend_memory *own, const char *id, const char *pci,
 {
 	atomic_store(&own->lease, 0);
 	atomic_store(&own->idle, NEVER);
-	atomic_fetch_add(&own->number, 1);
+	atomic_fetch_or(&own->number, 1);
 	own->lender = (struct lend_lender){ .tpcs = *tpcs };
 	memcpy(own->lender.report, id, strnlen(id, sizeof(own->lender.report) - 1));
 	memcpy(own->lender.pci, pci, strnlen(pci, sizeof(own->lender.pci) - 1));
@@ -383,6 +398,8 @@ int gpupart_lender_update(struct gpupart *gp, struct gpupart_lender *lender)
 	double rate = (double)(counter - lender->counter) / (clock_monotonic_ns() - lender->ns);
 	int busy = check_same(gp, lender);
 
+	if (!busy && !renew_place(lender, clock_monotonic_ns() + LEASE_NS))
+		busy = -EAGAIN;
 	for (unsigned int n = 0; !busy && n < lender->nr; n++)
 		busy = gpupart_records_busy(gp, lender->readers[n]);
 	if (busy >= 0 && !has_turn(lender, !busy))
@@ -404,7 +421,7 @@ void gpupart_lender_close(struct gpupart_lender *lender)
 	if (lender->place < LEND_MAX_BORROWERS) {
 		if (lender->longest_ns)
 			claim(lender, lender->own->claimed, clock_monotonic_ns());
-		atomic_store(&lender->memory->lend.borrowers[lender->place], 0);
+		renew_place(lender, 0);
 	}
 	for (unsigned int n = 0; n < lender->nr; n++) {
 		gpupart_remote_close(lender->remotes[n]);

@@ -137,6 +137,18 @@ static int launch_in_thread(struct program *p, P stream, unsigned int ns)
 	return pthread_create(&thread, NULL, launch_other, NULL) || pthread_detach(thread);
 }
 
+/* Makes one launch in each of 70 streams. More than 60 streams have no ring. */
+static int launch_in_many(struct program *p, unsigned int ns)
+{
+	int err = 0;
+	P stream;
+
+	for (int n = 0; n < 70 && !err; n++)
+		err = cuStreamCreate(&stream, 1) || program_launch(p, stream, 1, ns) ||
+		      cuStreamSynchronize(stream);
+	return err;
+}
+
 /*
  * Executes commands. A command is a character and a number, and the answer is one line. c:
  * launches a census, waits for its end, and answers with its TPCs. l NS: launches in stream 0
@@ -145,7 +157,7 @@ static int launch_in_thread(struct program *p, P stream, unsigned int ns)
  * i MASK: sets the program's own limit. e ID: launches with this attribute. g NS: launches a
  * graph in stream 1. f: launches in the child of a fork, and answers with the child's wait
  * status. o NS: launches on the second GPU without waiting. x: loads and unloads a module.
- * p NS: launches in stream 1 from another thread.
+ * p NS: launches in stream 1 from another thread. s NS: launches in the last of many streams.
  */
 static int be_program(void)
 {
@@ -189,6 +201,8 @@ static int be_program(void)
 			err = launch_elsewhere(&p, ns);
 		else if (*line == 'p')
 			err = launch_in_thread(&p, streams[1], ns);
+		else if (*line == 's')
+			err = launch_in_many(&p, ns);
 		else if (*line == 'x')
 			err = cuModuleLoadData(&module, ptx) || cuModuleUnload(module);
 		else if (*line == 'e')
@@ -774,6 +788,80 @@ static void goes_while_waiting(void)
 	looks_go_on();
 }
 
+/* For the borrower, the lender is idle until looks_go_on(). */
+static void always_idle(void)
+{
+	looks_pause();
+	shared(&batch)->lease = UINT64_MAX;
+	shared(&batch)->idle = atomic_load(&shared(&serve)->busy);
+}
+
+/* While a launch waits for room, an earlier launch of the same kernel takes too long. */
+static void overrun_before(void)
+{
+	U64 waited, lent;
+
+	if (!lends(20 * SECOND, SECOND) || !tap_ok(make_known(600000000), "a kernel of 600 ms"))
+		return;
+	always_idle();
+	lent = shared(&batch)->lent;
+	waited = shared(&batch)->waited;
+	tap_ok(*ask(&batch, 'm', 1500000000) == '0' && shared(&batch)->lent == lent + 1,
+	       "takes 1.5 s on lent TPCs");
+	ask(&batch, 'p', 1000);
+	for (int n = 0; n < TRIES && shared(&batch)->waited == waited; n++)
+		usleep(1000);
+	tap_ok(shared(&batch)->waited == waited + 1, "a second one waits");
+	for (int n = 0; n < TRIES && (!shared(&batch)->revoked ||
+				      strcmp(ask(&batch, 'u', 0), "0 0")); n++)
+		usleep(20000);
+	tap_ok(shared(&batch)->revoked == 1 && shared(&batch)->lent == lent + 1,
+	       "and does not borrow: %llu", (U64)shared(&batch)->lent - lent);
+	looks_go_on();
+}
+
+/* A kernel takes too long while the limit is 0, as when the lender missed its goal. */
+static void overrun_in_pause(void)
+{
+	bool good = true;
+	U64 lent;
+
+	if (!lends(20 * SECOND, SECOND))
+		return;
+	always_idle();
+	for (int n = 0; n < 2 * LEND_RUNS; n++)
+		good &= *ask(&batch, 'm', 100000000) == '0' && *ask(&batch, 'm', 1000) == '0' &&
+			*ask(&batch, 'w', 0) == '0';
+	lent = shared(&batch)->lent;
+	tap_ok(good && *ask(&batch, 'm', 2000000000) == '0' && shared(&batch)->lent == lent + 1,
+	       "takes 2 s on lent TPCs");
+	gpupart_lend_bound(batch.report, 20 * SECOND, 0);
+	tap_ok(*ask(&batch, 'w', 0) == '0' && launches(1), "its end is seen in a pause");
+	gpupart_lend_bound(batch.report, 20 * SECOND, SECOND);
+	lent = shared(&batch)->lent;
+	tap_ok(launches(5) && shared(&batch)->lent == lent, "it is lent nothing after the pause");
+	gpupart_lend_bound(batch.report, 20 * SECOND, 0);
+	tap_ok(!strcmp(ask(&batch, 'x', 0), "0 0") && launches(1), "a module goes in a pause");
+	gpupart_lend_bound(batch.report, 20 * SECOND, SECOND);
+	tap_ok(launches(3 * LEND_RUNS) && shared(&batch)->lent == lent, "it is lent nothing");
+	looks_go_on();
+}
+
+/* A launch in a stream without a ring has no record. */
+static void without_ring(void)
+{
+	U64 lent;
+
+	if (!lends(20 * SECOND, SECOND) || !tap_ok(make_known(1000), "a short kernel"))
+		return;
+	always_idle();
+	lent = shared(&batch)->lent;
+	tap_ok(launches(1) && shared(&batch)->lent == lent + 1, "borrows");
+	tap_ok(*ask(&batch, 's', 1000) == '0' && shared(&batch)->lent == lent + 1,
+	       "but not in a stream without a record: %llu", (U64)shared(&batch)->lent - lent);
+	looks_go_on();
+}
+
 static void own_sets(void)
 {
 	bool good;
@@ -1007,6 +1095,30 @@ static void turns(void)
 	       "the run that had the last turn does not wait for itself");
 }
 
+/* The watcher of one run is stopped for longer than its lease, and another run takes its place. */
+static void place_taken(void)
+{
+	struct borrower *one = &borrowers[0], *two = &borrowers[1];
+	const char *id;
+	bool good = !gpupart_open(&gp) && start(&serve, LENT, 0, 0);
+
+	batch.pid = serve.pid;
+	good = good && find_pci();
+	for (int i = 0; good && i < 2; i++) {
+		good = !gpupart_report_open(gp, &borrowers[i].report, &id);
+		gpupart_lend_bound(borrowers[i].report, SECOND, SECOND);
+		usleep(200000);
+		good = good && opens(&borrowers[i]);
+	}
+	if (!tap_ok(good, "two runs borrow from one: %s", gpupart_error(gp)))
+		return;
+	tap_ok(gpupart_lender_update(gp, one->lender) == -EAGAIN, "one has lost its place");
+	gpupart_lender_close(one->lender);
+	tap_ok(gpupart_lender_update(gp, two->lender) >= 0, "the other keeps it");
+	tap_ok(opens(one) && gpupart_lender_update(gp, one->lender) >= 0 &&
+	       gpupart_lender_update(gp, two->lender) >= 0, "one gets another place");
+}
+
 /*
  * Proves the mask bits and the records before the tests. All later processes of this user use
  * these proofs.
@@ -1044,10 +1156,14 @@ static const struct scenario scenarios[] = {
 	{ "many", many, "@b", { CLOCK }, prepare },
 	{ "bound-stays", bound_stays, "@b", { CLOCK }, prepare },
 	{ "goes-while-waiting", goes_while_waiting, "@b", { CLOCK }, prepare },
+	{ "overrun-before", overrun_before, "@b", { CLOCK }, prepare },
+	{ "overrun-in-pause", overrun_in_pause, "@b", { CLOCK }, prepare },
+	{ "without-ring", without_ring, "@b", { CLOCK }, prepare },
 	{ "own-sets", own_sets, "@b", { CLOCK }, prepare },
 	{ "attributes", attributes, "@b", { CLOCK }, prepare },
 	{ "forked", forked, "@b", { CLOCK }, prepare },
 	{ "refused", refused, "@b", { CLOCK }, prepare },
+	{ "place-taken", place_taken, "@b", { CLOCK }, prepare },
 	{ "turns", turns, "@b", { CLOCK }, prepare },
 	{ "without-records", without_records, "@b", { CLOCK, "GPUPART_RECORDS=0" }, prepare },
 };
