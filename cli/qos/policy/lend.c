@@ -61,20 +61,20 @@ void qos_lend(struct qos_actor *a, const struct qos_measured *m, bool moved)
 		return;
 	if (moved)
 		a->nr_bare = 0;
-	else if (qos_has_result(a->state) && !m->lent)
+	else if (qos_has_result(a->state) && !a->lent)
 		learn_bare(a, m->latency_ns);
-	else if (a->state == QOS_IDLE && a->bare_ns && !m->lent)
+	else if (a->state == QOS_IDLE && a->bare_ns && !a->lent)
 		a->nr_bare++;
-	a->lend_epochs = m->lent ? a->lend_epochs + 1 : 0;
+	a->lend_epochs = a->lent ? a->lend_epochs + 1 : 0;
 	if (a->lend_epochs >= LEND_FOR)
 		a->nr_bare = 0;
 	if (a->lend_wait)
 		a->lend_wait--;
-	if (missed && m->lent) {
+	if (missed && a->lent) {
 		a->lend_back = a->lend_back ? least_of(2 * a->lend_back, WAIT_MOST) : WAIT;
 		a->lend_wait = a->lend_back;
 		a->lend_good = 0;
-	} else if (m->lent && ++a->lend_good >= SURE) {
+	} else if (a->lent && ++a->lend_good >= SURE) {
 		a->lend_back = 0;
 	}
 	/* A tenant without a result may have missed its goal. An idle tenant has not. */

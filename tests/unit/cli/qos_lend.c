@@ -231,6 +231,23 @@ static void by_another_command(void)
 	       now.tenants[0].nr_tpcs);
 }
 
+/* Another command borrows all the time from a tenant that lends. The controller lends, too. */
+static void beside_another_command(void)
+{
+	unsigned int nr_lent = 0;
+
+	begin_serve(GOAL, 0);
+	for (unsigned int nr = 0; nr < 600; nr++) {
+		measured[0] = (struct qos_measured){
+			.valid = true, .drained = true, .ns = 200 * MS, .nr = 100,
+			.latency_ns = 6 * MS, .lent = true,
+		};
+		qos_policy_step(policy, measured, &now);
+		nr_lent += now.tenants[0].lend_ns > 0;
+	}
+	tap_ok(nr_lent > 500, "in %u of 600 epochs", nr_lent);
+}
+
 static void without_requests(void)
 {
 	begin_serve(GOAL, 0);
@@ -429,6 +446,7 @@ int main(void)
 	measured_again();
 	moved();
 	by_another_command();
+	beside_another_command();
 	without_requests();
 	without_work();
 	idle();
