@@ -31,10 +31,13 @@ static int watch(struct tune *tune)
 	live_find(live, false);
 	live_print_new_others(live, "TPCs of other programs, which candidates do not use:");
 	for (unsigned int i = 0; i < tune->nr; i++) {
-		tune->processes[i] = fmax(tune->processes[i], live->tenants[i].nr_members);
-		if (live->tenants[i].gone || live->tenants[i].nr_members < tune->processes[i])
-			return failure("a process of %s ended before all candidates were measured",
-				       live->tenants[i].name);
+		const struct live_tenant *t = &live->tenants[i];
+		bool fewer = t->gone || t->nr_members < tune->processes[i];
+
+		if (fewer || (tune->nr_candidates && t->nr_members > tune->processes[i]))
+			return failure("a process of %s %s before all candidates were measured",
+				       t->name, fewer ? "ended" : "started");
+		tune->processes[i] = t->nr_members;
 	}
 	return 0;
 }

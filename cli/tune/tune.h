@@ -24,8 +24,8 @@ struct tune_candidate {
 	uint64_t nr_times[TUNE_PROGRAMS]; /* number of requests, or of report intervals */
 	double time_ns[TUNE_PROGRAMS];		/* percentile of the request times, or of the
 						 * report intervals; 0: no times */
-	bool valid[TUNE_PROGRAMS];	/* @speed is the speed with these sets */
-	bool again;	/* it is one of the best candidates, so it was measured again for longer */
+	bool valid[TUNE_PROGRAMS], again; /* @speed is the speed with these sets; it is one of the
+					   * best candidates, so it was measured again for longer */
 	const char *why;	/* the reason why it was not measured completely, or NULL */
 };
 
@@ -43,9 +43,9 @@ struct tune {
 	unsigned int processes[TUNE_PROGRAMS];	/* the most processes that used the GPU */
 	struct control c;		/* has the goal of program @of, if it is not sum or fair */
 	struct gpupart_tpcset room[TUNE_PROGRAMS];	/* TPCs that candidates may use */
-	uint64_t each_ns[TUNE_PROGRAMS];	/* report interval with the old sets */
-	uint64_t stall_ns[TUNE_PROGRAMS]; /* time without progress after which a program has
-					   * stalled with the present set */
+	/* report interval with the old sets; time without progress after which a program has
+	 * stalled with the present set */
+	uint64_t each_ns[TUNE_PROGRAMS], stall_ns[TUNE_PROGRAMS];
 	unsigned int nr_candidates;
 	/* After the candidates come two measurements of the old sets: the first and the last. */
 	struct tune_candidate list[TUNE_MOST + 2];

@@ -155,6 +155,17 @@ wait $pid
 is "$? $(grep -c "a process of $b ended before all candidates were measured" "$tmp/bg.err") $(set_of "$a")" "1 1 0-32" \
 	"one of two processes of a program ends: also"
 ended "$b"
+touch "$go.$b" "$go.second"
+"$gpupart" run $e -t 33-65 --name "$b" -- sh -c "'$tmp/tuned' '$go.$b' linear &
+	until [ -e '$tmp/more' ]; do sleep 0.05; done; '$tmp/tuned' '$go.second' linear & wait" 2>/dev/null &
+until_true has_rows "$b" 1
+tuning
+touch "$tmp/more"
+wait $pid
+is "$? $(grep -c "a process of $b started before all candidates were measured" "$tmp/bg.err") $(set_of "$a")" "1 1 0-32" \
+	"a program starts another process: also"
+rm -f "$go.second"
+ended "$b"
 
 # ------------------------------------------------------------------------ one program
 for _ in 1 2 3 4 5; do
