@@ -2033,7 +2033,8 @@ def _shape_sets(topology: Topology, within: TpcSet,
                 shares: Mapping[str, Optional[Union[int, float]]], shape: str) -> dict[str, TpcSet]:
     """
     Disjoint sets from @within. Equal arguments give equal sets. If a number of TPCs cannot be
-    met, it is refused. With whole GPCs, a percentage gets the nearest possible number.
+    met, it is refused. With whole GPCs, a percentage gets the nearest possible number. If parts
+    with numbers of TPCs leave fewer TPCs than this, the percentage is refused.
     """
     gpcs = {gpc.gpc: gpc.tpcs & within for gpc in topology.gpcs if gpc.tpcs & within}
     ugpu_of = {gpc.gpc: gpc.ugpu if shape == "balanced" else None for gpc in topology.gpcs}
@@ -2059,12 +2060,17 @@ def _shape_sets(topology: Topology, within: TpcSet,
             if not chosen and later and _whole_gpcs(left, ugpus, wanted, len(free)):
                 because = f", because part {later[0]} needs some of them"
             tpcs = TpcSet(*(left[gpc] for gpc in chosen))
+            nearest = _whole_gpcs(gpcs, ugpus, wanted, len(within))
+            if (len(free) < wanted and any(isinstance(size, int) for size in shares.values()) and
+                    wanted - len(tpcs) > abs(sum(len(gpcs[gpc]) for gpc in nearest) - wanted)):
+                tpcs = TpcSet()
         elif isinstance(share, int):
             tpcs = TpcSet(free[:share] if share <= len(free) else ())
         else:
             # Round the end of each part, so that 50% and 50% are the whole GPU.
             first, before = round(before * len(within)), before + share
-            tpcs = TpcSet(free[:max(round(before * len(within)) - first, 1)])
+            nr = max(round(before * len(within)) - first, 1)
+            tpcs = TpcSet(free[:nr] if nr <= len(free) else ())
         if not tpcs:
             asked = "the rest" if share is None else share if isinstance(share, int) else \
                 f"{share:.0%}"
@@ -2439,7 +2445,8 @@ def split(shape: str = "balanced", *, gpu: Optional[str] = None,
     @shape: "packed", few GPCs; "gpcs", whole GPCs; "balanced", whole GPCs, the same number of
     each uGPU, which is faster than one uGPU for kernels that read much DRAM; "spread", some TPCs
     of every GPC. With whole GPCs, a number of TPCs is the minimum for the part, and a percentage
-    gets the nearest possible number.
+    gets the nearest possible number. If the TPCs that are left are too few for a part, this is an
+    error.
 
     @gpu: as for attach(). None is PyTorch's current GPU, for example after torch.cuda.set_device(),
     or the GPU of the thread's context, or the first GPU. A GPU that does not exist is an error.

@@ -145,6 +145,36 @@ def one_gpu():
            "more than there are", errno.ENOSPC)
     raises(Error, "part b: 20 of 66 TPCs, shape balanced: not possible with the 16",
            lambda: sets_of(b, "balanced", a=50, b=20), "too many in whole GPCs", errno.ENOSPC)
+    percentages(b)
+
+
+def percentages(b):
+    """A percentage next to a number of TPCs on @b, and percentages that need rounding."""
+    for shape, nr, share, left in (
+            ("packed", 60, "50%", 6), ("spread", 40, "50%", 26), ("packed", 34, "50%", 32),
+            ("gpcs", 40, "50%", 26), ("balanced", 35, "50%", 18), ("packed", 2, "98%", 64)):
+        for sizes, part, rest in (({"a": nr, "b": share}, f"part b: {share}", left),
+                                  ({"b": share, "a": nr}, f"part a: {nr}", None)):
+            raises(Error, f"{part} of 66 TPCs, shape {shape}: not possible with the {rest or ''}",
+                   lambda shape=shape, sizes=sizes: sets_of(b, shape, **sizes),
+                   f"{shape} {sizes}", errno.ENOSPC)
+    raises(Error, "part c: 50% of 66 TPCs", lambda: sets_of(b, "packed", a=1, b="50%", c="50%"),
+           "one TPC too few for two halves", errno.ENOSPC)
+    for shape, within, sizes, wanted in (
+            ("packed", 66, {"a": 33, "b": "50%"}, [33, 33]),
+            ("spread", 66, {"a": 26, "b": "60%"}, [26, 40]),
+            ("packed", 66, {"a": 2, "b": "97%"}, [2, 64]),
+            ("packed", 65, {"a": "50%", "b": "50%"}, [32, 33]),
+            ("packed", 65, {"a": 1, "b": "50%", "c": "49%"}, [1, 32, 32]),
+            ("packed", 66, {"a": "33%", "b": "33%", "c": "34%"}, [22, 22, 22]),
+            ("spread", 10, {"a": "33%", "b": "33%", "c": "34%"}, [3, 4, 3]),
+            ("packed", 2, {"a": "1%", "b": "99%"}, [1, 1]),
+            ("gpcs", 66, {"a": "33%", "b": "33%", "c": "33%"}, [24, 24, 18]),
+            ("balanced", 66, {"a": "40%", "b": "59%"}, [32, 34]),
+            ("balanced", 66, {"a": 33, "b": "50%"}, [33, 33]),
+            ("balanced", 66, {"a": 10, "b": "80%"}, [16, 50])):
+        made = sets_of(b, shape, TpcSet(range(within)), **sizes)
+        same([len(tpcs) for tpcs in made.values()], wanted, f"{shape} of {within}: {sizes}")
 
 
 class Stream:
