@@ -57,7 +57,7 @@ def objectives():
         return policy.meets(Request(1.0, 5, 9, times=list(times)), GOALS, end)
     ok(open_at(2.02, 1.98, 2.0), "one that has not ended is judged by what it has")
     ok(not open_at(2.05, 1.98, 2.0), "its open gap is one")
-    ok(open_at(1.9) and not open_at(2.1), "and so is a first token that did not come")
+    ok(not open_at(1.9) and not open_at(2.1), "one without a first token does not")
     run = [Request(0.5, 5, 1, False, times=[0.6]), Request(1.2, 5, 1, times=[1.3]),
            Request(2.9, 5, 1, times=[3.0]), Request(2.5, 5, 1, times=[9.0]), Request(2.6, 5, 2)]
     of = policy.summary(run, GOALS, 2.0, 1.0)
@@ -162,6 +162,8 @@ def bad_options():
             ("--device foo", "--device: invalid choice: 'foo'"),
             ("--ttft -1", "--ttft: -1.0: must be at least 0"),
             ("--seconds nan", "--seconds: nan: must be at least 0"),
+            ("--ttft 1.1", "--drain: 1.1: must be more than --ttft: 1.1"),
+            ("--drain 0.5", "--drain: 0.5: must be more than --ttft: 1.0"),
             ("--model foo", "--model: invalid choice: 'foo'"),
             (f"--out {place}", f"--out {place}: must be a file that can be written"),
             (f"--out {place}/no/x", f"--out {place}/no/x: must be a file that can be written")):

@@ -76,10 +76,10 @@ def quantile(values: Iterable[float], part: float) -> Optional[float]:
 def meets(request: Request, goals: Goals, end: Optional[float] = None) -> bool:
     """It ended, its first token came in time, and 99 % of its gaps between tokens are within the
     goal: all of them where it has fewer than 100. One that has not ended at @end is judged by what
-    it has until then, the open gap included."""
+    it has until then, the open gap included. Without a first token it does not meet them."""
     times = request.times
     if len(times) < request.output:
-        if end is None:
+        if end is None or not times:
             return False
         times = [*times, end]
     if times[0] - request.arrival > goals.ttft:

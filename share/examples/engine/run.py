@@ -54,6 +54,8 @@ def check(parse: argparse.ArgumentParser, options: argparse.Namespace) -> None:
     for name, default, _ in OPTIONS:
         if not isinstance(default, str) and not 0 <= getattr(options, name) < float("inf"):
             parse.error(f"--{name}: {getattr(options, name)}: must be at least 0")
+    if options.drain <= options.ttft:       # the last requests could not miss the goal
+        parse.error(f"--drain: {options.drain}: must be more than --ttft: {options.ttft}")
     place = options.out if os.path.exists(options.out) else os.path.dirname(options.out) or "."
     if os.path.isdir(options.out) or not os.access(place, os.W_OK):
         parse.error(f"--out {options.out}: must be a file that can be written")
@@ -116,7 +118,8 @@ def missing(options: argparse.Namespace) -> list[dict[str, Any]]:
 
 def main(options: argparse.Namespace) -> None:
     begun, took = time.monotonic(), {}
-    # The alarm ends a run even if it hangs in the driver. The next call continues.
+    # With --slice or --time, the alarm ends a run even if it hangs in the driver. The next call
+    # continues.
     signal.alarm(int(min(options.time + 2 * options.each, 1e6)))
 
     def stage(name: str) -> None:
