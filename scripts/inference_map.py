@@ -7,7 +7,8 @@ Intervals are 95 % confidence intervals over seeds: Student's t of the seeds' va
 ways of the differences at equal seeds, which have equal requests. A point is small if it has fewer
 than three seeds or 100 counted requests. If a way was run with several chunk sizes, the best of
 those with most seeds is compared with the other ways. A way that could not run as its name says
-is marked "fallback" and is not compared.
+is marked "fallback" and is not compared. Tables and panels name only the prompt and the rate of a
+point. So runs that differ in anything else, for example in an objective, need separate files.
 """
 import html
 import itertools
@@ -20,7 +21,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)),
 import palette  # noqa: E402
 from policy import MACHINE, WAYS  # noqa: E402
 
-PLACE = ("prompt", "rate", "setting", "ttft", "tbt", "seconds", *MACHINE)
+ROW = ("prompt", "rate", "setting", "ttft", "tbt", "seconds", *MACHINE)
+PLACE = (*ROW, "warm", "drain")     # equal for all rows of a map, so its rows do not have them
 PARTED = ("green", "gpupart-fixed", "gpupart")
 # Two-sided 95 % quantiles of Student's t, by degrees of freedom.
 STUDENT = (0, 12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
@@ -107,7 +109,7 @@ def make_map(lines):
     runs = sorted((with_chunk(line) for line in lines if "met_by_second" in line),
                   key=lambda run: str(place(run)))
     for where, here in itertools.groupby(runs, place):
-        where, here, by_seed = dict(zip(PLACE, where)), list(here), {}
+        where, here, by_seed = dict(zip(ROW, where)), list(here), {}
         parts = [c["part"] for c in checks if all(c.get(n) == where[n] for n in MACHINE)]
         for way in [w for w in WAYS if any(run["way"] == w for run in here)]:
             of = best_chunk([run for run in here if run["way"] == way])
@@ -146,7 +148,7 @@ def tables(made):
     yield "| prompt | rate | " + " | ".join(("offered", *WAYS)) + " |"
     yield "|" + "---|" * (3 + len(WAYS))
     for (prompt, rate, *_), here in itertools.groupby(
-            made["points"], lambda p: tuple(p[name] for name in PLACE)):
+            made["points"], lambda p: tuple(p[name] for name in ROW)):
         of = {p["way"]: p for p in here}
         cells = [f"{number(p['goodput'])} ({number(p['low'])} to {number(p['high'])})"
                  f"{' small' if p['small'] else ''}{' fallback' if p['fallback'] else ''}"
@@ -245,8 +247,20 @@ def read(runs):
     return lines
 
 
+def check_alike(file, lines):
+    """Ends the program if runs differ in something that tables and panels do not name."""
+    runs = [with_chunk(line) for line in lines if "met_by_second" in line]
+    for name in PLACE[2:]:
+        values = sorted({str(run.get(name)) for run in runs})
+        if len(values) > 1:
+            sys.exit(f"{file}: runs with {name} {' and '.join(values)}: put each of these into a "
+                     "separate file")
+
+
 def main(runs, folder):
-    made = make_map(read(runs))
+    lines = read(runs)
+    check_alike(runs, lines)
+    made = make_map(lines)
     if not made["points"]:
         sys.exit(f"{runs}: there are no runs in this file")
     os.makedirs(folder, exist_ok=True)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The example engine's load, objectives, intervals and choice of a split, without torch."""
+import filecmp
+import json
 import os
 import shutil
 import subprocess
@@ -113,6 +115,10 @@ def intervals():
     half = inference_map.make_map([check, line(1, [6, 2], seconds=1.5, offered=6.0)])["points"][0]
     ok(abs(half["goodput"] - 8 / 1.5) < 1e-9 and half["counted"] == 9,
        f"a second that is not a whole one: {half['goodput']}, {half['counted']}")
+    for name in ("warm", "drain"):
+        two = inference_map.make_map([check, line(1, [2], **{name: 1.5}),
+                                      line(1, [3], **{name: 2.0})])
+        same([p["goodput"] for p in two["points"]], [2.0, 3.0], f"two of {name}: two points")
     for why, checks in (("no check", []), ("one is bad", [check, {"check": {"part": 0.69}}])):
         ok(not inference_map.make_map([*checks, line(1, [1])])["valid"], f"invalid: {why}")
 
@@ -183,11 +189,41 @@ def bad_options():
         if text is not None:
             with open(f"{place}/{name}", "w", encoding="utf-8") as file:
                 file.write(text)
-        got = subprocess.run([sys.executable, os.path.join(ROOT, "scripts/inference_map.py"),
-                              f"{place}/{name}", f"{place}/map"], capture_output=True, text=True)
+        got = map_of(f"{place}/{name}", f"{place}/map")
         ok(got.returncode == 1 and f"{place}/{name}{wanted}" in got.stderr and
            not os.path.exists(f"{place}/map"), f"inference_map.py: {name}: {got.stderr[-90:]!r}")
     shutil.rmtree(place)
+
+
+def map_of(runs, folder):
+    return subprocess.run([sys.executable, os.path.join(ROOT, "scripts/inference_map.py"), runs,
+                           folder], capture_output=True, text=True)
+
+
+def maps():
+    """The published maps, and files whose runs cannot be in one map."""
+    published = os.path.join(ROOT, "Documentation/results/inference")
+    with tempfile.TemporaryDirectory() as place:
+        for folder in (published, f"{published}/15ms"):
+            got = map_of(f"{folder}/runs.jsonl", place)
+            same((got.returncode, [filecmp.cmp(f"{folder}/{name}", f"{place}/{name}", False)
+                                   for name in ("map.json", "map.svg")]), (0, [True, True]),
+                 f"{os.path.basename(folder)}: the map of these runs: {got.stderr[-90:]!r}")
+        run = {"prompt": 1020, "rate": 8, "way": "chunked", "setting": "a chunk 512", "seed": 1,
+               "met_by_second": [1], "offered": 8.0, "ttft": 1.0, "tbt": 0.03, "seconds": 1.0,
+               "warm": 1.5, "drain": 1.1, "device": "cuda", "model": "8b", "mode": "compiled"}
+        for name, value in (("tbt", 0.015), ("ttft", 2.0), ("warm", 3.0), ("drain", 2.0),
+                            ("setting", "b chunk 512"), ("mode", "eager")):
+            with open(f"{place}/two", "w", encoding="utf-8") as file:
+                file.write(f"{json.dumps(run)}\n{json.dumps({**run, name: value, 'seed': 2})}\n")
+            got = map_of(f"{place}/two", f"{place}/map")
+            first, second = sorted(str(v).replace(" chunk 512", "") for v in (run[name], value))
+            ok(got.returncode == 1 and not os.path.exists(f"{place}/map") and
+               got.stderr.startswith(f"{place}/two: runs with {name} {first} and {second}: "),
+               f"inference_map.py: two of {name}: {got.stderr[-120:]!r}")
+        with open(f"{place}/two", "w", encoding="utf-8") as file:
+            file.write(f"{json.dumps(run)}\n{json.dumps({**run, 'setting': 'a chunk 128'})}\n")
+        same(map_of(f"{place}/two", f"{place}/map").returncode, 0, "two chunk sizes are one map")
 
 
 load()
@@ -195,4 +231,5 @@ objectives()
 intervals()
 split()
 bad_options()
+maps()
 done()
