@@ -435,9 +435,10 @@ void gpupart_remote_close(struct gpupart_remote *remote);
  * slice, its busy time includes the wait, so busy times are upper bounds. gpupart-stat(1) also
  * measures a lower bound, by reading the records repeatedly while launches run. A launch of a
  * graph counts as one launch. If graph launches follow each other without a gap, the library
- * measures a single duration for all these launches. This duration is measured from the
- * submission of the first graph launch to the end of the last graph launch. Other processes can
- * read the records of a process only under one condition: the process called
+ * measures a single duration for all these launches. This duration begins at the later of two
+ * times: the submission of the first graph launch, or the end of the previous launch on the same
+ * stream. On a default stream, it begins at the submission. It ends with the last graph launch.
+ * Other processes can read the records of a process only under one condition: the process called
  * gpupart_process_publish() before its first context was created or attached.
  */
 #define GPUPART_RECORDS_NR_FUNCTIONS 64

@@ -189,19 +189,26 @@ static void stream_add(struct records *records, struct records_graph *graph)
 	const uint64_t end = atomic_load(&graph->cell->end.time);
 	struct state_clock *clock = &records->shown->clock;
 	struct records_ring *ring = graph->ring;
-	uint64_t begin = graph->added, submitted;
+	uint64_t begin = graph->added, submitted, last;
+	int before;	/* number of kernels before the graph that are not folded yet */
 
 	if (end <= begin || !ring || atomic_load(&ring->tmd) != graph->tmd)
 		return;
 	graph->added = end;
-	records_fold_ring(records->shown, ring, graph->before > records_folded(ring) ?
-			  graph->before - records_folded(ring) : 0, false);
+	before = graph->before - records_folded(ring);
+	records_fold_ring(records->shown, ring, before > 0 ? before : 0, false);
+	last = ring->shown->last_end;
+	/* Later kernels of the stream are in the totals already. Their times include the graph. */
+	if (end <= last)
+		return;
+	if (!graph->previous && !graph->mixed)
+		graph->previous = last;
 	records_clock_seen(clock, end);
 	submitted = submitted_ns(clock, graph->shown->since);
 	if (begin < submitted)
 		begin = submitted;
-	if (begin < ring->shown->last_end)
-		begin = ring->shown->last_end;
+	if (begin < last)
+		begin = last;
 	if (end > begin) {
 		ring->shown->busy_ns += end - begin;
 		ring->shown->last_end = end;
@@ -210,18 +217,17 @@ static void stream_add(struct records *records, struct records_graph *graph)
 
 /*
  * If all launches of a graph have ended, adds the time of the graph to the totals. This time is
- * one interval, from the submission of the graph's first launch to the end of its last kernel.
- * The caller holds records->folding.
+ * one interval. It begins at the submission of the graph's first launch, or at the end of the
+ * previous launch on the stream, whichever is later. It ends at the end of the last kernel. The
+ * caller holds records->folding.
  */
 __attribute__((cold)) static void times_add(struct records *records)
 {
 	struct records_ring *ring = &records->rings[RECORDS_GRAPH_RING];
 	struct records_graph *graph;
-	uint64_t since = 0;
+	uint64_t since = 0, seq, at;
 
 	for (unsigned int n = 0; records->nr_running && n < STATE_NR_GRAPHS; n++) {
-		const uint64_t seq = atomic_load(&ring->issued) + 1, at = seq & ring->mask;
-
 		graph = next_running(records, since);
 		if (!graph)
 			return;
@@ -229,12 +235,16 @@ __attribute__((cold)) static void times_add(struct records *records)
 		stream_add(records, graph);
 		if (graph->launching || entry_left(graph) > 0)
 			continue;
+		seq = atomic_load(&ring->issued) + 1;
+		at = seq & ring->mask;
 		ring->notes[at] = (struct records_note){ since, RECORDS_GRAPH_KEY };
 		ring->cells[at] = (struct records_cell){ seq, atomic_load(&graph->cell->end.time) };
 		atomic_store_explicit(&ring->issued, seq, memory_order_relaxed);
 		__atomic_store_n(&ring->shown->issued, seq, __ATOMIC_RELEASE);
-		ring->shown->last_end = 0;
+		ring->shown->last_end = graph->previous;
 		records_fold_ring(records->shown, ring, 1, true);
+		ring->notes[at].function = graph->previous;
+		graph->previous = 0;
 		since_set(records, graph->shown, 0);
 	}
 }
@@ -441,12 +451,13 @@ static void entry_stream(struct records *records, struct records_graph *graph, c
 			 uint64_t offset, int32_t left)
 {
 	struct records_ring *ring = graph->ring;
+	bool moved;
 
-	if (graph->stream != stream || (stream && !ring) ||
-	    (ring && atomic_load(&ring->tmd) != graph->tmd))
+	if (graph->stream != stream || !ring || atomic_load(&ring->tmd) != graph->tmd)
 		records_ring_of_stream(records, stream, offset, true, &ring);
-	graph->mixed = left > 0 && (graph->mixed || ring != graph->ring);
-	if (ring && (left <= 0 || ring != graph->ring))
+	moved = ring != graph->ring;
+	graph->mixed = left > 0 && (graph->mixed || moved);
+	if (ring && (left <= 0 || moved))
 		graph->before = atomic_load(&ring->issued);
 	graph->stream = stream;
 	graph->tmd = ring ? atomic_load(&ring->tmd) : 0;

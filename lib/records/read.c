@@ -294,6 +294,40 @@ static int by_time(const void *a, const void *b)
 
 /* ------------------------------------------------------------------- reading */
 
+static struct state_function *graph_function(struct state_records *copy)
+{
+	for (unsigned int n = 0; n < STATE_NR_FUNCTIONS; n++)
+		if (copy->functions[n].key == RECORDS_GRAPH_KEY)
+			return &copy->functions[n];
+	return NULL;
+}
+
+/*
+ * Adds a graph that the process itself has not folded yet. The stream of the graph is unknown, so
+ * the graph counts only for the time in which no other launch ran. When the process folds its
+ * graphs, their total time can become longer, but not shorter.
+ */
+static void fold_graph(struct state_records *copy, uint64_t since, uint64_t end)
+{
+	const uint64_t busy = copy->busy_ns, kernels = copy->kernels_ns;
+	struct state_function *f = graph_function(copy);
+	const uint64_t longest = f ? f->longest_ns : 0;
+	struct state_ring ring = { .issued = 0 };
+	uint64_t ns;
+
+	/* If the series began later, none of its launches has ended. */
+	if (!since || end <= records_clock_ns(&copy->clock, since) + copy->clock.offset)
+		return;
+	records_fold_entry(copy, &ring, &(struct records_entry){ end, since, RECORDS_GRAPH_KEY });
+	ns = copy->busy_ns - busy;
+	f = graph_function(copy);
+	if (f) {
+		f->ns -= copy->kernels_ns - kernels - ns;
+		f->longest_ns = ns > longest ? ns : longest;
+	}
+	copy->kernels_ns = kernels + ns;
+}
+
 /* Adds the launches that have ended, but that the process itself has not folded yet. */
 static void fold_rest(struct gpupart_records_reader *reader)
 {
@@ -324,14 +358,8 @@ static void fold_rest(struct gpupart_records_reader *reader)
 	for (unsigned int i = 0; i < reader->nr_entries; i++)
 		records_fold_entry(copy, &copy->rings[reader->entries[i].ring],
 				   &reader->entries[i].launch);
-	for (unsigned int n = 0; n < copy->nr_graphs; n++) {
-		struct state_ring ring = { .issued = 0 };
-
-		if (copy->graph[n].since)
-			records_fold_entry(copy, &ring, &(struct records_entry){
-				reader->graphs[n].end.time, copy->graph[n].since,
-				RECORDS_GRAPH_KEY });
-	}
+	for (unsigned int n = 0; n < copy->nr_graphs; n++)
+		fold_graph(copy, copy->graph[n].since, reader->graphs[n].end.time);
 }
 
 static void sum_graphs(const struct gpupart_records_reader *reader,

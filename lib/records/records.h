@@ -140,11 +140,12 @@ void *records_file_again(unsigned int n);
 /*
  * This ring belongs to no stream. Each entry of this ring is an interval with consecutive launches
  * of an executable graph. The entry is written after the end of its interval. The entries are not
- * sorted by time.
+ * sorted by time. After an entry is folded, the member @function of its note is the end of the
+ * previous launch on the stream of the graph, in GPU ns. If this end is unknown, it is 0.
  */
 #define RECORDS_GRAPH_RING	(STATE_NR_RINGS - 1)
-#define RECORDS_GRAPH_KEY	3	/* key of these entries; it is odd, so no name
-					 * is looked up */
+#define RECORDS_GRAPH_KEY	3	/* key of these entries in the totals; it is
+					 * odd, so no name is looked up */
 #define RECORDS_GRAPH_NAME	"(CUDA graphs)"
 
 /* ------------------------------------------------------------------- GPUs */
@@ -250,6 +251,11 @@ struct records_graph {
 	uint64_t before;		/* number of the last kernel on the ring that was launched
 					 * before the graph */
 	uint64_t added;			/* busy times up to this GPU time are in rings */
+	/*
+	 * The end of the previous launch on the stream, in GPU ns. The value 0 means that this end
+	 * is unknown or that no launch of the present series has ended.
+	 */
+	uint64_t previous;
 };
 
 struct records {

@@ -289,12 +289,12 @@ static bool launch_add(struct watch *watch, const struct launch *launch, int64_t
 	if (ring->stopped || (end[MOST] > to && !watch->over))
 		return false;
 	memcpy(ring->last_end, end, sizeof(end));
-	since = is_graph(launch) ? UINT64_MAX : launch->end - ring->last_time;
+	since = launch->end - (is_graph(launch) ? launch->function : ring->last_time);
 	ring->last_time = launch->end;
 	watch->totals.missed += launch->after_missed;
 	if (!launch->before && !launch->after_missed)
-		function_count(watch, launch->function, since, end[LEAST] - submitted,
-			       end[MOST] - submitted);
+		function_count(watch, is_graph(launch) ? RECORDS_GRAPH_KEY : launch->function,
+			       since, end[LEAST] - submitted, end[MOST] - submitted);
 	return true;
 }
 

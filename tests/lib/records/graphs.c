@@ -503,6 +503,114 @@ static void queued(void)
 	       (U64)(busy_of(1) - first) / 1000);
 }
 
+#define NR_EXECS 8
+
+/* Returns how much more the sum of all times is than the busy time. */
+static int64_t surplus_of(int pid)
+{
+	struct gpupart_records r;
+	int busy;
+
+	return read_of(pid, &r, &busy) ? (int64_t)(r.kernels_ns - r.busy_ns) : INT64_MAX;
+}
+
+/* Another process reads before this process has added the times of its graphs to the totals. */
+static bool child_surplus_below(int64_t limit)
+{
+	int status;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		const int64_t surplus = surplus_of(getppid());
+
+		printf("# another process reads %lld us too much\n", (long long)surplus / 1000);
+		fflush(stdout);
+		_exit(surplus >= limit);
+	}
+	waitpid(pid, &status, 0);
+	return !status;
+}
+
+/* Launches all graphs on the first stream, each followed by @kernels kernels. */
+static void launch_all(P execs[NR_EXECS], unsigned int kernels)
+{
+	for (unsigned int i = 0; i < NR_EXECS; i++) {
+		launch(execs[i], streams[0]);
+		for (unsigned int n = 0; n < kernels; n++)
+			program_launch(&p, streams[0], 1, LONG_NS / 4);
+	}
+}
+
+/* Returns an upper bound of the time of all graphs that a reader has watched. */
+static uint64_t watched_ns(struct gpupart_records_reader *reader)
+{
+	struct gpupart_records_watched watched;
+	struct gpupart_records now;
+	unsigned int pause_us;
+
+	for (int i = 0; i < 3; i++)
+		if (gpupart_records_watch(gp, reader, &now, &pause_us))
+			return 0;
+	gpupart_records_watched(reader, &watched);
+	for (unsigned int n = 0; n < watched.nr_kernels; n++)
+		if (!strcmp(watched.kernels[n].name, "(CUDA graphs)"))
+			return watched.kernels[n].most_ns;
+	return 0;
+}
+
+/* Different graphs on one stream never overlap, so the sum of their times is the busy time. */
+static void queued_graphs(void)
+{
+	const char *pci;
+	struct gpupart_records_reader *reader;
+	struct gpupart_records r;
+	unsigned int pause_us;
+	uint64_t before;
+	P execs[NR_EXECS], beside;
+	int busy;
+
+	if (!begin())
+		return;
+	for (int i = 0; i < 100; i++)
+		program_launch(&p, streams[0], 1, 1000);
+	for (unsigned int i = 0; i < NR_EXECS; i++)
+		execs[i] = exec_of(graph_of(p.function, 1, LONG_NS));
+	beside = exec_of(graph_of(p.function, 1, NR_EXECS * LONG_NS));
+	pci = gpupart_topology_info(gpupart_gpu_topology(gpu))->pci;
+	tap_ok(synced() && surplus_of(0) < LONG_NS / 2 &&
+	       !gpupart_records_open(gp, 0, pci, &reader) &&
+	       !gpupart_records_watch(gp, reader, &r, &pause_us), "kernels");
+	launch_all(execs, 0);
+	tap_ok(synced() && surplus_of(0) < LONG_NS / 2, "%d graphs at once: %lld us too much",
+	       NR_EXECS, (long long)surplus_of(0) / 1000);
+	tap_ok(read_of(0, &r, &busy) && r.functions[0].longest_ns < 2 * LONG_NS,
+	       "the longest one took %llu us", (U64)r.functions[0].longest_ns / 1000);
+	before = watched_ns(reader);
+	tap_ok(before > (NR_EXECS - 1) * LONG_NS && before < 2 * NR_EXECS * LONG_NS,
+	       "and they took at most %llu us", (U64)before / 1000);
+	gpupart_records_close(reader);
+	launch_all(execs, 0);
+	nanosleep(&(struct timespec){ .tv_nsec = NR_EXECS * LONG_NS / 2 }, NULL);
+	tap_ok(child_surplus_below(LONG_NS / 2), "another process reads while they run");
+	nanosleep(&(struct timespec){ .tv_nsec = NR_EXECS * LONG_NS }, NULL);
+	tap_ok(child_surplus_below(LONG_NS / 2), "and after they have ended");
+	tap_ok(synced() && surplus_of(0) < LONG_NS / 2, "and so does this process");
+	launch_all(execs, 1);
+	tap_ok(synced() && surplus_of(0) < LONG_NS / 2,
+	       "each before a kernel: %lld us too much", (long long)surplus_of(0) / 1000);
+	launch_all(execs, 3);
+	tap_ok(synced() && surplus_of(0) < LONG_NS / 2,
+	       "each before three kernels: %lld us too much", (long long)surplus_of(0) / 1000);
+	before = surplus_of(0);
+	launch(beside, streams[1]);
+	launch_all(execs, 0);
+	tap_ok(synced() && surplus_of(0) - before > (NR_EXECS - 2) * LONG_NS,
+	       "graphs of two streams run at the same time: %llu us twice",
+	       (U64)(surplus_of(0) - before) / 1000);
+}
+
 /* Reading assigns no ring, and the child of a fork can read. */
 static void readers(void)
 {
@@ -792,6 +900,8 @@ static const struct scenario scenarios[] = {
 	{ "failed-launch", failed_launch, "@b", { "GPUPART_SIM_FAULTS=host-clock,host-thread" },
 	  NULL },
 	{ "queued", queued, "@b", { "GPUPART_SIM_FAULTS=host-clock,host-thread" }, NULL },
+	{ "queued-graphs", queued_graphs, "@b", { "GPUPART_SIM_FAULTS=host-clock,host-thread" },
+	  NULL },
 	{ "readers", readers, "@b", { NULL }, NULL },
 	{ "other-context", other_context, "@b", { "GPUPART_SIM_FAULTS=host-clock,host-thread" },
 	  NULL },
