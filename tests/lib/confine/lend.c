@@ -337,6 +337,14 @@ static struct lend_memory *shared(const struct peer *peer)
 	return &((struct report_memory *)((struct memfd *)peer->report)->head)->lend;
 }
 
+/* For the borrower, the lender is idle until looks_go_on(). */
+static void always_idle(void)
+{
+	looks_pause();
+	shared(&batch)->lease = UINT64_MAX;
+	shared(&batch)->idle = atomic_load(&shared(&serve)->busy);
+}
+
 static bool find_pci(void)
 {
 	struct gpupart_process *list = calloc(64, sizeof(*list));
@@ -635,9 +643,7 @@ static void overrun(void)
 	if (!lends(20 * SECOND, SECOND) || !tap_ok(make_known(1000), "a short kernel"))
 		return;
 	lent = shared(&batch)->lent;
-	looks_pause();
-	shared(&batch)->lease = UINT64_MAX;
-	shared(&batch)->idle = atomic_load(&shared(&serve)->busy);
+	always_idle();
 	tap_ok(*ask(&batch, 'm', 1200000000) == '0' && shared(&batch)->lent == lent + 1 &&
 	       !strcmp(ask(&batch, 'w', 0), "0 0"), "takes long with lent TPCs");
 	looks_go_on();
@@ -725,6 +731,14 @@ static void many(void)
 	       (U64)shared(&batch)->expired);
 }
 
+/* Waits until one launch more than @before has waited. */
+static bool one_waits(U64 before)
+{
+	for (int n = 0; n < TRIES && shared(&batch)->waited == before; n++)
+		usleep(1000);
+	return shared(&batch)->waited == before + 1;
+}
+
 /* Opens the lender or closes it, while it makes no check. */
 static bool lender_is(bool open)
 {
@@ -763,37 +777,23 @@ static void goes_while_waiting(void)
 
 	if (!lends(20 * SECOND, 2 * SECOND) || !tap_ok(make_known(1200000000), "a kernel of 1.2 s"))
 		return;
-	looks_pause();
-	shared(&batch)->lease = UINT64_MAX;
-	shared(&batch)->idle = atomic_load(&shared(&serve)->busy);
+	always_idle();
 	lent = shared(&batch)->lent;
 	waited = shared(&batch)->waited;
 	tap_ok(*ask(&batch, 'm', 1200000000) == '0' && shared(&batch)->lent == lent + 1,
 	       "it runs on lent TPCs");
 	ask(&batch, 'p', 1200000000);
-	for (int n = 0; n < TRIES && shared(&batch)->waited == waited; n++)
-		usleep(1000);
-	tap_ok(shared(&batch)->waited == waited + 1, "a second one waits");
+	tap_ok(one_waits(waited), "a second one waits");
 	looks_go_on();
 	tap_ok(lender_is(false) && !strcmp(ask(&batch, 'c', 0), "0 " OWN), "the lender goes");
 	for (int n = 0; n < TRIES && strcmp(ask(&batch, 'u', 0), "0 0"); n++)
 		usleep(20000);
 	waited = shared(&batch)->waited;
 	tap_ok(lender_is(true) && runs_lent(&batch), "the lender comes");
-	looks_pause();
-	shared(&batch)->lease = UINT64_MAX;
-	shared(&batch)->idle = atomic_load(&shared(&serve)->busy);
+	always_idle();
 	tap_ok(*ask(&batch, 'm', 1200000000) == '0' && shared(&batch)->waited == waited,
 	       "nothing is outstanding, so a launch does not wait");
 	looks_go_on();
-}
-
-/* For the borrower, the lender is idle until looks_go_on(). */
-static void always_idle(void)
-{
-	looks_pause();
-	shared(&batch)->lease = UINT64_MAX;
-	shared(&batch)->idle = atomic_load(&shared(&serve)->busy);
 }
 
 /* While a launch waits for room, an earlier launch of the same kernel takes too long. */
@@ -809,9 +809,7 @@ static void overrun_before(void)
 	tap_ok(*ask(&batch, 'm', 1500000000) == '0' && shared(&batch)->lent == lent + 1,
 	       "takes 1.5 s on lent TPCs");
 	ask(&batch, 'p', 1000);
-	for (int n = 0; n < TRIES && shared(&batch)->waited == waited; n++)
-		usleep(1000);
-	tap_ok(shared(&batch)->waited == waited + 1, "a second one waits");
+	tap_ok(one_waits(waited), "a second one waits");
 	for (int n = 0; n < TRIES && (!shared(&batch)->revoked ||
 				      strcmp(ask(&batch, 'u', 0), "0 0")); n++)
 		usleep(20000);
@@ -868,9 +866,7 @@ static void own_sets(void)
 
 	if (!lends(20 * SECOND, 20 * SECOND) || !tap_ok(runs_lent(&batch), "it borrows"))
 		return;
-	looks_pause();
-	shared(&batch)->lease = UINT64_MAX;
-	shared(&batch)->idle = atomic_load(&shared(&serve)->busy);
+	always_idle();
 	tap_ok(*ask(&batch, 't', 0xffff) == '0' && runs_unlent(&batch, 3),
 	       "a thread with a set of its own has that in the limit, whatever is lent");
 	ask(&batch, 'u', 0);
@@ -895,9 +891,7 @@ static void attributes(void)
 
 	if (!lends(20 * SECOND, 20 * SECOND))
 		return;
-	looks_pause();
-	shared(&batch)->lease = UINT64_MAX;
-	shared(&batch)->idle = atomic_load(&shared(&serve)->busy);
+	always_idle();
 	for (int n = 0; n < LEND_RUNS; n++)
 		ask(&batch, 'e', 8);
 	for (unsigned int i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -1043,9 +1037,9 @@ static bool watch(uint64_t ns, const struct borrower *wanted)
 	return good && (!wanted || wanted->lends);
 }
 
-static void turns(void)
+/* Both borrowers open the lender, the second one after @us. */
+static bool two_borrow(unsigned int us)
 {
-	struct borrower *one = &borrowers[0], *two = &borrowers[1];
 	const char *id;
 	bool good = !gpupart_open(&gp) && start(&serve, LENT, 0, 0);
 
@@ -1056,9 +1050,19 @@ static void turns(void)
 		gpupart_lend_bound(borrowers[i].report, borrowers[i].depth_ns,
 				   borrowers[i].limit_ns);
 		gpupart_lend_name(borrowers[i].report, "serve", borrowers[i].weight);
+		if (i)
+			usleep(us);
 		good = good && opens(&borrowers[i]);
 	}
-	if (!tap_ok(good, "two runs borrow from one: %s", gpupart_error(gp)))
+	return tap_ok(good, "two runs borrow from one: %s", gpupart_error(gp));
+}
+
+static void turns(void)
+{
+	struct borrower *one = &borrowers[0], *two = &borrowers[1];
+	bool good = two_borrow(0);
+
+	if (!good)
 		return;
 	least_pause_ns = SECOND;
 	/* On a busy machine, turns are rarer. */
@@ -1099,18 +1103,8 @@ static void turns(void)
 static void place_taken(void)
 {
 	struct borrower *one = &borrowers[0], *two = &borrowers[1];
-	const char *id;
-	bool good = !gpupart_open(&gp) && start(&serve, LENT, 0, 0);
 
-	batch.pid = serve.pid;
-	good = good && find_pci();
-	for (int i = 0; good && i < 2; i++) {
-		good = !gpupart_report_open(gp, &borrowers[i].report, &id);
-		gpupart_lend_bound(borrowers[i].report, SECOND, SECOND);
-		usleep(200000);
-		good = good && opens(&borrowers[i]);
-	}
-	if (!tap_ok(good, "two runs borrow from one: %s", gpupart_error(gp)))
+	if (!two_borrow(200000))
 		return;
 	tap_ok(gpupart_lender_update(gp, one->lender) == -EAGAIN, "one has lost its place");
 	gpupart_lender_close(one->lender);
