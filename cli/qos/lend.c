@@ -18,7 +18,8 @@ unsigned int qos_lender_of(const struct qos_setup *setup, unsigned int i)
 	unsigned int lenders[QOS_MAX_TENANTS], nr = 0, nr_before = 0;
 
 	for (unsigned int n = 0; n < setup->nr; n++) {
-		if (setup->tenants[n].lend)
+		/* The policy refuses best effort tenants that lend. */
+		if (setup->tenants[n].lend && setup->tenants[n].goal != QOS_BEST_EFFORT)
 			lenders[nr++] = n;
 		nr_before += n < i && setup->tenants[n].goal == QOS_BEST_EFFORT;
 	}

@@ -138,9 +138,7 @@ static void check_lending(struct plant *plant)
 
 	for (unsigned int i = 0, lender; i < setup->nr && !plant->yaml.failed; i++) {
 		lender = qos_lender_of(setup, i);
-		/* The policy refuses a lender that is best effort. */
-		if (lender == QOS_MAX_TENANTS ||
-		    setup->tenants[lender].goal == QOS_BEST_EFFORT)
+		if (lender == QOS_MAX_TENANTS)
 			continue;
 		if (!plant->scenario.pipe.gpus[0].mps)
 			yaml_fail(&plant->yaml, NULL,
