@@ -216,6 +216,16 @@ static int find_exchange(const struct qos_policy *p, const struct gpupart_tpcset
 	return tpc;
 }
 
+/* Returns whether @a uses @tpc and cannot give it up before it gets another TPC. */
+static bool needs_now(const struct qos_policy *p, const struct gpupart_tpcset *hold, unsigned int a,
+		      unsigned int tpc)
+{
+	struct gpupart_tpcset both = gpupart_tpcset_or(&hold[a], &p->actors[a].set);
+
+	return gpupart_tpcset_has(&p->actors[a].set, tpc) &&
+	       gpupart_tpcset_count(&both) <= p->actors[a].least;
+}
+
 /*
  * Exchanges TPCs of @a for TPCs of @vgpc in *hold until a cluster fits there. First uses free TPCs.
  * If @others is true, then uses TPCs of other tenants. The sets of these tenants must keep room for
@@ -235,6 +245,9 @@ static bool exchange(const struct qos_policy *p, struct gpupart_tpcset *hold, un
 			owner++;
 		gives = find_exchange(p, hold, a, vgpc);
 		if (gives < 0 || (owner < p->nr && !others))
+			continue;
+		/* Each of the two tenants would wait for the other one. */
+		if (owner < p->nr && needs_now(p, hold, owner, t) && needs_now(p, hold, a, gives))
 			continue;
 		if (owner < p->nr) {
 			struct gpupart_tpcset was = hold[owner];

@@ -1891,6 +1891,38 @@ static void clusters_exchanged(void)
 	free(loop);
 }
 
+/*
+ * The second tenant has three TPCs of a virtual GPC and one other TPC. The first two tenants are at
+ * their floors, so neither can give up a TPC first. The second tenant must exchange a TPC with the
+ * third tenant.
+ */
+static void clusters_at_the_floor(void)
+{
+	static const char *const sets[] = { "0-4", "5-7,9", "8,10-13" };
+	static const unsigned int floors[] = { 5, 4, 1 };
+	struct loop *loop = new_loop(3);
+
+	loop->board = (struct qos_board){ .nr_tpcs = 14, .cluster_tpcs = 4 };
+	for (unsigned int t = 9; t < 14; t++)
+		loop->board.vgpc[t] = 1;
+	for (unsigned int i = 0; i < 3; i++) {
+		loop->tenants[i].floor = floors[i];
+		gpupart_tpcset_parse_list(NULL, sets[i], &loop->tenants[i].adopted);
+	}
+	loop->tenants[0].ceiling = 5;
+	loop->tenants[1].ceiling = 4;
+	if (begin(loop))
+		epochs(loop, 10);
+	tap_ok(!loop->broken && loop->now.tenants[1].nr_tpcs == 4 &&
+	       most_in_vgpc(&loop->board, &loop->now.tenants[1].set,
+			    &loop->now.tenants[1].set) == 4,
+	       "of two tenants, the one above its floor gives a TPC for a cluster: %u TPCs%s%s",
+	       loop->now.tenants[1].nr_tpcs, loop->broken ? ", " : "",
+	       loop->broken ? loop->broken : "");
+	end(loop);
+	free(loop);
+}
+
 /* Runs one tenant with the same measurements in each of @nr epochs. */
 static void same_epochs(struct loop *loop, unsigned int nr, struct qos_measured m)
 {
@@ -2039,6 +2071,7 @@ int main(void)
 	for (char board = 'a'; board <= 'g'; board++)
 		clusters(board);
 	clusters_exchanged();
+	clusters_at_the_floor();
 	large_numbers();
 	refused();
 	return tap_done();
