@@ -47,8 +47,8 @@ struct lend_from *_Atomic lend_from;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_RENEWS(lock);
 
-static uint64_t depth_ns, limit_ns;	/* of the run */
-static uint64_t judged_ns;		/* the last limit that was not 0 */
+/* Of the run. The value judged_ns is the last limit_ns that was not 0. */
+static uint64_t depth_ns, limit_ns, judged_ns;
 static struct lend_kernel kernels[1 << KERNEL_BITS];
 static struct outstanding outstanding[MAX_OUTSTANDING];
 static unsigned int nr_outstanding;
@@ -111,7 +111,6 @@ static __attribute__((noinline)) void take_lender(void)
 	uint64_t number = atomic_load(&report_lend->number);
 	uint64_t depth = report_lend->depth_ns, limit = report_lend->limit_ns;
 	struct lend_lender lender = report_lend->lender;
-	struct gpupart_tpcset all;
 	struct lend_from *from;
 
 	drop_lender();
@@ -126,10 +125,8 @@ static __attribute__((noinline)) void take_lender(void)
 	gpu = *lender.report ? scope_gpu_of(driver_gpu_find(lender.pci)) : NULL;
 	if (!gpu)
 		return;
-	all = gpupart_topology_all(gpu->driver.topo);
 	from = malloc(sizeof(*from));
-	if (!from || gpupart_tpcset_empty(&lender.tpcs) ||
-	    !gpupart_tpcset_subset(&lender.tpcs, &all) ||
+	if (!from || gpupart_set_check(NULL, gpu->driver.topo, &lender.tpcs) ||
 	    report_map(NULL, lender.report, &from->memory)) {
 		free(from);
 		return;
@@ -215,8 +212,7 @@ static void learn(const struct outstanding *o, uint64_t ns)
 static void discount_all(void)
 {
 	for (unsigned int n = 0; n < nr_outstanding; n++) {
-		if (outstanding[n].counted)
-			counted_ns -= outstanding[n].call.ns;
+		counted_ns -= outstanding[n].counted ? outstanding[n].call.ns : 0;
 		outstanding[n].counted = false;
 	}
 	nr_stuck = nr_outstanding;
@@ -242,12 +238,12 @@ static void settle(void)
 	for (unsigned int n = 0; n < nr_outstanding; n++) {
 		struct outstanding *o = &outstanding[n];
 
-		if (!records_ended(o->call.records, o->call.ring, o->call.seq, &ns)) {
+		if (records_ended(o->call.records, o->call.ring, o->call.seq, &ns)) {
+			discount(o);
+			learn(o, ns);
+		} else {
 			outstanding[kept++] = *o;
-			continue;
 		}
-		discount(o);
-		learn(o, ns);
 	}
 	nr_outstanding = kept;
 }
@@ -292,18 +288,17 @@ static __attribute__((noinline)) void wait_for_room(uint64_t ns, bool lent)
 
 void lend_begins(const void *function, const void *ctx, const unsigned int grid[3], bool plain)
 {
+	struct gpupart_gpu *on = scope_gpu_of_context((void *)ctx);
 	struct {
 		const void *function, *ctx;
 		uint64_t limit;
 		unsigned int grid[4];	/* the last number is always 0 */
-	} what = { function, ctx, 0, { grid[0], grid[1], grid[2] } };
-	struct gpupart_gpu *on = scope_gpu_of_context((void *)ctx);
+	} what = { function, ctx, on ? atomic_load(&on->shared->limit.published) : 0,
+		   { grid[0], grid[1], grid[2] } };
 	struct lend_kernel *kernel;
 	uint64_t key, own_ns, ns;
 	bool lent;
 
-	if (on)
-		what.limit = atomic_load(&on->shared->limit.published);
 	key = hash_bytes(HASH_INIT, &what, sizeof(what)) | 1;
 	pthread_mutex_lock(&lock);
 	settle();

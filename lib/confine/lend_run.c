@@ -181,15 +181,15 @@ static int take_place(struct gpupart *gp, struct gpupart_lender *lender)
 
 /*
  * Keeps this run's place for a further LEASE_NS, or frees the place. If another borrower took the
- * place because this watcher was stopped for longer, returns false.
+ * place because this watcher was stopped for longer, returns -EAGAIN.
  */
-static bool renew_place(struct gpupart_lender *lender, uint64_t until)
+static int renew_place(struct gpupart_lender *lender, uint64_t until)
 {
 	uint64_t was = lender->renewed;
 
 	lender->renewed = until;
 	return atomic_compare_exchange_strong(&lender->memory->lend.borrowers[lender->place], &was,
-					      until);
+					      until) ? 0 : -EAGAIN;
 }
 
 /*
@@ -198,13 +198,12 @@ static bool renew_place(struct gpupart_lender *lender, uint64_t until)
  */
 static unsigned int find_next(const struct gpupart_lender *lender, uint64_t now)
 {
-	for (unsigned int n = 1; n < LEND_MAX_BORROWERS; n++) {
-		unsigned int place = (lender->place + n) % LEND_MAX_BORROWERS;
+	unsigned int place = lender->place;
 
-		if (atomic_load(&lender->memory->lend.borrowers[place]) >= now)
-			return place;
-	}
-	return lender->place;
+	do
+		place = (place + 1) % LEND_MAX_BORROWERS;
+	while (place != lender->place && atomic_load(&lender->memory->lend.borrowers[place]) < now);
+	return place;
 }
 
 /*
@@ -258,8 +257,7 @@ static bool has_turn(struct gpupart_lender *lender, bool idle)
 	}
 	/* Launches on lent TPCs may be queued after launches on the run's own TPCs. */
 	most = own->depth_ns > own->limit_ns ? own->depth_ns : own->limit_ns;
-	if (lender->longest_ns < most)
-		lender->longest_ns = most;
+	lender->longest_ns = lender->longest_ns > most ? lender->longest_ns : most;
 	lender->used_ns += idle ? since : 0;
 	if (next == lender->place)
 		lender->used_ns = lender->ends_ns = 0;
@@ -396,10 +394,8 @@ int gpupart_lender_update(struct gpupart *gp, struct gpupart_lender *lender)
 	struct lend_memory *own = lender->own;
 	uint64_t last = atomic_load(&lender->memory->lend.busy), counter = records_counter();
 	double rate = (double)(counter - lender->counter) / (clock_monotonic_ns() - lender->ns);
-	int busy = check_same(gp, lender);
+	int busy = check_same(gp, lender) ?: renew_place(lender, clock_monotonic_ns() + LEASE_NS);
 
-	if (!busy && !renew_place(lender, clock_monotonic_ns() + LEASE_NS))
-		busy = -EAGAIN;
 	for (unsigned int n = 0; !busy && n < lender->nr; n++)
 		busy = gpupart_records_busy(gp, lender->readers[n]);
 	if (busy >= 0 && !has_turn(lender, !busy))
