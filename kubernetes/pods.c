@@ -219,8 +219,11 @@ int pods_read(void)
 			continue;
 		}
 		for (unsigned int o = 0; o < old.nr; o++)
-			if (!strcmp(old.list[o].grant.id, list[i].id))
+			if (!strcmp(old.list[o].grant.id, list[i].id)) {
 				strcpy(pod.uid, old.list[o].uid);
+				pod.is_copied = old.list[o].is_copied;
+				pod.copied = old.list[o].copied;
+			}
 		gpupart_tpcset_parse_hex(NULL, list[i].asked + strlen(IDS), &pod.ids);
 		pod.born = strtoull(list[i].id + strlen(PREFIX), NULL, 16);
 		pod.is_young = now_ns() < pod.born + GRACE_NS && pod.born > kubelet_since;
@@ -253,23 +256,29 @@ static const char *folder_of(const char *id, char folder[PODS_FOLDER_LEN])
 	return folder;
 }
 
+/*
+ * Compares sets, not the times of the files. If `gpupart set` changes a grant after pods_read(),
+ * this call can write the earlier set, and the container's file is then newer than the grant. The
+ * next call writes the new set.
+ */
 void pods_follow(void)
 {
-	char folder[PODS_FOLDER_LEN], from[PODS_FOLDER_LEN], to[PODS_FOLDER_LEN + 8];
-	struct stat grant, copy;
+	char folder[PODS_FOLDER_LEN], file[PODS_FOLDER_LEN + 8];
 	struct dirent *entry;
 	DIR *dir = opendir(FOLDERS);
 	unsigned int i;
 
 	chmod(FOLDERS, 0700);	/* earlier versions made it with mode 0755 */
-	for (const struct pod *pod = pods.list; pod < pods.list + pods.nr; pod++) {
-		snprintf(from, sizeof(from), GPUPART_GRANT_ROOT "/%s", pod->grant.id);
-		snprintf(to, sizeof(to), "%s/" GPUPART_GRANT_CONTAINER,
+	for (struct pod *pod = pods.list; pod < pods.list + pods.nr; pod++) {
+		snprintf(file, sizeof(file), "%s/" GPUPART_GRANT_CONTAINER,
 			 folder_of(pod->grant.id, folder));
 		/* An init container may still run on TPCs of other containers of its pod. */
-		if (gpupart_tpcset_equal(&pod->own, &pod->ids) && !stat(from, &grant) &&
-		    (stat(to, &copy) || PODS_NS(copy.st_mtim) < PODS_NS(grant.st_mtim)))
-			hold_container(folder, &pod->grant);
+		if (!gpupart_tpcset_equal(&pod->own, &pod->ids) ||
+		    (pod->is_copied && gpupart_tpcset_equal(&pod->copied, &pod->grant.set) &&
+		     !access(file, F_OK)))
+			continue;
+		pod->is_copied = !hold_container(folder, &pod->grant);
+		pod->copied = pod->grant.set;
 	}
 	while (dir && (entry = readdir(dir))) {
 		for (i = 0; i < pods.nr && strcmp(pods.list[i].grant.id, entry->d_name); i++)

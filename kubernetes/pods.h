@@ -25,6 +25,8 @@ struct pod {
 	bool lives;		/* a process of the container was found */
 	char uid[37];		/* the UID of its pod in Kubernetes, or "" if it is not known */
 	struct gpupart_tpcset gave;	/* TPCs that another grant gets from this grant now */
+	bool is_copied;		/* pods_follow() has written the container's grant */
+	struct gpupart_tpcset copied;	/* the set that it wrote last */
 };
 
 /* The grants at the last call of pods_read(). */

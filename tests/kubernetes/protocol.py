@@ -197,9 +197,46 @@ ok(run.returncode == 7 and seen == mine, "another user too", (run.returncode, se
 
 def census():
     run = peer.container(
-        first, ["%s/census" % tmp, "%s/probe.ptx" % tmp, "7"], stdout=subprocess.PIPE
+        first,
+        ["%s/census" % tmp, "%s/probe.ptx" % tmp, "7"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     )
-    return {int(sm) // 2 for sm in run.communicate()[0].split()}
+    out, error = run.communicate()
+    return run.returncode, {int(sm) // 2 for sm in out.split()}, error
+
+
+def change(tpcs):
+    return subprocess.run(
+        [gpupart, "set", env["GPUPART_NAME"], "-t", ",".join(map(str, sorted(tpcs)))],
+        capture_output=True,
+        text=True,
+    )
+
+
+def follows(status, tpcs, words):
+    """After `gpupart set`, what the container starts runs on all of these TPCs and on no others."""
+    began = time.monotonic()
+    looks = []
+
+    def look():
+        looks.append(census())
+        return looks[-1][:2] == (7, tpcs)
+
+    ok(
+        status.returncode == 0 and until(look),
+        words,
+        "gpupart set: %s\nexpected: %s\nlast of %d censuses in %.1f s: %s\ngrant: %s\nplugin: %s"
+        % (
+            status,
+            sorted(tpcs),
+            len(looks),
+            time.monotonic() - began,
+            looks[-1:],
+            held().get(env["GPUPART_NAME"]),
+            plugin.said(),
+        ),
+    )
 
 
 # Some of its own TPCs and a free one: the variables and the shared part of the grant are wrong.
@@ -207,16 +244,20 @@ other = set(sorted(mine)[:4]) | {
     min(set(range(66)) - mine - peer.tpcs(peer.variables(second)["GPUPART_SET"]))
 }
 for tpcs in (other, mine):
-    status = subprocess.run(
-        [gpupart, "set", env["GPUPART_NAME"], "-t", ",".join(map(str, sorted(tpcs)))],
-        capture_output=True,
-        text=True,
-    )
-    ok(
-        status.returncode == 0 and until(lambda: census() == tpcs),
+    follows(
+        change(tpcs),
+        tpcs,
         "`gpupart set` on the node: %d TPCs for what the container starts later" % len(tpcs),
-        (status, census(), tpcs),
     )
+# The plugin has read the grants and waits for kubelet's list.
+for tpcs in (other, mine):
+    kubelet.hang = True
+    lists = kubelet.lists_seen
+    waits = until(lambda: kubelet.lists_seen > lists)
+    status = change(tpcs)
+    kubelet.hang = False
+    ok(waits, "the plugin reads kubelet's list", plugin.said())
+    follows(status, tpcs, "also while the plugin looks at the grants: %d TPCs" % len(tpcs))
 
 # ---------------------------------------------------------------- refusals
 code = grpc.StatusCode
