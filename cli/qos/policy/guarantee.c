@@ -11,6 +11,8 @@
 			 * impossible */
 #define LESS_PATIENT	8u /* after a wrong lowering, the wait for the next lowering grows by
 			    * this factor */
+#define ONE_LESS_AFTER	(QOS_CALM * 3 / 2) /* epochs until a well measured loss of one TPC is
+					    * accepted */
 
 /* Returns @nr TPCs times @by / @over, rounded up. */
 static unsigned int scaled(unsigned int nr, uint64_t by, uint64_t over)
@@ -342,7 +344,7 @@ static unsigned int one_less(const struct qos_policy *p, const struct qos_actor 
 		return a->nr;
 	without = a->exact ? without_one(a) : 0;
 	if ((uint64_t)worst * (a->nr - 2) / a->nr >= 1000 + p->rules.hysteresis / 2 ||
-	    (a->window.nr >= QOS_CALM * 3 / 2 && without >= 1000 + p->rules.hysteresis / 2 &&
+	    (a->window.nr >= ONE_LESS_AFTER && without >= 1000 + p->rules.hysteresis / 2 &&
 	     without >= 1000 + p->rules.hysteresis / 4 + a->dip))
 		return a->nr - 1;
 	return a->nr;
@@ -419,8 +421,13 @@ static unsigned int lower_it(struct qos_policy *p, struct qos_actor *a)
 	 */
 	if (!a->fresh && a->sum < (unsigned __int128)1000 * a->sum_weight)
 		patience *= 4;
-	if (a->window.nr < patience || a->window.misses || best_effort_is_idle(p) ||
-	    qos_ramping(p) || p->growing)
+	if (a->window.nr < least_of(patience, p->rules.dwell) ||
+	    a->window.nr + a->window.nr_lent < patience || qos_ramping(p) || p->growing)
+		return a->nr;
+	/* Without a latency goal, the tenant may still lose one TPC later. */
+	a->few_enough = p->calm >= QOS_CALM && (a->t.goal == QOS_LATENCY ||
+						a->window.nr >= ONE_LESS_AFTER);
+	if (a->window.misses || best_effort_is_idle(p))
 		return a->nr;
 	nr = fewer(p, a);
 	if (nr + 1 + a->nr / 32 > a->nr)
@@ -457,9 +464,12 @@ static unsigned int without_signal(const struct qos_policy *p, struct qos_actor 
 /* After a long time, old misses are forgotten. */
 static void forget_old_misses(struct qos_actor *a)
 {
-	if (a->window.nr < QOS_PATIENT || a->window.nr % QOS_PATIENT)
+	unsigned int nr = a->window.nr + a->window.nr_lent;
+
+	if (nr < QOS_PATIENT || nr % QOS_PATIENT)
 		return;
 	a->failed_at = 0;
+	a->few_enough = false;
 	a->dip /= 2;
 	if (a->patience > 2)
 		a->patience /= 2;
@@ -546,7 +556,17 @@ static unsigned int beside_others(struct qos_policy *p, struct qos_actor *a, uns
 
 unsigned int qos_want(struct qos_policy *p, struct qos_actor *a)
 {
-	unsigned int nr = want(p, a);
+	unsigned int nr;
 
+	/*
+	 * If a tenant misses its goal while it lends, the lending ends first. Only a miss without
+	 * lending changes the number of TPCs.
+	 */
+	if (a->lent && (a->state == QOS_GOOD || a->state == QOS_MISSED)) {
+		if (a->state == QOS_GOOD)
+			forget_old_misses(a);
+		return a->nr;
+	}
+	nr = want(p, a);
 	return a->edge && qos_has_result(a->state) ? beside_others(p, a, nr) : nr;
 }

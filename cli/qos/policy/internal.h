@@ -26,6 +26,8 @@ struct qos_window {
 	unsigned int nr;		/* epochs with a signal */
 	unsigned int misses;
 	uint32_t worst, mean;		/* scores */
+	unsigned int nr_lent;		/* good epochs with lending; only the waiting times include
+					 * them */
 };
 
 /* A series of raises shows the policy whether more TPCs help. */
@@ -76,6 +78,8 @@ struct qos_actor {
 	unsigned int failed_at;		/* number of TPCs with which it missed its goal; 0: none
 					 * */
 	bool lowered;			/* its last change was a lowering */
+	/* since the last change, a lowering was due, and the tenant kept all its TPCs */
+	bool few_enough;
 	unsigned int stood;		/* epochs with these TPCs */
 	unsigned int had_nr;		/* its number of TPCs before the last lowering; 0: none */
 	/* number of TPCs that a recurring load needs; epochs to remember that number */

@@ -9,6 +9,8 @@
 #define BARE		3u	/* minimum number of epochs without lending before TPCs are lent
 				 * */
 #define BARE_MOST	20u
+#define LOWERING_MOST	(2 * QOS_CALM) /* while a lowering is still to come: maximum number of
+					* epochs without lending, and then with lending */
 #define LEND_FOR	200u	/* number of epochs after which the latency without lending is
 				 * measured again */
 #define WAIT		5u	/* epochs without lending after the first miss */
@@ -28,12 +30,21 @@ static void learn_bare(struct qos_actor *a, uint64_t ns)
 	a->nr_bare++;
 }
 
+/* Returns whether a lowering is still to come. */
+static bool is_lowering(const struct qos_actor *a)
+{
+	return qos_has_result(a->state) && !a->few_enough && a->nr > a->least;
+}
+
 /*
  * Returns the number of epochs without lending. This number is enough for a lowering, which needs
- * epochs without lending.
+ * epochs without lending. A best-effort tenant gains more from TPCs of its own than from lent TPCs.
+ * So lending begins after the last lowering, unless the next lowering is far off.
  */
 static unsigned int bare_epochs(const struct qos_actor *a)
 {
+	if (is_lowering(a))
+		return a->window.nr_lent ? BARE : LOWERING_MOST;
 	return least_of(most_of(a->patience + 1, BARE), BARE_MOST);
 }
 
@@ -66,7 +77,7 @@ void qos_lend(struct qos_actor *a, const struct qos_measured *m, bool moved)
 	else if (a->state == QOS_IDLE && a->bare_ns && !a->lent)
 		a->nr_bare++;
 	a->lend_epochs = a->lent ? a->lend_epochs + 1 : 0;
-	if (a->lend_epochs >= LEND_FOR)
+	if (a->lend_epochs >= (is_lowering(a) ? LOWERING_MOST : LEND_FOR))
 		a->nr_bare = 0;
 	if (a->lend_wait)
 		a->lend_wait--;

@@ -368,6 +368,7 @@ static void begin_windows(struct qos_policy *p, const unsigned int *counts)
 			if (!a->lowered || a->stood >= QOS_CALM / 2)
 				a->had_nr = a->lowered ? a->nr : 0;
 			a->stood = 0;
+			a->few_enough = false;
 			a->moved = true;
 			a->gathered = a->gathered_ns = 0;
 			p->calm = 0;
@@ -388,15 +389,6 @@ static void share_out(struct qos_policy *p)
 	qos_place(p, counts);
 }
 
-/*
- * If a tenant misses its goal while it lends, the lending ends first. Only a miss without
- * lending changes the number of TPCs.
- */
-static bool is_settled(const struct qos_actor *a)
-{
-	return a->lent && (a->state == QOS_GOOD || a->state == QOS_MISSED);
-}
-
 static void decide(struct qos_policy *p)
 {
 	unsigned int counts[QOS_MAX_TENANTS] = { 0 }, i;
@@ -409,8 +401,7 @@ static void decide(struct qos_policy *p)
 		return;
 	}
 	for (i = 0; i < p->nr && qos_guaranteed(&p->actors[i]); i++)
-		p->wants[i] = is_settled(&p->actors[i]) ? p->actors[i].nr :
-							  qos_want(p, &p->actors[i]);
+		p->wants[i] = qos_want(p, &p->actors[i]);
 	share_out(p);
 }
 
@@ -430,6 +421,7 @@ static void forget_failures(struct qos_policy *p)
 			a->noise = a->noise_was;
 		a->patience = p->rules.dwell;
 		a->failed_at = 0;
+		a->few_enough = false;
 		a->dip = 0;
 		a->fresh = QOS_FRESH;
 		qos_forget_shapes(a);

@@ -161,6 +161,7 @@ static void forget(const struct qos_policy *p, struct qos_actor *a)
 	a->class = QOS_UNKNOWN;
 	a->optimum = 0;
 	a->failed_at = 0;
+	a->few_enough = false;
 	a->dip = 0;
 	a->deaf = false;
 	a->raise.from = a->raise.fruitless = 0;
@@ -344,8 +345,10 @@ static void add_score(const struct qos_policy *p, struct qos_actor *a, const str
 	 * The borrower's kernels delayed the tenant, so the tenant's speed does not show whether
 	 * its TPCs are enough.
 	 */
-	if (m->lent)
+	if (m->lent) {
+		a->window.nr_lent = a->state == QOS_GOOD ? a->window.nr_lent + 1 : 0;
 		return;
+	}
 	if (latency)
 		learn(p, a, score);
 	else if (!m->borrowed)

@@ -126,6 +126,7 @@ static void end_trials(struct qos_policy *p, struct qos_actor *a)
 	qos_add_message(p, "%s: %s is faster than %s with %u TPCs", a->t.name,
 			qos_shape_name(a->best), qos_shape_name(a->base), a->nr);
 	a->failed_at = a->keep = 0;
+	a->few_enough = false;
 	a->deaf = false;
 	a->raise = (struct qos_raise){ 0 };
 	a->patience = p->rules.dwell;

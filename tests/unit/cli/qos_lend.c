@@ -207,6 +207,80 @@ static void moved(void)
 	       "the latency is measured anew with the new set: %u epochs", nr);
 }
 
+/* A load that needs 5 TPCs. */
+struct load {
+	const char *what;
+	enum qos_goal goal;
+	unsigned int nr_slow;		/* the first epochs, which are three times as slow */
+	unsigned int nr_steep;		/* the first epochs, in which fewer than 9 TPCs are slow */
+	bool silent;			/* the best-effort tenant has no signal */
+	unsigned int at;		/* the number of TPCs is compared after this epoch */
+	unsigned int least_lent;	/* in this number of epochs, TPCs must be lent */
+};
+
+/* Stores the number of TPCs after each epoch. Returns the number of epochs with lending. */
+static unsigned int run_load(const struct load *load, bool lend, unsigned int *counts)
+{
+	unsigned int nr_lent = 0, n;
+	bool slow;
+
+	begin_serve(GOAL, lend && load->goal == QOS_RATE ? 300000 : 0);
+	tenants[0].goal = load->goal;
+	tenants[0].rate = 500000;
+	tenants[0].lend = lend;
+	tenants[0].floor = 2;
+	tenants[0].ceiling = 0;
+	begin();
+	for (unsigned int e = 0; e < load->at; e++) {
+		n = now.tenants[0].nr_tpcs;
+		slow = e < load->nr_slow || (e < load->nr_steep && n < 9);
+		measured[0] = (struct qos_measured){
+			.valid = true, .drained = true, .ns = 200 * MS, .nr = 100,
+			.latency_ns = (slow ? 3 : 1) * 40 * MS / n,
+			.work = load->goal == QOS_RATE ? 26000 * n / (slow ? 3 : 1) : 0,
+			.lent = lend && now.tenants[0].lend_ns,
+		};
+		nr_lent += measured[0].lent;
+		measured[1] = (struct qos_measured){
+			.valid = !load->silent, .drained = true, .ns = 200 * MS,
+			.work = 1000000 * now.tenants[1].nr_tpcs,
+		};
+		do
+			qos_policy_step(policy, measured, &now);
+		while (now.swapping);
+		counts[e] = now.tenants[0].nr_tpcs;
+	}
+	return nr_lent;
+}
+
+/* A tenant that lends has no more TPCs than it would have without lending. */
+static void lowered(void)
+{
+	static const struct load loads[] = {
+		{ "a slow start", QOS_LATENCY, 10, 0, false, 100, 50 },
+		{ "a miss that is forgotten after 256 epochs", QOS_RATE, 1, 0, false, 400, 320 },
+		{ "misses after lowerings", QOS_RATE, 5, 60, false, 325, 200 },
+		{ "no best-effort tenant can use the TPCs", QOS_LATENCY, 10, 0, true, 400, 330 },
+	};
+	unsigned int without[400], with[400], nr, e;
+
+	for (unsigned int i = 0; i < sizeof(loads) / sizeof(loads[0]); i++) {
+		const struct load *load = &loads[i];
+
+		run_load(load, false, without);
+		nr = run_load(load, true, with);
+		e = load->at - 1;
+		tap_ok(with[e] <= without[e] && nr >= load->least_lent,
+		       "%s: %u TPCs with lending, %u without; lent in %u of %u epochs",
+		       load->what, with[e], without[e], nr, load->at);
+	}
+	run_load(&loads[0], false, without);
+	run_load(&loads[0], true, with);
+	for (e = 0; e < loads[0].at && with[e] == without[e]; e++)
+		;
+	tap_ok(e == loads[0].at, "until the last lowering, lending changes no epoch: %u", e);
+}
+
 /*
  * Another command, such as `run --lend --lend-limit`, borrows all the time. The controller cannot
  * end this lending.
@@ -445,6 +519,7 @@ int main(void)
 	pauses();
 	measured_again();
 	moved();
+	lowered();
 	by_another_command();
 	beside_another_command();
 	without_requests();
