@@ -636,6 +636,42 @@ static void too_long(void)
 	       runs_lent(&batch), "it is lent nothing, another kernel is");
 }
 
+/* Without lent TPCs, the kernel takes @ns. */
+static bool runs_alone(unsigned int ns)
+{
+	bool good;
+
+	looks_pause();
+	shared(&batch)->idle = atomic_load(&shared(&serve)->busy) + 1;
+	good = *ask(&batch, 'm', ns) == '0' && !strcmp(ask(&batch, 'w', 0), "0 0");
+	looks_go_on();
+	return good && finds(1);
+}
+
+/* The times with lent TPCs are known. So on its own TPCs, the kernel may take twice the limit. */
+static void longer_alone(void)
+{
+	U64 lent;
+
+	if (!lends(20 * SECOND, SECOND) || !tap_ok(make_known(1000), "a short kernel"))
+		return;
+	always_idle();
+	lent = shared(&batch)->lent;
+	tap_ok(launches(LEND_RUNS) && shared(&batch)->lent == lent + LEND_RUNS, "borrows");
+	looks_go_on();
+	tap_ok(runs_alone(1400000000), "takes longer than the limit without lent TPCs");
+	always_idle();
+	lent = shared(&batch)->lent;
+	tap_ok(launches(5) && shared(&batch)->lent == lent + 5, "it borrows again");
+	looks_go_on();
+	tap_ok(runs_alone(2200000000u), "takes longer than twice the limit");
+	always_idle();
+	lent = shared(&batch)->lent;
+	tap_ok(launches(5) && shared(&batch)->lent == lent && !shared(&batch)->revoked,
+	       "it is lent nothing more");
+	looks_go_on();
+}
+
 static void overrun(void)
 {
 	U64 lent;
@@ -1143,6 +1179,7 @@ static const struct scenario scenarios[] = {
 	{ "cut", cut, "@b", { CLOCK }, prepare },
 	{ "lies", lies, "@b", { CLOCK }, prepare },
 	{ "too-long", too_long, "@b", { CLOCK }, prepare },
+	{ "longer-alone", longer_alone, "@b", { CLOCK }, prepare },
 	{ "overrun", overrun, "@b", { CLOCK }, prepare },
 	{ "long-alone", long_alone, "@b", { CLOCK }, prepare },
 	{ "bound", bound, "@b", { CLOCK }, prepare },
