@@ -7,11 +7,12 @@ lend.py cases FOLDER          starts both under `gpupart run`, takes them throug
 lend.py serve|batch FOLDER NAME   one of them: runs while FOLDER/NAME.go exists, until it is
                               ended, and writes one line per request, or per few kernels, to
                               FOLDER/NAME.times
-$GPUPART is the command; $LIMITS the limits; $DUTIES the shares of the time in which the server is
-busy alone; $GOAL the goal of the server under qos run, relative to its p99 with fixed sets;
-$ELEMENTS the size of the batch program's kernels, which the first program measures and the others
-use; $GPUPART_SIM: the simulated GPU. FOLDER/NAME.period has the seconds from one request to the
-next.
+$GPUPART is the command; $LIMITS the limits, each with "/DEPTH" if its bound is not the default;
+$KERNEL_US the length of the batch program's kernels on all TPCs; $DUTIES the shares of the time
+in which the server is busy alone; $GOAL the goal of the server under qos run, relative to its p99
+with fixed sets; $ELEMENTS the size of the batch program's kernels, which the first program
+measures and the others use; $GPUPART_SIM: the simulated GPU. FOLDER/NAME.period has the seconds
+from one request to the next.
 """
 import collections
 import ctypes
@@ -26,7 +27,8 @@ import time
 PERIOD = 0.0125  # seconds from one request to the next, until the server was measured
 KERNELS = 40     # per request
 REQUEST = 0.0028  # target time of a request in seconds, on its TPCs
-LONG = 0.00027   # seconds of a kernel of the batch program on 66 TPCs
+# seconds of a kernel of the batch program on 66 TPCs
+LONG = float(os.environ.get("KERNEL_US", "270")) / 1e6
 GROUP = 10       # kernels between two recorded times
 AHEAD = 20       # queued groups
 PATIENCE = 60    # maximum wait in seconds
@@ -317,8 +319,11 @@ def cases(folder):
             set_duty(server, folder, duty, alone_ms)
             table.rows[duty]["alone"] = phase(server, None, SECONDS / 2)
         variants = [("fixed sets", "fixed", ["-t", REST])]
-        variants += [(f"lent, limit {limit}", f"lent-{limit}",
-                      ["-t", REST, "--lend", "serve", "--lend-limit", limit]) for limit in LIMITS]
+        for limit in LIMITS:
+            time_limit, _, depth = limit.partition("/")
+            variants.append((f"lent, limit {limit}", "lent-" + limit.replace("/", "-"),
+                             ["-t", REST, "--lend", "serve", "--lend-limit", time_limit] +
+                             (["--depth", depth] if depth else [])))
         variants += [("lent, default limit", "default", ["-t", REST, "--lend", "serve"]),
                      ("whole", "whole", ["-t", "0-65"])]
         for name, job, options in variants:
