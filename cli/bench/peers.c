@@ -21,7 +21,7 @@
 #include "cli/util/process.h"
 #include "lib/private.h"
 
-#define MAX_WAYS	40
+#define MAX_WAYS	48
 #define PATH_LEN	600
 #define BEGIN_NS	120000000000	/* maximum time to load and compile the model */
 /* warm-up after both programs have completed a unit of work */
@@ -210,18 +210,20 @@ static void add_shapes(struct peers *p)
 
 /*
  * Sets that overlap: one program can use the whole GPU, and the other one all TPCs but a few. So
- * the first one has some TPCs of its own, and both can use the others, as with plain MPS.
+ * the first one has some TPCs of its own, and both can use the others, as with plain MPS. If no
+ * TPCs are kept, the two programs share the GPU as with plain MPS.
  */
 static void add_overlap(struct peers *p)
 {
 	static const struct {
 		unsigned int owner, part;
-	} kept[] = { { 0, 32 }, { 0, 16 }, { 1, 8 } };
+	} kept[] = { { 0, 0 }, { 0, 32 }, { 0, 16 }, { 1, 16 }, { 1, 8 } };
 	const struct gpupart_tpcset all = gpupart_topology_all(p->b->topo);
-	struct gpupart_tpcset sets[2], own;
+	struct gpupart_tpcset sets[2], own = { 0 };
 
 	for (unsigned int i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
-		if (!nearest_set(p->b, GPUPART_SHAPE_SPREAD,
+		if (kept[i].part &&
+		    !nearest_set(p->b, GPUPART_SHAPE_SPREAD,
 				 gpupart_tpcset_count(&all) / kept[i].part, &own))
 			continue;
 		sets[kept[i].owner] = all;
