@@ -30,7 +30,7 @@ static const struct yaml_key goal_keys[] = {
 	{ "rate", YAML_DECIMAL, ENTRY(tenant.rate), 1, 0, UNITS },
 	{ "latency", YAML_TIME, ENTRY(tenant.latency_ns), 1, 0, "must be a time such as 20ms" },
 	{ "alone", YAML_DECIMAL, ENTRY(tenant.alone), 1, 0, UNITS },
-	{ "percentile", YAML_DECIMAL, ENTRY(spec.percentile), 10, 999,
+	{ "percentile", YAML_DECIMAL, ENTRY(tenant.percentile), 10, 999,
 	  ": must be 1 to 99.9, with at most one decimal", .unit = 100 },
 	{ 0 },
 };
@@ -165,8 +165,8 @@ static void take_tenants(struct yaml *yaml, const struct yaml_key *row, yaml_nod
 		yaml_fail(yaml, map, "there are %u tenants, but there must be 1 to %d",
 			  yaml_size(map), QOS_MAX_TENANTS);
 	while (yaml_entry(yaml, map, setup->nr, &key, &node)) {
-		struct entry e = { .spec = { .percentile = 990, .line = yaml_line(key) },
-				   .kind = kind };
+		struct entry e = { .spec = { .line = yaml_line(key) },
+				   .tenant = { .percentile = 990 }, .kind = kind };
 
 		if (!yaml_text(yaml, key, row->name, name))
 			return;

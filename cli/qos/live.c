@@ -381,7 +381,7 @@ void live_take(struct live *live, unsigned int i, const struct qos_tenant *tenan
 		measured->exact = reports && exact[kind];
 	}
 	if (tenant->goal == QOS_LATENCY && nr)
-		measured->latency_ns = live_percentile(t->latencies, nr, spec->percentile);
+		measured->latency_ns = live_percentile(t->latencies, nr, tenant->percentile);
 	measured->valid = !t->gone && (t->nr_members || t->reported_milli || nr);
 	begin_anew(t);
 	measured->answered = signed_most(t->answered);

@@ -151,7 +151,7 @@ static void io_tenant(struct io *io, json_t *o, struct qos_tenant *t, struct qos
 	io_number(io, o, "alone_milli", &t->alone, INT64_MAX);
 	io_number(io, o, "rate_milli", &t->rate, INT64_MAX);
 	io_number(io, o, "latency_ns", &t->latency_ns, INT64_MAX);
-	io_uint(io, o, "percentile_milli", &spec->percentile, 1000);
+	io_uint(io, o, "percentile_milli", &t->percentile, 1000);
 	spec->signal = io_name(io, o, "signal", spec->signal, signals, 4);
 	io_uint(io, o, "weight", &t->weight, 1000);
 	io_uint(io, o, "floor", &t->floor, GPUPART_MAX_TPCS);

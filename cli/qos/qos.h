@@ -29,8 +29,6 @@ enum qos_signal {
 };
 
 struct qos_spec {
-	unsigned int percentile; /* percentile of a latency, in thousandths: 990 is the 99th
-				  * percentile */
 	enum qos_signal signal;
 	char durations[256];	/* the file with solo times of kernels; "": learn the times */
 	char **program;		/* the program and its arguments, or NULL: start no program */
@@ -292,8 +290,7 @@ void qos_text_changes(struct out *out, const struct qos_session *session);
 void qos_svg(struct out *out, const struct qos_session *session);
 
 /* Writes a goal to @text: "60% of 1200/s alone", "99% within 20 ms". Returns @text. */
-const char *qos_format_goal(const struct qos_tenant *tenant, const struct qos_spec *spec,
-			   char *text, size_t len);
+const char *qos_format_goal(const struct qos_tenant *tenant, char *text, size_t len);
 /* Writes @thousandths as a number of units: "1234.5". Returns @text. */
 const char *qos_format_thousandths(uint64_t thousandths, char *text, size_t len);
 

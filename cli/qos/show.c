@@ -30,8 +30,7 @@ static const char *time_words(uint64_t ns, char *text, size_t len)
 	return text;
 }
 
-const char *qos_format_goal(const struct qos_tenant *t, const struct qos_spec *spec, char *text,
-			   size_t len)
+const char *qos_format_goal(const struct qos_tenant *t, char *text, size_t len)
 {
 	char number[48];
 
@@ -45,7 +44,7 @@ const char *qos_format_goal(const struct qos_tenant *t, const struct qos_spec *s
 			 qos_format_thousandths(t->rate, number, sizeof(number)));
 		break;
 	case QOS_LATENCY:
-		snprintf(text, len, "%u.%u%% in %s", spec->percentile / 10, spec->percentile % 10,
+		snprintf(text, len, "%u.%u%% in %s", t->percentile / 10, t->percentile % 10,
 			 time_words(t->latency_ns, number, sizeof(number)));
 		break;
 	default:
@@ -77,7 +76,7 @@ static void tenant_row(struct out *out, const struct qos_session *s, unsigned in
 	qos_format_thousandths(sum->speed, speed, sizeof(speed));
 	gpupart_tpcset_format_list(&v->set, list, sizeof(list));
 	fprintf(out->file, "%-12s %-20s %-19s %9s %3u %3u-%-3u %-7s %s\n", t->name,
-		qos_format_goal(t, &s->setup->specs[i], goal, sizeof(goal)),
+		qos_format_goal(t, goal, sizeof(goal)),
 		met_words(t, sum, met, sizeof(met)), t->goal == QOS_LATENCY ? "-" : speed,
 		v->nr_tpcs, sum->least, sum->most, qos_class_name(v->class), list);
 }

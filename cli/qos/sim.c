@@ -421,7 +421,7 @@ static int measure(struct qos_session *session, struct qos_measured *measured)
 			.nr = plant->taken[i].nr, .lent = was_lent(plant, i),
 			.borrowed = plant->taken[i].borrowed,
 			.stopped = setup->tenants[i].lend && !plant->taken[i].work,
-			.latency_ns = percentile(&plant->taken[i], setup->specs[i].percentile),
+			.latency_ns = percentile(&plant->taken[i], setup->tenants[i].percentile),
 			.answered = setup->tenants[i].latency_ns ? plant->taken[i].nr : 0,
 			.within = plant->taken[i].within,
 		};

@@ -133,7 +133,7 @@ static void draw_tenant(struct plot *plot, unsigned int tenant)
 		timeline_panel(&plot->panel, TENANT_HEIGHT, most + most / 20, title);
 		draw_scale(plot, most, 4, true);
 	} else {
-		qos_format_goal(t, &plot->s->setup->specs[tenant], goal, sizeof(goal));
+		qos_format_goal(t, goal, sizeof(goal));
 		snprintf(title, sizeof(title),
 			 "%s  %s: progress relative to its goal (%s), met in %u of %u epochs",
 			 picture_tag(tenant, tag), t->name, goal, sum->met, sum->heard);
@@ -165,7 +165,7 @@ static void draw_legend(const struct plot *plot)
 
 		gpupart_tpcset_format_list(&now->set, list, sizeof(list));
 		snprintf(text, sizeof(text), "%s; %s%s; TPCs at the end: %s",
-			 qos_format_goal(&setup->tenants[i], &setup->specs[i], goal, sizeof(goal)),
+			 qos_format_goal(&setup->tenants[i], goal, sizeof(goal)),
 			 now->class ? qos_class_name(now->class) : "class not known",
 			 now->class ? "-intensive" : "", *list ? list : "none");
 		page_legend(plot->panel.page, i, setup->tenants[i].name, text);

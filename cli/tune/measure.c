@@ -106,7 +106,8 @@ static void take_slice(struct tune *tune, struct tune_candidate *x,
 		x->nr_times[i] = 0;
 		for (unsigned int b = 0; b < GPUPART_NR_LATENCIES; b++)
 			x->nr_times[i] += times[i][b] += t->latencies[b] + t->pauses[b];
-		x->time_ns[i] = live_percentile(times[i], x->nr_times[i], spec->percentile);
+		x->time_ns[i] = live_percentile(times[i], x->nr_times[i],
+						tune->c.setup.tenants[i].percentile);
 		live_take(&tune->c.live, i, &tune->c.setup.tenants[i], spec, ns, &m);
 		x->slices[i][x->nr_slices] = m.work * 1e6 / ns;
 	}

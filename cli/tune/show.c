@@ -47,7 +47,7 @@ static json_t *make_report(const struct tune *tune)
 	for (unsigned int i = 0; i < tune->nr; i++)
 		out_append(columns, sizeof(columns),
 			   "|%c TPCs|%c/s|%% alone|noise %%|ms at %g%%|of", 'A' + i, 'A' + i,
-			   tune->c.setup.specs[i].percentile / 10.0);
+			   tune->c.setup.tenants[i].percentile / 10.0);
 	out_append(columns, sizeof(columns), "| ");
 	table = report_table_whole(report, "Candidates", columns);
 	snprintf(x, sizeof(x), tune->nr > 1 ? "%1$s, units a second (numbers: TPCs of %1$s)" :

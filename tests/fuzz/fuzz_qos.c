@@ -41,7 +41,7 @@ static void check_setup(const struct qos_setup *setup)
 		MUST(t->goal != QOS_ALPHA || t->alpha);
 		MUST(t->goal != QOS_RATE || t->rate);
 		MUST(t->goal != QOS_LATENCY || t->latency_ns);
-		MUST(spec->percentile >= 10 && spec->percentile <= 999 && spec->pid >= 0);
+		MUST(t->percentile >= 10 && t->percentile <= 999 && spec->pid >= 0);
 		for (char **word = spec->program; word && *word; word++)
 			MUST(strlen(*word) < YAML_TEXT);
 	}

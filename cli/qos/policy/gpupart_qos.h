@@ -55,6 +55,11 @@ struct qos_tenant {
 	uint64_t alone;		/* solo speed, which QOS_ALPHA requires; 0: not known */
 	uint64_t rate;		/* for QOS_RATE */
 	uint64_t latency_ns;	/* for QOS_LATENCY */
+	/*
+	 * for QOS_LATENCY: thousandths of the requests that must keep the latency: 990 is the 99th
+	 * percentile; 0 means all
+	 */
+	unsigned int percentile;
 	unsigned int weight;	/* 1 .. 1000; 0 means 1 */
 	unsigned int floor, ceiling;	/* numbers of TPCs; floor 0 means 1, ceiling 0 means all */
 	struct gpupart_tpcset adopted;	/* its TPCs before the start of the policy; may be empty */
@@ -108,8 +113,8 @@ struct qos_measured {
 	uint64_t nr;		/* for QOS_LATENCY: number of answered requests */
 	uint64_t latency_ns;	/* for QOS_LATENCY: latency at the percentile of the goal */
 	/*
-	 * for QOS_LATENCY, for display only: answered requests since the previous epoch, including
-	 * the time of swaps; answered requests within the latency
+	 * for QOS_LATENCY: answered requests since the previous epoch, including the time of
+	 * swaps; answered requests within the latency
 	 */
 	uint64_t answered, within;
 };

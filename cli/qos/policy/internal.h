@@ -131,7 +131,8 @@ struct qos_actor {
 	bool lent;			/* in the last epoch, other programs could use its TPCs */
 	uint64_t lend_ns;		/* the limit from now on */
 	unsigned int unordered;		/* consecutive epochs with a limit of 0 */
-	uint64_t bare_ns;		/* its latency without lending; for QOS_LATENCY */
+	/* its latency without lending, and the largest such latency; for QOS_LATENCY */
+	uint64_t bare_ns, bare_worst_ns;
 	unsigned int nr_bare;		/* epochs in which @bare_ns was measured */
 	unsigned int lend_epochs;	/* consecutive epochs with lending */
 	/*
@@ -139,6 +140,8 @@ struct qos_actor {
 	 * since the last miss
 	 */
 	unsigned int lend_wait, lend_back, lend_good;
+	/* requests with lending that were late beyond what the goal allows, in thousandths */
+	uint64_t lend_late;
 
 	char why[QOS_REASON_SIZE];
 };

@@ -2,7 +2,7 @@
 /*
  * Sets a time limit for kernels of other programs on the TPCs of an idle guaranteed tenant. The
  * limit is given, or it is the slack of a latency goal. The slack is the goal minus the latency
- * without lending. If the tenant missed its goal in an epoch, it lends nothing for a while.
+ * without lending. If the tenant missed its goal with lending, it lends nothing for a while.
  */
 #include "cli/qos/policy/internal.h"
 
@@ -18,16 +18,25 @@
 #define SURE		50u	/* good epochs after which earlier misses are forgotten */
 
 /*
- * Learns from an epoch without lending. The value bare_ns is an upper bound of the latency without
- * lending. If the latency becomes smaller, bare_ns becomes smaller slowly.
+ * Learns from an epoch without lending. The value bare_ns is the second largest latency of such
+ * epochs. So it is an upper bound of the latency without lending, and a single slow epoch has no
+ * effect. If the latency becomes smaller, both values become smaller slowly.
  */
 static void learn_bare(struct qos_actor *a, uint64_t ns)
 {
-	if (!a->nr_bare || ns >= a->bare_ns)
-		a->bare_ns = ns;
-	else
-		a->bare_ns -= (a->bare_ns - ns) / 8;
+	uint64_t second = ns < a->bare_worst_ns ? ns : a->bare_worst_ns;
+
 	a->nr_bare++;
+	if (a->nr_bare == 1)
+		a->bare_worst_ns = second = ns;
+	if (a->nr_bare <= 2 || second >= a->bare_ns)
+		a->bare_ns = second;
+	else
+		a->bare_ns -= (a->bare_ns - second) / 8;
+	if (ns >= a->bare_worst_ns)
+		a->bare_worst_ns = ns;
+	else
+		a->bare_worst_ns -= (a->bare_worst_ns - ns) / 8;
 }
 
 /* Returns whether a lowering is still to come. */
@@ -62,14 +71,36 @@ static uint64_t limit_of(const struct qos_actor *a)
 	return a->t.latency_ns - a->bare_ns;
 }
 
+/*
+ * Returns whether the tenant missed its goal. In an epoch with lending, the late requests are
+ * counted, because a few requests have no meaningful percentile. A goal for 99% of the requests
+ * allows one late request for 100 requests, and one more at any time.
+ */
+static bool misses(struct qos_actor *a, const struct qos_measured *m)
+{
+	const uint64_t in_time = m->within < m->answered ? m->within : m->answered;
+	uint64_t allowed;
+
+	if (!a->lent || a->t.goal != QOS_LATENCY || !a->t.percentile || !m->answered)
+		return qos_has_result(a->state) && a->score < 1000;
+	allowed = qos_times(m->answered, 1000 - a->t.percentile, 1);
+	a->lend_late -= allowed < a->lend_late ? allowed : a->lend_late;
+	a->lend_late += qos_times(m->answered - in_time, 1000, 1);
+	if (a->lend_late <= 1000)
+		return false;
+	a->lend_late = 0;
+	return true;
+}
+
 void qos_lend(struct qos_actor *a, const struct qos_measured *m, bool moved)
 {
-	const bool missed = qos_has_result(a->state) && a->score < 1000;
+	bool missed;
 	uint64_t limit;
 
 	a->lend_ns = 0;
 	if (!qos_guaranteed(a))
 		return;
+	missed = misses(a, m);
 	if (moved)
 		a->nr_bare = 0;
 	else if (qos_has_result(a->state) && !a->lent)

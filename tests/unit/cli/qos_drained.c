@@ -37,8 +37,9 @@ int __wrap_gpupart_records_drained(struct gpupart *gp, struct gpupart_records_re
 static void requests(void)
 {
 	static struct live live = { .nr = 1, .socket = -1 };
-	const struct qos_tenant tenant = { .goal = QOS_LATENCY, .latency_ns = 16500000 };
-	const struct qos_spec spec = { .percentile = 990 };
+	const struct qos_tenant tenant = { .goal = QOS_LATENCY, .latency_ns = 16500000,
+					   .percentile = 990 };
+	const struct qos_spec spec = { 0 };
 	struct live_tenant *t = &live.tenants[0];
 	struct qos_measured m;
 	unsigned int short_bin = 0, bin = 0;

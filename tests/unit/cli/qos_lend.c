@@ -44,15 +44,17 @@ static void begin_serve(uint64_t goal_ns, uint64_t lend_ns)
 
 /*
  * One epoch in which the tenant has this latency. TPCs were lent in it if the last decision was to
- * lend. Returns the limit from now on.
+ * lend. If @answered is not 0, this number of requests was answered, and @late of them were late.
+ * Returns the limit from now on.
  */
-static uint64_t epoch(uint64_t latency_ns)
+static uint64_t epoch_with(uint64_t latency_ns, uint64_t answered, uint64_t late)
 {
 	const bool lent = now.tenants[0].lend_ns;
 
 	measured[0] = (struct qos_measured){
 		.valid = true, .drained = true, .ns = 200 * MS, .nr = 100,
 		.latency_ns = latency_ns, .lent = lent,
+		.answered = answered, .within = answered - late,
 	};
 	measured[1] = (struct qos_measured){
 		.valid = true, .drained = true, .ns = 200 * MS,
@@ -62,6 +64,11 @@ static uint64_t epoch(uint64_t latency_ns)
 		qos_policy_step(policy, measured, &now);
 	while (now.swapping);
 	return now.tenants[0].lend_ns;
+}
+
+static uint64_t epoch(uint64_t latency_ns)
+{
+	return epoch_with(latency_ns, 0, 0);
 }
 
 static uint64_t epochs(unsigned int nr, uint64_t latency_ns)
@@ -94,10 +101,16 @@ static void slack(void)
 
 	begin_serve(GOAL, 0);
 	epochs(BARE - 1, 6 * MS);
-	tap_ok(epoch(8 * MS) == 2 * MS, "a higher latency without lending counts at once");
+	tap_ok(epoch(9 * MS) == 4 * MS, "one slow epoch without lending has no effect");
 	begin_serve(GOAL, 0);
-	epoch(8 * MS);
-	epochs(BARE - 1, 0);
+	epoch(9 * MS);
+	tap_ok(epochs(BARE - 1, 6 * MS) == 4 * MS, "also if it is the first one");
+	begin_serve(GOAL, 0);
+	epoch(6 * MS);
+	tap_ok(epochs(BARE - 1, 8 * MS) == 2 * MS, "a second one counts at once");
+	begin_serve(GOAL, 0);
+	epochs(BARE - 1, 8 * MS);
+	epoch(0);
 	tap_ok(now.tenants[0].lend_ns > 2 * MS && now.tenants[0].lend_ns < 5 * MS,
 	       "a lower one counts slowly: %llu ns", (unsigned long long)now.tenants[0].lend_ns);
 }
@@ -166,6 +179,45 @@ static void pauses(void)
 	epoch(2 * GOAL);
 	nr = until_lent(6 * MS);
 	tap_ok(nr == 5, "50 good epochs: %u epochs again", nr);
+}
+
+/* An epoch with 36 requests. Some of them are late, so their 99th percentile misses the goal. */
+static bool epoch_late(unsigned int late)
+{
+	return epoch_with(late ? 2 * GOAL : 6 * MS, 36, late);
+}
+
+/* Runs 100 epochs with lending. One request is late in every @every epochs. */
+static unsigned int epochs_late(unsigned int percentile, unsigned int every)
+{
+	unsigned int nr = 0;
+
+	begin_serve(GOAL, 0);
+	tenants[0].percentile = percentile;
+	begin();
+	while (!epoch_late(0))
+		;
+	for (unsigned int e = 1; e <= 100; e++)
+		nr += epoch_late(e % every == 0);
+	return nr;
+}
+
+/* A goal for 99% of the requests allows one late request in three epochs of 36 requests. */
+static void late_requests(void)
+{
+	unsigned int nr = epochs_late(990, 5);
+
+	tap_ok(nr == 100, "99%%: a late request in every 180 ends no lending: %u of 100 epochs",
+	       nr);
+	tap_ok(!epoch_late(1), "two in two epochs end it");
+	nr = epochs_late(990, 5);
+	tap_ok(nr == 100 && !epoch_late(2), "two in one epoch, too");
+	nr = epochs_late(999, 30);
+	tap_ok(nr == 100, "99.9%%: one in every 1080 does not end it: %u of 100", nr);
+	nr = epochs_late(999, 5);
+	tap_ok(nr < 70, "one in every 180 does: %u of 100", nr);
+	nr = epochs_late(0, 100);
+	tap_ok(nr == 99, "all requests: one late request ends it");
 }
 
 static void measured_again(void)
@@ -517,6 +569,7 @@ int main(void)
 	given();
 	limits();
 	pauses();
+	late_requests();
 	measured_again();
 	moved();
 	lowered();
