@@ -51,14 +51,14 @@ FORK_RENEWS(lock);
 static uint64_t depth_ns, limit_ns, judged_ns;
 static struct lend_kernel kernels[1 << KERNEL_BITS];
 static struct outstanding outstanding[MAX_OUTSTANDING];
-static unsigned int nr_outstanding;
-static unsigned int nr_stuck;		/* number of launches for which no other launch waits */
+/* No launch waits for nr_stuck launches. In all threads, nr_calls launch calls are in progress. */
+static unsigned int nr_outstanding, nr_stuck, nr_calls;
 static uint64_t counted_ns, lent_ns;
 static atomic_uint generation;		/* incremented when function addresses may be reused */
 static struct gpupart_gpu *gpu;		/* the GPU of the lender's TPCs; NULL: none */
+static uint64_t nr_lent;		/* number of the last lender's TPCs */
 static uint64_t taken;			/* value of report_lend->number at the last read */
 static struct lend_from *earlier;	/* earlier lenders, which a callback may still read */
-static unsigned int nr_calls;		/* number of launch calls in progress in all threads */
 static _Thread_local struct scope_lend call;
 
 /*
@@ -109,7 +109,7 @@ static void drop_lender(void)
 static __attribute__((noinline)) void take_lender(void)
 {
 	uint64_t number = atomic_load(&report_lend->number);
-	uint64_t depth = report_lend->depth_ns, limit = report_lend->limit_ns;
+	uint64_t depth = report_lend->depth_ns, limit = report_lend->limit_ns, nr;
 	struct lend_lender lender = report_lend->lender;
 	struct lend_from *from;
 
@@ -125,6 +125,11 @@ static __attribute__((noinline)) void take_lender(void)
 	gpu = *lender.report ? scope_gpu_of(driver_gpu_find(lender.pci)) : NULL;
 	if (!gpu)
 		return;
+	/* With fewer lent TPCs, kernels take longer. */
+	nr = gpupart_tpcset_count(&lender.tpcs);
+	for (unsigned int n = 0; nr < nr_lent && n < 1 << KERNEL_BITS; n++)
+		kernels[n].runs[1] = 0;
+	nr_lent = nr;
 	from = malloc(sizeof(*from));
 	if (!from || gpupart_set_check(NULL, gpu->driver.topo, &lender.tpcs) ||
 	    report_map(NULL, lender.report, &from->memory)) {
@@ -230,8 +235,7 @@ static void discount(const struct outstanding *o)
 		counted_ns -= o->call.ns;
 	else
 		nr_stuck--;
-	if (o->call.got)
-		lent_ns -= o->call.ns;
+	lent_ns -= o->call.got ? o->call.ns : 0;
 }
 
 /* Removes the launches that have ended, and learns their times. */
@@ -330,10 +334,10 @@ void lend_begins(const void *function, const void *ctx, const unsigned int grid[
 
 void lend_ends(int result)
 {
-	bool reserved = call.gpu, kept = !result && call.ring, queued, full;
+	bool reserved = call.gpu, kept = !result && call.ring, full;
 	uint64_t ns;
+	bool queued = kept && !records_ended(call.records, call.ring, call.seq - 1, &ns);
 
-	queued = kept && !records_ended(call.records, call.ring, call.seq - 1, &ns);
 	scope_lend_begin(NULL);
 	if (kept && call.got)
 		atomic_fetch_add_explicit(&report_lend->lent, 1, memory_order_relaxed);
@@ -349,6 +353,5 @@ void lend_ends(int result)
 		counted_ns -= call.ns;
 	if (full)
 		discount_all();
-	if (reserved && !(kept && call.got))
-		lent_ns -= call.ns;
+	lent_ns -= reserved && !(kept && call.got) ? call.ns : 0;
 }

@@ -29,9 +29,8 @@ struct gpupart_lender {
 	struct report_memory *memory;	/* of the lender */
 	uint64_t attached;		/* value of @attached before the search for the lender's
 					 * processes */
-	struct gpupart_tpcset tpcs, lent;	/* the lender's TPCs, and the TPCs that this run
-						 * may borrow */
-	struct gpupart_tpcset within;	/* the TPCs that the caller allows */
+	/* the lender's TPCs, the TPCs that this run may borrow, the TPCs that the caller allows */
+	struct gpupart_tpcset tpcs, lent, within;
 	unsigned int nr;
 	struct gpupart_remote *remotes[GPUPART_LENDER_MAX];
 	struct gpupart_records_reader *readers[GPUPART_LENDER_MAX];

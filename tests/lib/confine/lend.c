@@ -672,6 +672,29 @@ static void longer_alone(void)
 	looks_go_on();
 }
 
+/* The lender has fewer TPCs, so the times with its earlier TPCs do not count. */
+static void fewer_lent(void)
+{
+	struct lend_memory *own;
+	U64 lent;
+
+	if (!lends(20 * SECOND, SECOND) || !tap_ok(make_known(1000), "a short kernel"))
+		return;
+	always_idle();
+	lent = shared(&batch)->lent;
+	tap_ok(launches(LEND_RUNS) && shared(&batch)->lent == lent + LEND_RUNS, "borrows");
+	looks_go_on();
+	tap_ok(runs_alone(1900000000), "takes nearly twice the limit without lent TPCs");
+	always_idle();
+	own = shared(&batch);
+	own->number++;
+	own->lender.tpcs = list("8");
+	own->number++;
+	lent = own->lent;
+	tap_ok(launches(5) && own->lent == lent, "with fewer lent TPCs, it is lent nothing");
+	looks_go_on();
+}
+
 static void overrun(void)
 {
 	U64 lent;
@@ -1180,6 +1203,7 @@ static const struct scenario scenarios[] = {
 	{ "lies", lies, "@b", { CLOCK }, prepare },
 	{ "too-long", too_long, "@b", { CLOCK }, prepare },
 	{ "longer-alone", longer_alone, "@b", { CLOCK }, prepare },
+	{ "fewer-lent", fewer_lent, "@b", { CLOCK }, prepare },
 	{ "overrun", overrun, "@b", { CLOCK }, prepare },
 	{ "long-alone", long_alone, "@b", { CLOCK }, prepare },
 	{ "bound", bound, "@b", { CLOCK }, prepare },
