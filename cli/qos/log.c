@@ -333,7 +333,7 @@ static void io_begin(struct io *io, json_t *line, struct qos_setup *setup, struc
 	/*
 	 * Logs of older versions lack this key, because those versions did not handle clusters.
 	 */
-	if (!io->why || json_object_get(o, "cluster_tpcs")) {
+	if (io->why ? !!json_object_get(o, "cluster_tpcs") : s->board.cluster_tpcs) {
 		io_places(io, o, "vgpc", s->board.vgpc, &s->board.nr_tpcs);
 		io_uint(io, o, "cluster_tpcs", &s->board.cluster_tpcs, GPUPART_MAX_TPCS);
 	}
