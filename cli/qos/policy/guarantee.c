@@ -425,8 +425,8 @@ static unsigned int lower_it(struct qos_policy *p, struct qos_actor *a)
 	    a->window.nr + a->window.nr_lent < patience || qos_ramping(p) || p->growing)
 		return a->nr;
 	/* Without a latency goal, the tenant may still lose one TPC later. */
-	a->few_enough = p->calm >= QOS_CALM && (a->t.goal == QOS_LATENCY ||
-						a->window.nr >= ONE_LESS_AFTER);
+	a->few_enough = p->calm >= QOS_CALM && !a->window.misses &&
+			(a->t.goal == QOS_LATENCY || a->window.nr >= ONE_LESS_AFTER);
 	if (a->window.misses || best_effort_is_idle(p))
 		return a->nr;
 	nr = fewer(p, a);
@@ -470,6 +470,9 @@ static void forget_old_misses(struct qos_actor *a)
 		return;
 	a->failed_at = 0;
 	a->few_enough = false;
+	/* With lending, the scores of a slow start would count for ever. */
+	if (a->window.nr_lent)
+		a->window.worst = a->window.mean;
 	a->dip /= 2;
 	if (a->patience > 2)
 		a->patience /= 2;
@@ -562,7 +565,8 @@ unsigned int qos_want(struct qos_policy *p, struct qos_actor *a)
 	 * If a tenant misses its goal while it lends, the lending ends first. Only a miss without
 	 * lending changes the number of TPCs.
 	 */
-	if (a->lent && (a->state == QOS_GOOD || a->state == QOS_MISSED)) {
+	if (a->lent && a->nr >= a->least &&
+	    (a->state == QOS_GOOD || a->state == QOS_MISSED)) {
 		if (a->state == QOS_GOOD)
 			forget_old_misses(a);
 		return a->nr;

@@ -133,14 +133,15 @@ struct qos_actor {
 	unsigned int unordered;		/* consecutive epochs with a limit of 0 */
 	/* its latency without lending, and the largest such latency; for QOS_LATENCY */
 	uint64_t bare_ns, bare_worst_ns;
-	unsigned int nr_bare;		/* epochs in which @bare_ns was measured */
+	unsigned int nr_bare;		/* epochs without lending since the last measurement */
+	unsigned int nr_learned;	/* epochs in which @bare_ns was measured */
 	unsigned int lend_epochs;	/* consecutive epochs with lending */
 	/*
 	 * remaining epochs without lending; epochs without lending after the last miss; epochs
 	 * since the last miss
 	 */
 	unsigned int lend_wait, lend_back, lend_good;
-	/* requests with lending that were late beyond what the goal allows, in thousandths */
+	/* late requests with lending, minus those that the goal allows, in thousandths */
 	uint64_t lend_late;
 
 	char why[QOS_REASON_SIZE];

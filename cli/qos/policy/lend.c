@@ -16,6 +16,9 @@
 #define WAIT		5u	/* epochs without lending after the first miss */
 #define WAIT_MOST	160u
 #define SURE		50u	/* good epochs after which earlier misses are forgotten */
+#define LATE		1000u	/* late requests beyond those that the goal allows, in thousandths:
+				 * with more of them, nothing is lent */
+#define LATE_MOST	10000u	/* more of them are not counted */
 
 /*
  * Learns from an epoch without lending. The value bare_ns is the second largest latency of such
@@ -24,12 +27,12 @@
  */
 static void learn_bare(struct qos_actor *a, uint64_t ns)
 {
-	uint64_t second = ns < a->bare_worst_ns ? ns : a->bare_worst_ns;
+	uint64_t second;
 
-	a->nr_bare++;
-	if (a->nr_bare == 1)
-		a->bare_worst_ns = second = ns;
-	if (a->nr_bare <= 2 || second >= a->bare_ns)
+	if (!a->nr_learned++)
+		a->bare_worst_ns = ns;
+	second = ns < a->bare_worst_ns ? ns : a->bare_worst_ns;
+	if (a->nr_learned <= 2 || second >= a->bare_ns)
 		a->bare_ns = second;
 	else
 		a->bare_ns -= (a->bare_ns - second) / 8;
@@ -68,32 +71,37 @@ static uint64_t limit_of(const struct qos_actor *a)
 		return a->t.lend_ns;
 	if (a->t.goal != QOS_LATENCY || a->t.latency_ns <= a->bare_ns)
 		return 0;
+	/* If its TPCs changed while it was idle, the latency is that of its earlier TPCs. */
+	if (a->state != QOS_IDLE && a->nr_learned < BARE)
+		return 0;
 	return a->t.latency_ns - a->bare_ns;
 }
 
 /*
  * Returns whether the tenant missed its goal. In an epoch with lending, the late requests are
  * counted, because a few requests have no meaningful percentile. A goal for 99% of the requests
- * allows one late request for 100 requests, and one more at any time.
+ * allows one late request for 100 requests, and one more at any time. Requests without lending also
+ * make up for late ones.
  */
 static bool misses(struct qos_actor *a, const struct qos_measured *m)
 {
-	const uint64_t in_time = m->within < m->answered ? m->within : m->answered;
-	uint64_t allowed;
+	const bool missed = qos_has_result(a->state) && a->score < 1000;
+	uint64_t late = m->within < m->answered ? m->answered - m->within : 0, allowed;
 
-	if (!a->lent || a->t.goal != QOS_LATENCY || !a->t.percentile || !m->answered)
-		return qos_has_result(a->state) && a->score < 1000;
+	if (a->t.goal != QOS_LATENCY || !a->t.percentile || !m->answered)
+		return missed;
 	allowed = qos_times(m->answered, 1000 - a->t.percentile, 1);
+	if (a->lent)
+		a->lend_late += qos_times(late, 1000, 1);
 	a->lend_late -= allowed < a->lend_late ? allowed : a->lend_late;
-	a->lend_late += qos_times(m->answered - in_time, 1000, 1);
-	if (a->lend_late <= 1000)
-		return false;
-	a->lend_late = 0;
-	return true;
+	if (a->lend_late > LATE_MOST)
+		a->lend_late = LATE_MOST;
+	return a->lent ? late && a->lend_late > LATE : missed;
 }
 
 void qos_lend(struct qos_actor *a, const struct qos_measured *m, bool moved)
 {
+	const bool idle = a->state == QOS_IDLE;
 	bool missed;
 	uint64_t limit;
 
@@ -101,15 +109,15 @@ void qos_lend(struct qos_actor *a, const struct qos_measured *m, bool moved)
 	if (!qos_guaranteed(a))
 		return;
 	missed = misses(a, m);
-	if (moved)
-		a->nr_bare = 0;
-	else if (qos_has_result(a->state) && !a->lent)
-		learn_bare(a, m->latency_ns);
-	else if (a->state == QOS_IDLE && a->bare_ns && !a->lent)
-		a->nr_bare++;
 	a->lend_epochs = a->lent ? a->lend_epochs + 1 : 0;
-	if (a->lend_epochs >= (is_lowering(a) ? LOWERING_MOST : LEND_FOR))
-		a->nr_bare = 0;
+	if (moved || a->lend_epochs >= (is_lowering(a) ? LOWERING_MOST : LEND_FOR)) {
+		/* The latency without lending is measured again. */
+		a->nr_bare = a->nr_learned = 0;
+	} else if (!a->lent && (qos_has_result(a->state) || (idle && a->bare_ns))) {
+		if (!idle)
+			learn_bare(a, m->latency_ns);
+		a->nr_bare += !missed;
+	}
 	if (a->lend_wait)
 		a->lend_wait--;
 	if (missed && a->lent) {
@@ -120,8 +128,8 @@ void qos_lend(struct qos_actor *a, const struct qos_measured *m, bool moved)
 		a->lend_back = 0;
 	}
 	/* A tenant without a result may have missed its goal. An idle tenant has not. */
-	if (a->lend_wait || missed || a->trial ||
-	    (!qos_has_result(a->state) && a->state != QOS_IDLE))
+	if (a->lend_wait || missed || (a->lend_late > LATE && !idle) || a->trial ||
+	    (!qos_has_result(a->state) && !idle))
 		return;
 	limit = limit_of(a);
 	if (limit >= QOS_LEND_LEAST)

@@ -218,6 +218,12 @@ static void late_requests(void)
 	tap_ok(nr < 70, "one in every 180 does: %u of 100", nr);
 	nr = epochs_late(0, 100);
 	tap_ok(nr == 99, "all requests: one late request ends it");
+
+	epochs_late(990, 200);
+	for (nr = 0; nr < 50 && epoch_with(6 * MS, 1000, 10); nr++)
+		;
+	tap_ok(nr == 50, "10 of 1000 requests in each epoch do not end it: %u epochs", nr);
+	tap_ok(!epoch_with(6 * MS, 1000, 12), "12 end it");
 }
 
 static void measured_again(void)
@@ -334,6 +340,45 @@ static void lowered(void)
 }
 
 /*
+ * In the first 40 epochs, the tenant misses its goal with all TPCs. Later the best-effort tenant
+ * becomes faster, so the controller forgets the speeds. The tenant then needs 24 TPCs of 42.
+ */
+static void stuck_start(void)
+{
+	static const struct qos_board board = { .nr_tpcs = 42 };
+	static const struct qos_rules rules;
+	char why[QOS_MESSAGE_SIZE];
+	unsigned int n, lent = 0;
+
+	begin_serve(GOAL, 600000);
+	tenants[0].floor = tenants[0].ceiling = 0;
+	qos_policy_free(policy);
+	if (qos_policy_new(&board, &rules, tenants, 2, &policy, &now, why)) {
+		tap_ok(false, "a policy: %s", why);
+		return;
+	}
+	for (unsigned int e = 0; e < 300; e++) {
+		n = now.tenants[0].nr_tpcs;
+		measured[0] = (struct qos_measured){
+			.valid = true, .drained = true, .ns = 200 * MS, .nr = 36,
+			.latency_ns = 23 * GOAL / n * (e < 40 ? 2 : 1),
+			.lent = now.tenants[0].lend_ns,
+		};
+		lent += measured[0].lent;
+		measured[1] = (struct qos_measured){
+			.valid = true, .drained = true, .ns = 200 * MS,
+			.work = 1000000 * now.tenants[1].nr_tpcs * (e < 60 ? 1 : 3),
+		};
+		do
+			qos_policy_step(policy, measured, &now);
+		while (now.swapping);
+	}
+	tap_ok(now.tenants[0].nr_tpcs <= 25 && lent >= 100,
+	       "after a start that was too slow with all TPCs: %u TPCs, lent in %u of 300 epochs",
+	       now.tenants[0].nr_tpcs, lent);
+}
+
+/*
  * Another command, such as `run --lend --lend-limit`, borrows all the time. The controller cannot
  * end this lending.
  */
@@ -431,6 +476,22 @@ static uint64_t idle_epochs(unsigned int nr)
 }
 
 /* Launches of the tenant have stopped before the first result, or before its set changes. */
+/*
+ * The latency without lending is to be measured again. Idle epochs do not measure it, so the
+ * earlier latency does not count when requests come.
+ */
+static void measured_after_idle(void)
+{
+	begin_serve(GOAL, 0);
+	until_lent(6 * MS);
+	while (now.tenants[0].lend_ns)
+		epoch(6 * MS);
+	idle_epochs(2);
+	tap_ok(!epoch(9 * MS) && !epoch(9 * MS) && epoch(9 * MS) == MS,
+	       "after idle epochs, the latency is measured in 3 epochs: the limit is %llu ns",
+	       (unsigned long long)now.tenants[0].lend_ns);
+}
+
 static void idle(void)
 {
 	const struct gpupart_tpcset none = { { 0 } };
@@ -573,6 +634,8 @@ int main(void)
 	measured_again();
 	moved();
 	lowered();
+	stuck_start();
+	measured_after_idle();
 	by_another_command();
 	beside_another_command();
 	without_requests();
