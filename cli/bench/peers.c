@@ -300,13 +300,28 @@ static void handle_stops(void (*handler)(int))
 			signal(signals[i], SIG_IGN);
 }
 
+/*
+ * Starts the shell command @command in a session of its own. Returns when the shell is executed,
+ * which closes the pipe. Before, the session may not exist, and stop() could not end its processes.
+ */
 static pid_t start(const char *command, const char *errors)
 {
-	pid_t pid = fork();
-	int fd;
+	int fds[2], fd;
+	ssize_t len;
+	pid_t pid;
+	char byte;
 
-	if (pid)
+	if (pipe2(fds, O_CLOEXEC))
+		return -1;
+	pid = fork();
+	if (pid) {
+		close(fds[1]);
+		do
+			len = read(fds[0], &byte, 1);
+		while (len < 0 && errno == EINTR);
+		close(fds[0]);
 		return pid;
+	}
 	setsid();
 	signal(SIGINT, SIG_DFL);
 	signal(SIGTERM, SIG_DFL);

@@ -182,4 +182,38 @@ kill -TERM "$(pgrep -xP $pid gpupart)"
 wait $pid
 is "$(grep -c 'is not measured' "$tmp/out") $(grep -c 'stopped by a signal' "$tmp/out")" "0 1" \
 	"stopped before the programs print times: this is no fault of a program"
+
+# setsid() takes a second, so the signal arrives while the first program is not yet in its session.
+cat >"$tmp/slow.c" <<'E2'
+#define _GNU_SOURCE
+#include <sys/syscall.h>
+#include <unistd.h>
+pid_t setsid(void)
+{
+	sleep(1);
+	return syscall(SYS_setsid);
+}
+E2
+if emulated "cannot preload what the native compiler builds"; then
+	:
+elif ! ${CC:-cc} -shared -fPIC -o "$tmp/slow.so" "$tmp/slow.c" 2>"$tmp/err"; then
+	skip "a signal just after the fork: no C compiler"
+else
+	LD_PRELOAD=$tmp/slow.so "$gpupart" bench peers -i sample:h200 --a "$tmp/a" --b "$tmp/b" --only slices >"$tmp/out" 2>&1 &
+	pid=$!
+	until_true grep -q 'round 1 of' "$tmp/out"
+	part=$(pgrep -xP $pid gpupart)
+	kill -TERM "$part"
+	all_gone() { ! grep -qs '^State:.[^Z]' "/proc/$part/status" && left && none_left; }
+	for _ in $(seq 200); do
+		all_gone && break
+		sleep 0.05
+	done
+	all_gone
+	gone=$?
+	ok $gone "a signal just after the fork ends the command and its programs"
+	[ $gone -eq 0 ] || pgrep -f "^/bin/sh $tmp/[ab]\$" | xargs kill -KILL "$part"
+	wait $pid
+	has "$(cat "$tmp/out")" "stopped by a signal" "which says so"
+fi
 tap_done
