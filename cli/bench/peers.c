@@ -178,7 +178,8 @@ static void add_sets(struct peers *p, const char *family, const struct gpupart_t
 	struct peers_way *way;
 
 	snprintf(name, sizeof(name), "%s %u / %u", family, nr, gpupart_tpcset_count(&sets[1]));
-	way = add_way(p, PEERS_OURS, family, name);
+	way = add_way(p, gpupart_tpcset_equal(&sets[0], &sets[1]) ? PEERS_COST : PEERS_OURS,
+		      family, name);
 	if (way)
 		snprintf(way->size, sizeof(way->size), "%u", nr);
 	for (unsigned int n = 0; way && n < 2; n++) {
@@ -211,7 +212,8 @@ static void add_shapes(struct peers *p)
 /*
  * Sets that overlap: one program can use the whole GPU, and the other one all TPCs but a few. So
  * the first one has some TPCs of its own, and both can use the others, as with plain MPS. If no
- * TPCs are kept, the two programs share the GPU as with plain MPS.
+ * TPCs are kept, the two programs share the GPU as with plain MPS. Plain MPS is a peer, so a peer
+ * is not compared with this way.
  */
 static void add_overlap(struct peers *p)
 {

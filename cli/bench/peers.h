@@ -54,7 +54,12 @@ void peers_figures(const struct peers_second *seconds, unsigned int nr, bool has
  */
 double peers_quantile(const float *sorted, unsigned int nr, unsigned int milli);
 
-enum peers_kind { PEERS_ALONE, PEERS_PEER, PEERS_OURS };
+enum peers_kind {
+	PEERS_ALONE,
+	PEERS_PEER,
+	PEERS_OURS,
+	PEERS_COST,	/* shares the GPU as a peer does, and shows what gpupart itself costs */
+};
 
 struct peers_way {
 	char name[48];
@@ -72,7 +77,8 @@ struct peers_way {
 
 /*
  * Reports the figures of @nr ways as tables and a picture. If @compares, also compares each peer
- * with the ways of gpupart. On the simulated GPU, @is_judged is false.
+ * with the ways of gpupart, except those of the kind PEERS_COST. On the simulated GPU, @is_judged
+ * is false.
  */
 void peers_report(json_t *report, const struct peers_way *ways, unsigned int nr, bool compares,
 		  bool is_judged);

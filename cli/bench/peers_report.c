@@ -52,6 +52,9 @@ static void report_speeds(json_t *report, const struct peers_way *ways, unsigned
 		json_array_append_new(row, part(&ways[i], a, PEERS_RATE));
 		add_value(row, &ways[i].figures[PEERS_OTHER]);
 		json_array_append_new(row, part(&ways[i], b, PEERS_OTHER));
+		if (ways[i].kind == PEERS_COST)
+			report_mean(report, "Not compared: %s, which shows what gpupart itself "
+				    "costs.", ways[i].name);
 	}
 }
 

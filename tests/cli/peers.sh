@@ -32,6 +32,8 @@ if python3 -c '' 2>/dev/null; then
 	is "$(ask "$tmp/results/peers.json" "$rows['A alone'][4]")" 0.0 "B does not run while A is alone"
 	is "$(ask "$tmp/results/peers.json" "[c['result'] for c in d['checks']], len(d['tables'])")" "([], 2)" "so few seconds are not judged"
 	has "$out" "packed 16 / 50 " "the table is printed"
+	is "$(ask "$tmp/results/peers.json" "[m for m in d['meaning'] if 'Not compared' in m]")" \
+		"['(simulated) Not compared: overlap 66 / 66, which shows what gpupart itself costs.']" "plain MPS is no way of gpupart"
 else
 	skip "peers.json: no python3"
 fi

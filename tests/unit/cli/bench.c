@@ -444,27 +444,29 @@ static void test_peers_report(void)
 		{ .name = "packed 24", .family = "packed", .size = "24", .kind = PEERS_OURS },
 		{ .name = "packed 33", .family = "packed", .size = "33", .kind = PEERS_OURS },
 		{ .name = "qos", .family = "qos", .kind = PEERS_OURS },
+		/* better than each peer */
+		{ .name = "overlap 66", .family = "overlap", .kind = PEERS_COST },
 	};
 	static const double values[][PEERS_NR] = {
 		{ 250, 8, 10, 11, 0 }, { 0, 0, 0, 0, 100 }, { 250, 12, 20, 40, 50 },
 		{ 0, 0, 0, 0, 90 }, { 0 }, { 250, 14, 25, 30, 60 }, { 250, 10, 16, 18, 45 },
-		{ 250, 9, 12, 13, 10 },
+		{ 250, 9, 12, 13, 10 }, { 500, 6, 8, 9, 95 },
 	};
 	json_t *report = report_new("peers", "x", false), *few = report_new("peers", "x", false),
 	       *part = report_new("peers", "x", false);
 	char text[128];
 
-	for (unsigned int i = 0; i < 8; i++)
+	for (unsigned int i = 0; i < 9; i++)
 		for (unsigned int f = 0; f < PEERS_NR; f++)
 			ways[i].figures[f] = (struct peers_value){
 				values[i][f], 0.99 * values[i][f], 1.01 * values[i][f],
 			};
-	peers_report(report, ways, 8, true, true);
-	tap_ok(nr_rows(report, "Speed") == 7 && is_cell(report, "Speed", 2, 0, "MPS") &&
+	peers_report(report, ways, 9, true, true);
+	tap_ok(nr_rows(report, "Speed") == 8 && is_cell(report, "Speed", 2, 0, "MPS") &&
 	       is_cell(report, "Speed", 2, 5, "50.00") && is_cell(report, "Speed", 2, 6, "49.50") &&
 	       is_cell(report, "Speed", 2, 7, "50.50") && is_cell(report, "Speed", 2, 8, "0.500"),
 	       "peers: speeds with intervals, and as a part of the solo speed");
-	tap_ok(nr_rows(report, "Latency of A") == 5 &&
+	tap_ok(nr_rows(report, "Latency of A") == 6 &&
 	       is_cell(report, "Latency of A", 1, 0, "MPS") &&
 	       is_cell(report, "Latency of A", 1, 2, "11.88") &&
 	       is_cell(report, "Latency of A", 1, 7, "2.000") &&
@@ -476,12 +478,17 @@ static void test_peers_report(void)
 	       is_cell(report, "Peers", 0, 2, "none") &&
 	       is_cell(report, "Peers", 0, 3, "packed 33: B a second 45.00, peer 50.00"),
 	       "peers: none is as good as MPS, and the table has the nearest and what is worse");
+	tap_ok(is_cell(report, "Speed", 7, 0, "overlap 66") &&
+	       is_cell(report, "Latency of A", 5, 0, "overlap 66") &&
+	       !strcmp(text_at(report, "meaning", 1, NULL), "Not compared: overlap 66, which shows "
+		       "what gpupart itself costs."),
+	       "peers: the way that shows what gpupart costs is shown, but not compared");
 	for (unsigned int f = 0; f < PEERS_NR; f++)
 		ways[6].figures[f].high += ways[6].figures[f].value / 5;
-	peers_report(few, ways, 8, false, true);
+	peers_report(few, ways, 9, false, true);
 	tap_ok(!report_find_table(few, "Peers") && !json_array_size(json_object_get(few, "checks")),
 	       "peers: if it was measured for a short time, nothing is compared");
-	peers_report(few, ways, 8, true, true);
+	peers_report(few, ways, 9, true, true);
 	tap_ok(is_cell(few, "Peers", 0, 1, "packed 33") && is_cell(few, "Peers", 0, 3, ""),
 	       "peers: if the intervals overlap, packed 33 is not worse");
 	tap_ok(!strcmp(point_of(report, 0, 0, text), "MPS 0.500 0.500 ") &&
@@ -490,7 +497,7 @@ static void test_peers_report(void)
 	       !strcmp(point_of(report, 2, 0, text), "qos 0.833 0.100 "),
 	       "peers: the picture has A's latency and B's speed, by family (%s)", text);
 	snprintf(ways[3].why, sizeof(ways[3].why), "B ended");
-	peers_report(part, ways, 8, true, true);
+	peers_report(part, ways, 9, true, true);
 	tap_ok(!strcmp(text_at(part, "meaning", 0, NULL), "Not measured: starved: B ended.") &&
 	       !strcmp(text_at(part, "meaning", 1, NULL), "Not measured: broken: A ended."),
 	       "peers: ways that could not be measured are named in the summary");
