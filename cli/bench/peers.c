@@ -47,6 +47,10 @@ static uint64_t warm(const struct peers *p, uint64_t ns)
 	return p->b->simulated ? ns / 10 : ns;
 }
 
+/*
+ * Returns NULL if the user did not select the family, or if there is such a way already: two sizes
+ * of a shape may have the same nearest set.
+ */
 static struct peers_way *add_way(struct peers *p, enum peers_kind kind, const char *family,
 				 const char *name)
 {
@@ -54,6 +58,9 @@ static struct peers_way *add_way(struct peers *p, enum peers_kind kind, const ch
 
 	if (p->nr == MAX_WAYS || (p->options->only && !peers_is_in(p->options->only, family)))
 		return NULL;
+	for (unsigned int i = 0; i < p->nr; i++)
+		if (!strcmp(p->ways[i].name, name))
+			return NULL;
 	*way = (struct peers_way){ .family = family, .kind = kind, .warm_ns = warm(p, WARM_NS) };
 	snprintf(way->name, sizeof(way->name), "%s", name);
 	p->nr++;

@@ -48,6 +48,9 @@ is "$(grep -c '^gpupart bench: peers (simulated): packed 33 / 33: A [0-9.]* a se
 	2 "the figures of each round are printed at once"
 try bench peers -i sample:h200 --a "$tmp/a" --b "$tmp/b" --seconds 1 --rounds 1 --only slices
 is "$(awk '$1 == "time" && $2 == "slices" && NF == 10 { print $6, $NF }' "$tmp/out")" "- -" "without solo speeds there is no part of them"
+peers --only balanced --rounds 1
+is "$(grep -c ', way [0-9]* of' "$tmp/err") $(sed -n 's/.* way [0-9]* of [0-9]*: //p' "$tmp/err" | sort -u | grep -c .)" \
+	"4 4" "a set that is the nearest to two sizes is measured once"
 grep -q '>simulated</text>' "$tmp/results/peers.svg"
 ok $? "a picture, which says simulated"
 
