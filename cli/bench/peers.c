@@ -180,15 +180,18 @@ static bool nearest_set(const struct bench *b, enum gpupart_shape shape, unsigne
  */
 static void add_sets(struct peers *p, const char *family, const struct gpupart_tpcset sets[2])
 {
-	const unsigned int nr = gpupart_tpcset_count(&sets[0]);
+	const unsigned int nr[] = {
+		gpupart_tpcset_count(&sets[0]), gpupart_tpcset_count(&sets[1]),
+	};
+	bool overlap = gpupart_tpcset_intersects(&sets[0], &sets[1]);
 	char list[GPUPART_TPCSET_STRLEN], name[48];
 	struct peers_way *way;
 
-	snprintf(name, sizeof(name), "%s %u / %u", family, nr, gpupart_tpcset_count(&sets[1]));
+	snprintf(name, sizeof(name), "%s %u / %u", family, nr[0], nr[1]);
 	way = add_way(p, gpupart_tpcset_equal(&sets[0], &sets[1]) ? PEERS_COST : PEERS_OURS,
 		      family, name);
 	if (way)
-		snprintf(way->size, sizeof(way->size), "%u", nr);
+		snprintf(way->size, sizeof(way->size), overlap ? "%u/%u" : "%u", nr[0], nr[1]);
 	for (unsigned int n = 0; way && n < 2; n++) {
 		gpupart_tpcset_format_list(&sets[n], list, sizeof(list));
 		way->command[n] = command_with_prefix(

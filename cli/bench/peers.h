@@ -64,7 +64,8 @@ enum peers_kind {
 struct peers_way {
 	char name[48];
 	const char *family;		/* in the picture, ways of a family have one letter */
-	char size[16];			/* A's TPCs or percentage, for the picture; "": no size */
+	/* for the picture: A's TPCs or percentage, TPCs of A/B if sets overlap, or "" */
+	char size[16];
 	enum peers_kind kind;
 	char *command[2];		/* command lines of A and of B; NULL: not started */
 	bool has_tenants;		/* the command of A is `qos run`, which starts A and B */

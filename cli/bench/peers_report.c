@@ -92,8 +92,8 @@ static void draw(json_t *report, const struct peers_way *ways, unsigned int nr)
 	json_t *chart =
 		report_chart(report, "peers.svg", REPORT_POINTS, "Two programs that share the GPU",
 			     has_solo ? "A, p99 latency alone / p99 latency (numbers: TPCs or "
-			     "percentage of A)" : "A, p99 latency in ms (numbers: TPCs or "
-			     "percentage of A)",
+			     "percentage of A, or TPCs of A/B)" : "A, p99 latency in ms (numbers: "
+			     "TPCs or percentage of A, or TPCs of A/B)",
 			     has_solo ? "B, fraction of solo speed" : "B, units a second", false);
 
 	for (unsigned int i = 0; i < nr; i++) {

@@ -31,6 +31,8 @@ if python3 -c '' 2>/dev/null; then
 	is "$(ask "$tmp/results/peers.json" "[k for k, r in $rows.items() if k != 'A alone' and not 4 < r[4] < 25]")" "[]" "B's units"
 	is "$(ask "$tmp/results/peers.json" "$rows['A alone'][4]")" 0.0 "B does not run while A is alone"
 	is "$(ask "$tmp/results/peers.json" "[c['result'] for c in d['checks']], len(d['tables'])")" "([], 2)" "so few seconds are not judged"
+	is "$(ask "$tmp/results/peers.json" "sorted(p[2] for s in d['charts'][0]['series'] if s['label'] in ('overlap', 'packed') for p in s['points'])")" \
+		"['16', '20', '24', '33', '4', '45', '58/66', '62/66', '66/62', '66/64', '66/66']" "in the picture, sets that overlap have both numbers"
 	has "$out" "packed 16 / 50 " "the table is printed"
 	is "$(ask "$tmp/results/peers.json" "[m for m in d['meaning'] if 'Not compared' in m]")" \
 		"['(simulated) Not compared: overlap 66 / 66, which shows what gpupart itself costs.']" "plain MPS is no way of gpupart"
