@@ -154,7 +154,8 @@ static int begin(struct tune *tune)
 				"%s: the outer limit and other programs leave only %u TPCs for this program",
 				name, gpupart_tpcset_count(&left));
 		qos_spec_program(&c->setup.specs[i], tune->programs[i]);
-		status = control_start(c, i, old);
+		/* The guard first: this process may be killed while the programs start. */
+		status = control_guard(c) ?: control_start(c, i, old);
 	}
 	return status ?: control_guard(c);
 }

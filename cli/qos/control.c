@@ -123,12 +123,20 @@ int control_open(struct control *c, const struct args *args, const struct qos_op
 	return status ?: options->dry_run ? 0 : take_lock(c);
 }
 
+/* For the guard: tenant @i has the process group @group. If @group is 0, the guard exits. */
+struct order {
+	unsigned int i;
+	pid_t group;
+};
+
 /* After this call, the guard process does not restore the sets. */
 static void guard_end(struct control *c)
 {
+	const struct order done = { .group = 0 };
+
 	if (!c->guard)
 		return;
-	if (write(c->guard, "", 1) == 1)
+	if (write(c->guard, &done, sizeof(done)) == sizeof(done))
 		waitpid(c->guard_pid, NULL, 0);
 	close(c->guard);
 	c->guard = 0;
@@ -319,13 +327,20 @@ static void __attribute__((noreturn)) be_program(const struct control *c, unsign
 	const struct run_wishes wishes = {
 		.name = c->setup.tenants[i].name, .mps = c->options->mps,
 	};
+	const struct order order = { i, getpid() };
 	struct args args = *c->live.args;
 	int status;
 
-	sigprocmask(SIG_SETMASK, &c->before, NULL);
-	signal(SIGPIPE, SIG_DFL);
 	if (c->calibrating)
 		setpgid(0, 0);
+	/*
+	 * Tell the guard now, because the parent may be killed at any time. If the guard was
+	 * killed, the parent starts another one, which knows the group.
+	 */
+	if (c->guard && write(c->guard, &order, sizeof(order)) == sizeof(order))
+		close(c->guard);
+	sigprocmask(SIG_SETMASK, &c->before, NULL);
+	signal(SIGPIPE, SIG_DFL);
 	/* The program's output must not appear between lines of JSON or in the table of tune. */
 	if ((args.json || c->options->goal) && !args.output)
 		dup2(2, 1);
@@ -408,9 +423,9 @@ void control_give(struct control *c, const struct gpupart_tpcset *sets)
  */
 static void __attribute__((noreturn)) be_guard(struct control *c, int fd)
 {
+	struct order order;
 	sigset_t all;
 	ssize_t len;
-	char done;
 	bool runs = true;
 	uint64_t until = 0;
 
@@ -422,11 +437,12 @@ static void __attribute__((noreturn)) be_guard(struct control *c, int fd)
 	 */
 	sigdelset(&all, SIGBUS);
 	sigprocmask(SIG_SETMASK, &all, NULL);
-	do
-		len = read(fd, &done, 1);
-	while (len < 0 && errno == EINTR);
-	if (len == 1)
-		_exit(0);
+	while ((len = read(fd, &order, sizeof(order))) > 0 || (len < 0 && errno == EINTR)) {
+		if (len > 0 && !order.group)
+			_exit(0);
+		if (len > 0)
+			c->live.tenants[order.i].group = order.group;
+	}
 	control_give(c, c->old);
 	/* At the end of the time limit, SIGKILL. Until then, looks whether a program still runs. */
 	while (runs) {
@@ -447,8 +463,12 @@ int control_guard(struct control *c)
 {
 	int fds[2];
 
+	if (c->guard)
+		return 0;
 	if (pipe2(fds, O_CLOEXEC))
 		return failure("cannot create a pipe: %s", strerror(errno));
+	/* If the guard was killed, a write to the pipe must return an error. */
+	signal(SIGPIPE, SIG_IGN);
 	fflush(NULL);
 	c->guard_pid = fork();
 	if (!c->guard_pid) {

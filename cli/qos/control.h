@@ -77,9 +77,9 @@ void control_end(struct control *c, unsigned int i);
 void control_give(struct control *c, const struct gpupart_tpcset *sets);
 
 /*
- * Starts a guard process. If this process is killed before control_close(), the guard restores the
- * sets and ends the programs that this process started. Afterwards the guard releases the lock of
- * the GPU.
+ * Starts a guard process, if there is none. If this process is killed before control_close(), the
+ * guard restores the sets and ends the programs that this process started, also those that were
+ * started after this call. Afterwards the guard releases the lock of the GPU.
  */
 int control_guard(struct control *c);
 

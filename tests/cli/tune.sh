@@ -302,6 +302,20 @@ wait $pid 2>/dev/null
 until_true has_rows "$a" 0
 ok $? "SIGKILL: programs that it started are ended, also if they ignore SIGTERM"
 rm "$go.x"
+# The first program kills tune while tune starts the second one. The second one may not begin.
+touch "$go.x"
+for nr in 1 2 3; do
+	try tune $e --name "$a" --name "$b" -- sh -c \
+		"echo \$\$ >'$tmp/first'; kill -KILL \$PPID; exec '$tmp/tuned' '$go.x' linear" : \
+		sh -c "echo \$\$ >'$tmp/second'; exec '$tmp/tuned' '$go.x' linear"
+	sleep 1
+	for one in first second; do
+		[ ! -e "$tmp/$one" ] || until_true sh -c "! kill -0 $(cat "$tmp/$one") 2>/dev/null"
+		is "$status $?" "137 0" "SIGKILL while it starts programs, time $nr: the $one one is ended"
+	done
+	rm -f "$tmp/first" "$tmp/second"
+done
+rm "$go.x"
 
 # The second program stands still in the candidate that gives nearly all TPCs to the first.
 job "$a" 0-32 linear
