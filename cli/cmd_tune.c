@@ -135,7 +135,7 @@ static int begin(struct tune *tune)
 	char list[GPUPART_TPCSET_STRLEN];
 
 	for (unsigned int i = 0; i < tune->nr && !status; i++) {
-		const char *name = c->live.tenants[i].name;
+		const struct live_tenant *t = &c->live.tenants[i];
 		struct gpupart_tpcset left, *old = &c->old[i];
 
 		tune->room[i] = live_available(&c->live, i);
@@ -144,7 +144,7 @@ static int begin(struct tune *tune)
 			*old = gpupart_tpcset_empty(old) ? tune->room[i] : *old;
 			gpupart_tpcset_format_list(old, list, sizeof(list));
 			remark("%s has TPCs %s; if tune does not restore this set, run "
-			       "'gpupart set %s -t %s'", name, list, name, list);
+			       "'gpupart set %s -t %s'", t->name, list, live_job_name(t), list);
 			continue;
 		}
 		left = gpupart_tpcset_andnot(&tune->room[i], &c->old[!i]);
@@ -152,7 +152,7 @@ static int begin(struct tune *tune)
 				      gpupart_tpcset_count(&left) / (tune->nr - i), old))
 			return usage_error(
 				"%s: the outer limit and other programs leave only %u TPCs for this program",
-				name, gpupart_tpcset_count(&left));
+				t->name, gpupart_tpcset_count(&left));
 		qos_spec_program(&c->setup.specs[i], tune->programs[i]);
 		/* The guard first: this process may be killed while the programs start. */
 		status = control_guard(c) ?: control_start(c, i, old);

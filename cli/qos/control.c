@@ -259,17 +259,19 @@ static int adopt_job(struct control *c, unsigned int i, const struct gpupart_job
 	};
 	struct live_tenant *t = &c->live.tenants[i];
 	const struct gpupart_job *elsewhere = NULL;
+	unsigned int nr_named = 0;
 
 	for (int j = 0; j < nr; j++) {
 		if (strcmp(jobs[j].name, *wanted ? wanted : t->name))
 			continue;
+		t->several = ++nr_named > 1;
 		if (!neighbours_is_here(&here, jobs[j].pci, jobs[j].source, jobs[j].simulated)) {
 			elsewhere = &jobs[j];
 			continue;
 		}
 		if (t->adopted) {
-			remark("%s: several jobs are named '%s': using the first one", t->name,
-			       jobs[j].name);
+			remark("%s: several jobs are named '%s': using the first one, with the id "
+			       "%s", t->name, jobs[j].name, t->job);
 			break;
 		}
 		snprintf(t->job, sizeof(t->job), "%s", jobs[j].id);
@@ -413,7 +415,7 @@ void control_give(struct control *c, const struct gpupart_tpcset *sets)
 		gpupart_tpcset_format_list(&sets[i], list, sizeof(list));
 		remark("%s: %s; to give it TPCs %s, run 'gpupart set %s -t %s'",
 		       c->live.tenants[i].name, gpupart_error(cmd_gp), list,
-		       c->live.tenants[i].name, list);
+		       live_job_name(&c->live.tenants[i]), list);
 	}
 }
 

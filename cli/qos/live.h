@@ -49,6 +49,7 @@ struct live_tenant {
 	bool gone;
 	int pid;			/* pid of an adopted process without a job */
 	char job[GPUPART_JOB_STRLEN];	/* "": not known yet */
+	bool several;			/* other jobs have the same name, also on other GPUs */
 	char within[GPUPART_JOB_STRLEN];	/* if the program was adopted: its job, or the job
 						 * of its pid */
 	struct live_member *members;
@@ -98,6 +99,12 @@ struct live_tenant {
 	 */
 	uint64_t moved_ns;
 };
+
+/* Returns what 'gpupart set' needs to change only the job of this tenant: its name or its id. */
+static inline const char *live_job_name(const struct live_tenant *t)
+{
+	return t->several ? t->job : t->name;
+}
 
 struct live {
 	char pci[20];

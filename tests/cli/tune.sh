@@ -329,6 +329,20 @@ is "$(column 9 '.[7] < 20 and (.[-1] | startswith("no progress"))' | tr -d 'null
 is "$status $(jq .met "$tmp/out")" "1 false" "so 90% of it is not reached"
 ended "$a" "$b"
 
+# Several jobs of one name: the command that restores the set changes only the job that is tuned.
+job "$a" 0-9 linear
+"$gpupart" run --exec $e -t 10-19 --name "$a" -- "$tmp/tuned" "$go.$a" linear 2>/dev/null &
+until_true has_rows "$a" 2
+sets_of() {
+	"$gpupart" ps --json | jq -r --arg n "$a" '[.processes[] | select(.name == $n).set.list] | sort | join(" ")'
+}
+try tune "$a" --goal alpha=0.1 --seconds 2
+is "$status $(sets_of)" "0 0-9 10-19" "two jobs of one name: one is tuned, and its set restored"
+command=$(echo "$err" | sed -n "s/.*if tune does not restore this set, run 'gpupart \(set .*\)'\$/\1/p")
+try $command
+is "$status $(sets_of)" "0 0-9 10-19" "and the printed command changes only this one: $command"
+ended "$a"
+
 # A borrower's speed is not the speed of its set.
 job "$b" 33-65 linear
 touch "$go.$a"
