@@ -21,7 +21,8 @@ struct entry {
 /* ------------------------------------------------------------------------- a goal */
 
 #define ENTRY(member)	YAML_AT(struct entry, member)
-#define UNITS		": must be units a second, more than 0"
+#define UNITS		": must be units a second, 0.001 to 1000000000000000, in digits with at " \
+			"most three decimals"
 
 /* In the order of enum qos_goal. */
 static const struct yaml_key goal_keys[] = {

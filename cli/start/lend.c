@@ -41,7 +41,7 @@ static int take_time(const char *option, const char *text, uint64_t *ns)
 	if (yaml_read_time(text, ns) && *ns >= LEAST_NS && *ns <= MOST_NS)
 		return 0;
 	return failure("%s %s: must be a time from 1us to 1s, such as 300us or 0.5ms", option,
-		       text);
+		       *text ? text : "''");
 }
 
 /*
@@ -78,7 +78,7 @@ int lend_check(struct lend_wishes *wishes, const char *name, bool exec)
 		status = take_time("--lend-limit", wishes->limit, &wishes->limit_ns);
 	if (!status && wishes->weight && !number_whole(wishes->weight, 1000, &weight))
 		status = failure("--lend-weight %s: must be a number from 1 to 1000",
-				 wishes->weight);
+				 *wishes->weight ? wishes->weight : "''");
 	wishes->nr_weight = weight;
 	/* If the limit comes from a goal, the watcher sets the depth together with the limit. */
 	wishes->depth_ns = !wishes->job ? 0 : wishes->limit_ns ? depth_of(wishes->limit_ns) :

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Chooses the sets that `gpupart tune` measures, and finds the best sets for a goal. */
-#include <math.h>
 #include <string.h>
 #include "cli/bench/stats.h"
 #include "cli/tune/tune.h"

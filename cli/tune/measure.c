@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Measures the candidates of `gpupart tune` on running programs. */
-#include <math.h>
 #include "cli/qos/lend.h"
 #include "cli/tune/tune.h"
 

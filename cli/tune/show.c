@@ -81,6 +81,7 @@ int tune_show(struct tune *tune)
 	struct gpupart_tpcset all = gpupart_topology_all(topo);
 	struct gpupart_plan plan = { gpupart_topology_hash(topo), .nr_tenants = tune->nr };
 	json_t *report = make_report(tune), *best = json_object(), *root;
+	const unsigned int of = tune->of;
 	struct out out;
 	int status = 0;
 
@@ -116,7 +117,6 @@ int tune_show(struct tune *tune)
 	return status || tune->met ? status :
 	       failure("no candidate reaches %s: the best candidate gives %s %u TPCs and %.4g "
 		       "units per second, and reaches %.3g%% of the goal", tune->qos.goal,
-		       tune->c.live.tenants[tune->of].name,
-		       gpupart_tpcset_count(&tune->best->sets[tune->of]),
-		       tune->best->speed[tune->of], 100 * (1 + tune_value(tune, tune->best)));
+		       tune->c.live.tenants[of].name, gpupart_tpcset_count(&tune->best->sets[of]),
+		       tune->best->speed[of], fmin(99.9, 100 * (1 + tune_value(tune, tune->best))));
 }

@@ -6,6 +6,7 @@
 #ifndef GPUPART_CLI_TUNE_TUNE_H
 #define GPUPART_CLI_TUNE_TUNE_H
 
+#include <math.h>
 #include "cli/qos/control.h"
 
 #define TUNE_PROGRAMS	2

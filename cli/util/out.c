@@ -73,7 +73,7 @@ int out_check(const char *path)
 		return 0;
 	fd = atomic_file_open(path, found ? 0 : O_CREAT | O_EXCL);
 	if (fd < 0)
-		return failure("-o %s: %s", path, atomic_file_strerror(fd));
+		return failure("-o %s: %s", *path ? path : "''", atomic_file_strerror(fd));
 	close(fd);
 	if (!found)
 		unlink(path);

@@ -229,8 +229,8 @@ wrong 's/train: {}/train: {}\n    infer: {}/' "tenants: the key 'infer' is given
 wrong 's/  tenants:/  tenants: []\n  tenant:/' "qos: the key 'tenant' is not known"
 # Octal to some, in every number of the file.
 wrong 's/alpha: 0.6/alpha: 00.6/' "alpha: '00.6': must be a share, more than 0 and up to 1, without a leading 0"
-wrong 's/alpha: 0.6/rate: 010/' "rate: '010': must be units a second, more than 0, without a leading 0"
-wrong 's/alpha: 0.6/alpha: 0.6, alone: 010/' "alone: '010': must be units a second, more than 0, without a leading 0"
+wrong 's/alpha: 0.6/rate: 010/' "rate: '010': must be units a second, 0.001 to 1000000000000000, in digits with at most three decimals, without a leading 0"
+wrong 's/alpha: 0.6/alpha: 0.6, alone: 010/' "alone: '010': must be units a second, 0.001 to 1000000000000000, in digits with at most three decimals, without a leading 0"
 wrong 's/alpha: 0.6/latency: 1ms, percentile: 090/' "percentile: '090': must be 1 to 99.9, with at most one decimal, without a leading 0"
 wrong 's/  epoch: 4ms/  epoch: 4ms\n  hysteresis: 02%/' "hysteresis: '02%': must be 0.1% to 25%, with the percent sign, without a leading 0"
 wrong 's/train: {}/train: { weight: 02 }/' "weight: '02' is not a whole number from 1 to 1000 without a leading 0"

@@ -235,6 +235,12 @@ ended "$a"
 job "$a" 0-65 times
 tune_until 25 45 "$a" --goal latency=8ms,percentile=90 --seconds 5 --json
 ok $? "requests of 200 ms over its TPCs within 8 ms: $nr TPCs"
+# Nearly the goal: less than 100% of it. The second goal is a little less than the shortest time.
+try tune "$a" --goal latency=1us,percentile=50 --seconds 2 --json
+least=$(column 5 '.[-1] == "the best"' | awk '{ printf "%.0f", $1 * 1e6 * 0.9997 }')
+try tune "$a" --goal "latency=${least}ns,percentile=50" --seconds 2
+is "$status $(echo "$err" | sed -n 's/.* units per second, and reaches \(99[.]9\)% of the goal$/\1/p')" "1 99.9" \
+	"a goal that is missed by less than 0.1%: $(echo "$err" | tail -1)"
 ended "$a"
 job "$a" 0-65 records
 try tune "$a" --goal alpha=0.1 --seconds 2 --json
@@ -399,6 +405,14 @@ refused 2 "none of the programs has this name" tune "$a" --goal "b:rate=5"
 for goal in rate=0 alpha=0 latency=0ms alpha=2 floor=3 pid=4 rate=5,alone=3; do
 	try tune "$a" --goal "$goal"
 	is "$status $(echo "$err" | grep -c "^gpupart tune: --goal")" "2 1" "--goal $goal: $err"
+done
+for rate in 1e9 99999999999999999999 1000000000000000.1 0.0001; do
+	refused 2 "rate: '$rate': must be units a second, 0.001 to 1000000000000000, in digits with at most three decimals" \
+		tune "$a" --goal "rate=$rate"
+done
+refused 1 "-o '': " tune "$a" -o ''
+for option in --lend-limit --depth --lend-weight; do
+	refused 125 "$option '': must be a" run $e -t 0 --lend x $option '' -- true
 done
 refused 2 "--seconds '0': must be 1 to 3600 seconds" tune "$a" --seconds 0
 refused 2 "--wait '0': must be 1 to 3600 seconds" tune "$a" --wait 0
