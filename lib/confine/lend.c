@@ -54,7 +54,7 @@ static struct outstanding outstanding[MAX_OUTSTANDING];
 /* No launch waits for nr_stuck launches. In all threads, nr_calls launch calls are in progress. */
 static unsigned int nr_outstanding, nr_stuck, nr_calls;
 static uint64_t counted_ns, lent_ns;
-static atomic_uint generation;		/* incremented when function addresses may be reused */
+static atomic_uint generation;		/* incremented when times must be learned again */
 static struct gpupart_gpu *gpu;		/* the GPU of the lender's TPCs; NULL: none */
 static uint64_t nr_lent;		/* number of the last lender's TPCs */
 static uint64_t taken;			/* value of report_lend->number at the last read */
@@ -125,10 +125,10 @@ static __attribute__((noinline)) void take_lender(void)
 	gpu = *lender.report ? scope_gpu_of(driver_gpu_find(lender.pci)) : NULL;
 	if (!gpu)
 		return;
-	/* With fewer lent TPCs, kernels take longer. */
+	/* With fewer lent TPCs, kernels take longer, so their times are learned again. */
 	nr = gpupart_tpcset_count(&lender.tpcs);
-	for (unsigned int n = 0; nr < nr_lent && n < 1 << KERNEL_BITS; n++)
-		kernels[n].runs[1] = 0;
+	if (nr < nr_lent)
+		lend_forget();
 	nr_lent = nr;
 	from = malloc(sizeof(*from));
 	if (!from || gpupart_set_check(NULL, gpu->driver.topo, &lender.tpcs) ||

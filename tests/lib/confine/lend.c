@@ -691,7 +691,8 @@ static void fewer_lent(void)
 	own->lender.tpcs = list("8");
 	own->number++;
 	lent = own->lent;
-	tap_ok(launches(5) && own->lent == lent, "with fewer lent TPCs, it is lent nothing");
+	tap_ok(launches(LEND_RUNS) && own->lent == lent, "fewer lent TPCs: it is lent nothing");
+	tap_ok(launches(5) && own->lent == lent + 5, "its times are learned again, and it borrows");
 	looks_go_on();
 }
 
