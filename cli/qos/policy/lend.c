@@ -9,6 +9,8 @@
 #define BARE		3u	/* minimum number of epochs without lending before TPCs are lent
 				 * */
 #define BARE_MOST	20u
+#define IDLE_MOST	8u	/* after this number of epochs without lending, a tenant that was
+				 * mostly idle lends again */
 #define LOWERING_MOST	(2 * QOS_CALM) /* while a lowering is still to come: maximum number of
 					* epochs without lending, and then with lending */
 #define LEND_FOR	200u	/* number of epochs after which the latency without lending is
@@ -71,8 +73,11 @@ static uint64_t limit_of(const struct qos_actor *a)
 		return a->t.lend_ns;
 	if (a->t.goal != QOS_LATENCY || a->t.latency_ns <= a->bare_ns)
 		return 0;
-	/* If its TPCs changed while it was idle, the latency is that of its earlier TPCs. */
-	if (a->state != QOS_IDLE && a->nr_learned < BARE)
+	/*
+	 * The latency was measured a long time ago, or with other TPCs. Idle epochs do not measure
+	 * it, but after some time an idle tenant lends.
+	 */
+	if (a->nr_learned < (a->nr_bare < IDLE_MOST ? BARE : a->state != QOS_IDLE))
 		return 0;
 	return a->t.latency_ns - a->bare_ns;
 }
@@ -124,7 +129,7 @@ void qos_lend(struct qos_actor *a, const struct qos_measured *m, bool moved)
 		a->lend_back = a->lend_back ? least_of(2 * a->lend_back, WAIT_MOST) : WAIT;
 		a->lend_wait = a->lend_back;
 		a->lend_good = 0;
-	} else if (a->lent && ++a->lend_good >= SURE) {
+	} else if (a->lent && !idle && ++a->lend_good >= SURE) {
 		a->lend_back = 0;
 	}
 	/* A tenant without a result may have missed its goal. An idle tenant has not. */

@@ -482,6 +482,8 @@ static uint64_t idle_epochs(unsigned int nr)
  */
 static void measured_after_idle(void)
 {
+	unsigned int nr, lent = 0;
+
 	begin_serve(GOAL, 0);
 	until_lent(6 * MS);
 	while (now.tenants[0].lend_ns)
@@ -489,6 +491,19 @@ static void measured_after_idle(void)
 	idle_epochs(2);
 	tap_ok(!epoch(9 * MS) && !epoch(9 * MS) && epoch(9 * MS) == MS,
 	       "after idle epochs, the latency is measured in 3 epochs: the limit is %llu ns",
+	       (unsigned long long)now.tenants[0].lend_ns);
+
+	/* From epoch 400 on, the latency is higher. Every second epoch is idle. */
+	begin_serve(GOAL, 0);
+	for (nr = 0; nr < 1000; nr++) {
+		if (nr % 2)
+			idle_epochs(1);
+		else
+			epoch(nr < 400 ? 6 * MS : 9 * MS);
+		lent += nr < 400 && now.tenants[0].lend_ns;
+	}
+	tap_ok(lent > 350 && now.tenants[0].lend_ns == MS,
+	       "every second epoch is idle: lent in %u of 400 epochs, the limit is %llu ns", lent,
 	       (unsigned long long)now.tenants[0].lend_ns);
 }
 
