@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """protocol.py TMP: see protocol.sh. Prints TAP."""
+import fcntl
 import json
 import os
 import shutil
@@ -981,6 +982,21 @@ status.terminate()
 status.wait()
 ended = time.monotonic() - ended
 ok(ended < 1, "SIGTERM ends it also while it waits for `gpupart cdi`", ended)
+
+
+def lock_is_free():
+    with open("/run/gpupart/device-plugin.lock") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+    return True
+
+
+if not lock_is_free():
+    for line in subprocess.getoutput("lslocks; ps -ef").splitlines():
+        print("# the lock is still held:", line)
+ok(until(lock_is_free), "then its lock is free", subprocess.getoutput("lslocks"))
 os.chmod(config, 0o666)
 status = subprocess.run(plugin.words, capture_output=True, text=True)
 ok(
