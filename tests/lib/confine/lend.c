@@ -648,17 +648,28 @@ static bool runs_alone(unsigned int ns)
 	return good && finds(1);
 }
 
+/* The limit is 1 s, and the times of a short kernel with lent TPCs are known. */
+static bool known_lent(void)
+{
+	bool good;
+	U64 lent;
+
+	if (!lends(20 * SECOND, SECOND) || !tap_ok(make_known(1000), "a short kernel"))
+		return false;
+	always_idle();
+	lent = shared(&batch)->lent;
+	good = launches(LEND_RUNS) && shared(&batch)->lent == lent + LEND_RUNS;
+	looks_go_on();
+	return tap_ok(good, "borrows");
+}
+
 /* The times with lent TPCs are known. So on its own TPCs, the kernel may take twice the limit. */
 static void longer_alone(void)
 {
 	U64 lent;
 
-	if (!lends(20 * SECOND, SECOND) || !tap_ok(make_known(1000), "a short kernel"))
+	if (!known_lent())
 		return;
-	always_idle();
-	lent = shared(&batch)->lent;
-	tap_ok(launches(LEND_RUNS) && shared(&batch)->lent == lent + LEND_RUNS, "borrows");
-	looks_go_on();
 	tap_ok(runs_alone(1400000000), "takes longer than the limit without lent TPCs");
 	always_idle();
 	lent = shared(&batch)->lent;
@@ -678,12 +689,8 @@ static void fewer_lent(void)
 	struct lend_memory *own;
 	U64 lent;
 
-	if (!lends(20 * SECOND, SECOND) || !tap_ok(make_known(1000), "a short kernel"))
+	if (!known_lent())
 		return;
-	always_idle();
-	lent = shared(&batch)->lent;
-	tap_ok(launches(LEND_RUNS) && shared(&batch)->lent == lent + LEND_RUNS, "borrows");
-	looks_go_on();
 	tap_ok(runs_alone(1900000000), "takes nearly twice the limit without lent TPCs");
 	always_idle();
 	own = shared(&batch);
